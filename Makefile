@@ -1,0 +1,33 @@
+# Everything a newcomer needs: `make demo`, `make test`. See README.md.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+OUT ?= runs/demo
+
+.PHONY: demo test check bench install clean
+
+install: $(STAMP)
+
+# torch first and pinned: a bare `torch` would pull gigabytes of GPU libraries.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/discreet run examples/heart.toml --out $(OUT) --overwrite
+
+test: check
+	$(BIN)/python -m pytest -m "not slow" -n 2
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+clean:
+	rm -rf $(VENV) runs build dist

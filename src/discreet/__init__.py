@@ -1,0 +1,1 @@
+"""Differentially private federated learning with secure aggregation and guarantees that hold."""

@@ -1,0 +1,1 @@
+"""Pure values of privacy: units, adversaries, guarantees, events. No analysis, no randomness, no I/O."""

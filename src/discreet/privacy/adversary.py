@@ -1,0 +1,49 @@
+"""Who might look: the adversaries that every guarantee names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedModels:
+    """Anyone who sees every released model, and nothing else."""
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return "anyone who sees the released models"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationServer:
+    """The server: it sees every secure sum and who took part, but no single contribution."""
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return "the aggregation server"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWithColluders:
+    """The server together with ``num_colluders`` silos that reveal their data, noise and masks to it."""
+
+    num_colluders: int
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        plural = "silo" if self.num_colluders == 1 else "silos"
+        return f"the server and {self.num_colluders} colluding {plural}"
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutSecureAggregation:
+    """Whoever would see silo ``silo``'s own contribution, were secure aggregation absent or broken."""
+
+    silo: str
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return f"whoever sees {self.silo}'s own message, were secure aggregation absent"
+
+
+Adversary = ReleasedModels | AggregationServer | ServerWithColluders | WithoutSecureAggregation

@@ -1,0 +1,208 @@
+"""What happened, as data: the events that plans promise, ledgers record and accountants interpret.
+
+An event states facts only (noise law, sensitivity, sampling, repetitions). Accountants refuse what they do
+not know. The meaning of an existing event or field never changes, so that old ledgers stay readable.
+
+Units: for integer noise laws every length is in *grid units* (the integers that travel); for
+`GaussianNoise` it is whatever unit the sensitivity is in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from discreet.errors import ConfigurationError
+
+
+def _require_positive(owner: str, **values: float) -> None:
+    for name, value in values.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ConfigurationError(f"The {name!r} parameter of {owner} must be positive; got {value}.")
+
+
+# --- noise laws: i.i.d. over coordinates, the sum over ``num_silos`` honest shares ---------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Real Gaussian noise of standard deviation ``stddev`` per coordinate of the released sum."""
+
+    stddev: float
+
+    def __post_init__(self) -> None:
+        _require_positive("GaussianNoise", stddev=self.stddev)
+
+    @property
+    def variance(self) -> float:
+        """Variance per coordinate of the released sum."""
+        return self.stddev**2
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedGaussianNoise:
+    """The sum of ``num_silos`` independent draws of round(N(0, ``silo_stddev``²)); grid units."""
+
+    silo_stddev: float
+    num_silos: int
+
+    def __post_init__(self) -> None:
+        _require_positive("RoundedGaussianNoise", silo_stddev=self.silo_stddev, num_silos=self.num_silos)
+
+    @property
+    def variance(self) -> float:
+        """Variance per coordinate of the sum: n(σ² + 1/12), exact up to exp(-2π²σ²)."""
+        return self.num_silos * (self.silo_stddev**2 + 1.0 / 12.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianNoise:
+    """The sum of ``num_silos`` independent draws of N_Z(0, ``silo_stddev``²); grid units.
+
+    Canonne, Kamath, Steinke (2020), Definition 1; sums: Kairouz, Liu, Steinke (2021).
+    """
+
+    silo_stddev: float
+    num_silos: int
+
+    def __post_init__(self) -> None:
+        _require_positive("DiscreteGaussianNoise", silo_stddev=self.silo_stddev, num_silos=self.num_silos)
+
+    @property
+    def variance(self) -> float:
+        """Parameter variance of the sum, nσ²; the true variance is never larger."""
+        return self.num_silos * self.silo_stddev**2
+
+
+@dataclass(frozen=True, slots=True)
+class SkellamNoise:
+    """The sum of ``num_silos`` independent symmetric Skellam draws of variance ``silo_variance``; grid units.
+
+    Agarwal, Kairouz, Liu (2021), Definition 2.2; the sum is Skellam of variance n times as large, exactly.
+    """
+
+    silo_variance: float
+    num_silos: int
+
+    def __post_init__(self) -> None:
+        _require_positive("SkellamNoise", silo_variance=self.silo_variance, num_silos=self.num_silos)
+
+    @property
+    def variance(self) -> float:
+        """Variance per coordinate of the sum."""
+        return self.num_silos * self.silo_variance
+
+
+IntegerNoise = RoundedGaussianNoise | DiscreteGaussianNoise | SkellamNoise
+NoiseLaw = GaussianNoise | IntegerNoise
+
+
+# --- sampling: how units enter a release -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoSampling:
+    """Every unit takes part in every release."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonSampling:
+    """Every unit takes part with probability ``prob``, independently of everything else."""
+
+    prob: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.prob <= 1.0:
+            raise ConfigurationError(
+                f"The 'prob' parameter of PoissonSampling must be in (0, 1]; got {self.prob}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeSampling:
+    """Exactly ``sample_size`` of ``population`` units take part, uniformly without replacement."""
+
+    sample_size: int
+    population: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.sample_size <= self.population:
+            raise ConfigurationError(
+                "The 'sample_size' parameter of FixedSizeSampling must be between 1 and the population "
+                f"{self.population}; got {self.sample_size}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledSampling:
+    """Each unit takes part exactly once in every pass of ``batches_per_epoch`` releases; no amplification."""
+
+    batches_per_epoch: int
+
+    def __post_init__(self) -> None:
+        if not self.batches_per_epoch >= 1:
+            raise ConfigurationError(
+                "The 'batches_per_epoch' parameter of ShuffledSampling must be >= 1; "
+                f"got {self.batches_per_epoch}."
+            )
+
+
+Sampling = NoSampling | PoissonSampling | FixedSizeSampling | ShuffledSampling
+
+
+# --- events ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of a sum of vectors plus noise.
+
+    Attributes:
+        noise: law of the noise in the released sum, honest shares only.
+        l2_sensitivity: how far adding or removing one *sampled* unit moves the sum in L2, in the units of
+            the noise law (grid units for integer noise, after rounding).
+        dimension: number of coordinates.
+        sampling: how units enter.
+    """
+
+    noise: NoiseLaw
+    l2_sensitivity: float
+    dimension: int
+    sampling: Sampling = NoSampling()
+
+    def __post_init__(self) -> None:
+        _require_positive("Release", l2_sensitivity=self.l2_sensitivity, dimension=self.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A bound that the other events rely on may fail with probability at most ``prob``; it is added to δ."""
+
+    prob: float
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.prob < 1.0:
+            raise ConfigurationError(f"The 'prob' parameter of Failure must be in [0, 1); got {self.prob}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """``event``, ``count`` times, each adaptively chosen after the outputs of the earlier ones."""
+
+    event: Event
+    count: int
+
+    def __post_init__(self) -> None:
+        if not self.count >= 0:
+            raise ConfigurationError(f"The 'count' parameter of Repeated must be >= 0; got {self.count}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """All of ``events``, each adaptively chosen after the outputs of the earlier ones."""
+
+    events: tuple[Event, ...]
+
+
+Event = Release | Failure | Repeated | Composed
