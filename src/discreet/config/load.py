@@ -1,0 +1,41 @@
+"""Reading a config: TOML or mappings in, a validated `Config` or one clear line out."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from discreet.config.problems import first_problem
+from discreet.config.sections import Config
+from discreet.errors import ConfigurationError
+
+
+def parse_config(data: Mapping[str, Any], *, source: str = "the config") -> Config:
+    """Validates a config given as nested mappings.
+
+    Raises:
+        ConfigurationError: one line for the first thing that is wrong, with the key's full name.
+    """
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(f"{source}: {first_problem(error, data)}") from None
+
+
+def load_config(path: Path) -> Config:
+    """Reads and validates a TOML file.
+
+    Raises:
+        ConfigurationError: if the file is missing, not TOML, or not a valid config.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"the config must be a readable file; {path}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
+    return parse_config(data, source=path.name)

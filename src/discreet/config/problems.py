@@ -1,0 +1,74 @@
+"""One line for what is wrong with a config: the key's full name, and the nearest known key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from discreet.config.sections import Config
+
+
+def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
+    """Says what must hold and what was got for the first error, unknown keys first."""
+    problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    problem = problems[0]
+    location = _without_tags([str(part) for part in problem["loc"]], data)
+    name = ".".join(location) or "the file"
+    if problem["type"] == "extra_forbidden":
+        nearest = difflib.get_close_matches(location[-1], _known_keys(location[:-1], data), n=1, cutoff=0.5)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        return f"unknown key {name!r}.{hint}"
+    if problem["type"] == "missing":
+        return f"the key {name!r} must be given; it is missing."
+    message = problem["msg"].removeprefix("Value error, ")
+    got = problem["input"]
+    shown = f"; got {got!r}" if isinstance(got, str | int | float | bool) else ""
+    return f"{name!r}: {message[0].lower()}{message[1:]}{shown}."
+
+
+def _without_tags(location: list[str], data: Any) -> list[str]:
+    """Drops the union tags that the validator mixes into a location, keeping the user's own keys."""
+    kept: list[str] = []
+    for position, part in enumerate(location):
+        last = position == len(location) - 1
+        if isinstance(data, Mapping) and part in data:
+            data = data[part]
+            kept.append(part)
+        elif isinstance(data, list | tuple) and part.isdigit() and int(part) < len(data):
+            data = data[int(part)]
+            kept.append(part)
+        elif last and isinstance(data, Mapping) and data.get("kind") != part:
+            kept.append(part)
+    return kept
+
+
+def _known_keys(location: list[str], data: Any) -> list[str]:
+    """Returns the keys that the table at ``location`` accepts."""
+    models: list[type[BaseModel]] = [Config]
+    for part in location:
+        data = data.get(part) if isinstance(data, Mapping) else data[int(part)]
+        models = [found for model in models for found in _sections_of(model, part)] or models
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    keys: list[str] = []
+    for model in models:
+        tag = model.model_fields.get("kind")
+        if kind is None or tag is None or kind in getattr(tag.annotation, "__args__", ()):
+            keys.extend(model.model_fields)
+    return keys
+
+
+def _sections_of(model: type[BaseModel], field: str) -> list[type[BaseModel]]:
+    """Returns the section types that a field may hold."""
+    if field not in model.model_fields:
+        return []
+    pending: list[Any] = [model.model_fields[field].annotation]
+    found: list[type[BaseModel]] = []
+    while pending:
+        annotation = pending.pop()
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found.append(annotation)
+        pending.extend(getattr(annotation, "__args__", ()))
+    return found

@@ -1,0 +1,227 @@
+"""The tables of a config file: what a user may say, and nothing derived from it.
+
+Noise, scale, ring and guarantees are worked out once, by the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Section(BaseModel):
+    """A table of the file: immutable, and closed to unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+# --- [data] ----------------------------------------------------------------------------------------------
+
+
+class IidPartition(_Section):
+    """Splits one table into ``silos`` silos at random; simulation only."""
+
+    kind: Literal["iid"]
+    silos: Count
+
+
+class DirichletPartition(_Section):
+    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha)."""
+
+    kind: Literal["dirichlet"]
+    silos: Count
+    alpha: Positive
+
+
+class ColumnPartition(_Section):
+    """One silo for every value of a column."""
+
+    kind: Literal["column"]
+    column: str
+
+
+PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
+
+
+class DataConfig(_Section):
+    """Where the records are, and what is publicly known of them.
+
+    Attributes:
+        source: ``heart-disease``, ``npz:PATH``, ``csv:PATH`` or ``module:function``.
+        record_capacity: public upper bound on the training records of a silo: one number, or one for each
+            silo by name. It is part of the plan, so it must not be computed from private data.
+    """
+
+    source: str
+    record_capacity: Count | dict[str, Count] | None = None
+    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    split_seed: Annotated[int, Field(ge=0)] = 0
+    label: str | None = None
+    features: dict[str, tuple[float, float]] | None = None
+    partition: PartitionConfig | None = None
+
+
+class ModelConfig(_Section):
+    """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights."""
+
+    name: str = "logistic"
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+# --- [training] ------------------------------------------------------------------------------------------
+
+
+class SingleStepConfig(_Section):
+    """One sum of clipped per-record gradients a round (theory §2.1); record unit."""
+
+    kind: Literal["single-step"]
+
+
+class ClippedUpdateConfig(_Section):
+    """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
+
+    kind: Literal["clipped-update"]
+    learning_rate: Positive
+    batch_size: Count = 32
+    epochs: Count = 1
+
+
+class StableStepsConfig(_Section):
+    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
+
+    Give ``steps``, or ``records_per_step`` so that larger silos take more steps.
+    """
+
+    kind: Literal["stable-steps"]
+    learning_rate: Positive
+    steps: Count | None = None
+    records_per_step: Count | None = None
+    l2_regulariser: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_of(self) -> StableStepsConfig:
+        if (self.steps is None) == (self.records_per_step is None):
+            raise ValueError("exactly one of 'steps' and 'records_per_step' must be given")
+        return self
+
+
+LocalConfig = Annotated[
+    SingleStepConfig | ClippedUpdateConfig | StableStepsConfig, Field(discriminator="kind")
+]
+
+
+class NoSamplingConfig(_Section):
+    """Every record takes part in every round."""
+
+    kind: Literal["none"] = "none"
+
+
+class PoissonConfig(_Section):
+    """Every record takes part in a round with this probability, independently."""
+
+    kind: Literal["poisson"]
+    probability: Probability
+
+
+SamplingConfig = Annotated[NoSamplingConfig | PoissonConfig, Field(discriminator="kind")]
+
+
+class AveragingConfig(_Section):
+    """θ ← θ + learning_rate · aggregate."""
+
+    kind: Literal["averaging"] = "averaging"
+    learning_rate: Positive = 1.0
+
+
+class MomentumConfig(_Section):
+    """Heavy-ball momentum on the server: free, because it only sees what is released."""
+
+    kind: Literal["momentum"]
+    learning_rate: Positive = 1.0
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+
+
+ServerConfig = Annotated[AveragingConfig | MomentumConfig, Field(discriminator="kind")]
+
+
+class TrainingConfig(_Section):
+    """How the model is trained."""
+
+    rounds: Count
+    local: LocalConfig
+    sampling: SamplingConfig = NoSamplingConfig()
+    server: ServerConfig = AveragingConfig()
+
+
+# --- [privacy], [aggregation], [run] -----------------------------------------------------------------------
+
+
+class PrivacyConfig(_Section):
+    """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
+
+    The target holds against the strongest adversary of the plan: the server together with
+    ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors`` silos survive.
+    """
+
+    unit: Literal["record", "client"] = "record"
+    epsilon: Positive | None = None
+    noise_multiplier: Positive | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam"] = "rounded-gaussian"
+    clip_norm: Positive | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> PrivacyConfig:
+        if (self.epsilon is None) == (self.noise_multiplier is None):
+            raise ValueError("exactly one of 'epsilon' and 'noise_multiplier' must be given")
+        return self
+
+
+class AggregationConfig(_Section):
+    """How integers are summed, and whom the sum must withstand."""
+
+    protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
+    min_survivors: Annotated[int, Field(ge=2)] | None = None
+    max_colluding: Annotated[int, Field(ge=0)] = 0
+    bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"
+
+
+class Dropout(_Section):
+    """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``."""
+
+    silo: str
+    round: Count
+    stage: Literal["advertise", "share", "mask", "confirm", "unmask"] = "mask"
+
+
+class RunConfig(_Section):
+    """How this machine carries the plan out. Nothing here may change the guarantee.
+
+    Attributes:
+        seed: makes a simulation reproducible; whoever knows it can remove the noise, and the report says so.
+        evaluate: measure the model on held-out records after every round; these numbers are not private.
+        compare: also train without privacy, pooled and alone; never released, for the price of privacy.
+        dropouts: rehearsed failures; simulation only.
+    """
+
+    seed: Annotated[int, Field(ge=0)] | None = None
+    evaluate: bool = True
+    compare: bool = False
+    dropouts: tuple[Dropout, ...] = ()
+
+
+class Config(_Section):
+    """The whole file."""
+
+    name: str = "training"
+    data: DataConfig
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig
+    privacy: PrivacyConfig
+    aggregation: AggregationConfig = AggregationConfig()
+    run: RunConfig = RunConfig()
