@@ -1,0 +1,93 @@
+"""The config is strict: every mistake gets one clear line with the key's full name."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.config import load_config, parse_config
+from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
+
+VALID: dict[str, Any] = {
+    "data": {"source": "heart-disease", "record_capacity": 100},
+    "training": {"rounds": 5, "local": {"kind": "stable-steps", "learning_rate": 0.1, "steps": 3}},
+    "privacy": {"epsilon": 1.0, "delta": 1e-5},
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    data = copy.deepcopy(VALID)
+    table = data
+    *parents, key = path.split(".")
+    for parent in parents:
+        table = table.setdefault(parent, {})
+    table[key] = value
+    return data
+
+
+def test_a_valid_config_has_the_safe_defaults() -> None:
+    config = parse_config(VALID)
+    assert config.privacy.unit == "record"
+    assert config.privacy.mechanism == "rounded-gaussian"
+    assert config.aggregation.protocol == "bonawitz"
+    assert config.run.seed is None
+    assert config.run.compare is False
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("training.roundz", 3, "unknown key 'training.roundz'. Did you mean 'rounds'?"),
+        ("training.local.step", 3, "unknown key 'training.local.step'. Did you mean 'steps'?"),
+        ("privacy.epsilon", 0.0, "'privacy.epsilon': input should be greater than 0; got 0.0"),
+        ("privacy.epsilon", -1, "'privacy.epsilon': input should be greater than 0; got -1"),
+        ("privacy.epsilon", float("nan"), "'privacy.epsilon': input should be a finite number"),
+        ("privacy.epsilon", float("inf"), "'privacy.epsilon': input should be a finite number"),
+        ("privacy.delta", 1.0, "'privacy.delta': input should be less than 1; got 1.0"),
+        ("privacy.delta", 0.0, "'privacy.delta': input should be greater than 0"),
+        ("privacy.noise_multiplier", 2.0, "exactly one of 'epsilon' and 'noise_multiplier'"),
+        ("training.rounds", 0, "'training.rounds': input should be greater than or equal to 1; got 0"),
+        ("training.local.kind", "magic", "'training.local': input tag 'magic'"),
+        ("training.local.records_per_step", 8, "exactly one of 'steps' and 'records_per_step'"),
+        ("training.sampling", {"kind": "poisson", "probability": 1.5}, "'training.sampling.probability'"),
+        ("training.sampling", {"kind": "poisson", "prob": 0.5}, "unknown key 'training.sampling.prob'"),
+        ("aggregation.min_survivors", 1, "'aggregation.min_survivors'"),
+        ("aggregation.protocol", "plain", "'aggregation.protocol'"),
+        (
+            "run.dropouts",
+            [{"silo": "a", "rond": 1}],
+            "unknown key 'run.dropouts.0.rond'. Did you mean 'round'?",
+        ),
+        ("datta", {}, "unknown key 'datta'. Did you mean 'data'?"),
+    ],
+)
+def test_a_mistake_gets_one_line_that_names_the_key(path: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_config(changed(path, value))
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    assert caught.value.exit_code == EXIT_BAD_REQUEST
+
+
+def test_a_missing_table_is_named() -> None:
+    data = copy.deepcopy(VALID)
+    del data["privacy"]
+    with pytest.raises(ConfigurationError, match="the key 'privacy' must be given"):
+        parse_config(data)
+
+
+def test_a_missing_file_and_broken_toml_are_one_line_each(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="must be a readable file"):
+        load_config(tmp_path / "absent.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[data\n")
+    with pytest.raises(ConfigurationError, match=r"broken\.toml must be valid TOML"):
+        load_config(broken)
+
+
+def test_a_config_is_immutable() -> None:
+    config = parse_config(VALID)
+    with pytest.raises(ValueError, match="frozen"):
+        config.name = "other"  # type: ignore[misc]
