@@ -1,0 +1,66 @@
+"""Tables with public column rules become pools of flat records of bounded norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.data.columns import Column, category_numbers, encode
+from discreet.data.norm import scale_to_norm, with_constant
+from discreet.data.pool import Pool, checked_records
+from discreet.data.table import Table
+from discreet.errors import DataError
+
+CONSTANT = "constant"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """What is publicly known of a table.
+
+    Attributes:
+        label: the column to predict.
+        classes: its possible texts; their order numbers the classes.
+        columns: which columns become features, and by which public rule.
+        silo: the column that says which silo holds a record, or None.
+    """
+
+    label: str
+    classes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    silo: str | None
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise DataError("at least one feature column must be given, with its public range; got none.")
+        if not len(set(self.classes)) == len(self.classes) >= 2:
+            raise DataError(f"there must be at least two distinct classes; got {len(self.classes)}.")
+        if self.label in {column.column for column in self.columns}:
+            raise DataError(
+                f"the label {self.label!r} must not be a feature as well; remove it from features."
+            )
+
+
+def pool_of_table(
+    table: Table, schema: TableSchema, *, feature_norm_bound: float, attribution: str = ""
+) -> Pool:
+    """Encodes every row by itself: public rules, a constant feature, then scaling to the norm bound.
+
+    Raises:
+        DataError: if a column is missing, or a cell cannot be read by its rule.
+    """
+    features, names = encode(table, schema.columns)
+    labels = category_numbers(table, schema.label, schema.classes)
+    return Pool(
+        name=table.name,
+        records=checked_records(
+            scale_to_norm(with_constant(features), feature_norm_bound), labels, where=table.name
+        ),
+        num_classes=len(schema.classes),
+        groups={name: np.array(cells) for name, cells in table.columns.items()},
+        own_silos=schema.silo,
+        feature_norm_bound=feature_norm_bound,
+        feature_names=(*names, CONSTANT),
+        attribution=attribution,
+    )

@@ -1,0 +1,37 @@
+"""A federation made by the user's own code: ``module:function``."""
+
+from __future__ import annotations
+
+import importlib
+
+from discreet.data.federation import Federation
+from discreet.data.table import nearest_hint
+from discreet.errors import DataError
+
+
+def federation_of_function(reference: str, *, test_fraction: float, split_seed: int) -> Federation:
+    """Imports ``module:function`` and calls it with ``test_fraction`` and ``split_seed``.
+
+    Raises:
+        DataError: if it cannot be imported, or does not return a `Federation`.
+    """
+    module_name, _, function_name = reference.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise DataError(
+            f"the data source {reference!r} must name an importable module; there is none named "
+            f"{error.name!r}. Install it, or add its folder to PYTHONPATH."
+        ) from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise DataError(
+            f"the data source {reference!r} must name a function of {module_name}; {function_name!r} is none."
+            f"{nearest_hint(function_name, [name for name in vars(module) if not name.startswith('_')])}"
+        )
+    federation = function(test_fraction=test_fraction, split_seed=split_seed)
+    if not isinstance(federation, Federation):
+        raise DataError(
+            f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."
+        )
+    return federation

@@ -1,0 +1,65 @@
+"""Public bounds on the length of a record: each record is scaled by itself, never by its neighbours."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DataError
+
+# Rounding a coordinate to float32 lengthens it by a factor of at most 1 + 2^-24 (or by a denormal);
+# shortening by 2^-22 beforehand leaves room for both and for the float64 arithmetic.
+_ROUNDING_ROOM = 1.0 - 2.0**-22
+
+
+def scale_to_norm(
+    features: npt.NDArray[np.float64] | npt.NDArray[np.float32], bound: float
+) -> npt.NDArray[np.float32]:
+    r"""Returns each record scaled to L2 norm ``bound``, never above it even after rounding to float32.
+
+    Guarantee:
+        Row j of the result depends on row j of ``features`` only, so adding or removing a record changes
+        no other record. The exact norm of every float32 row is in ``[bound * (1 - 2^-21), bound]``.
+
+    Args:
+        features: shape ``(n, d)``, no zero row (append a constant feature first).
+        bound: the public R.
+
+    Returns:
+        Shape ``(n, d)``, float32.
+
+    Raises:
+        DataError: if ``bound`` is not positive or a row is zero or not finite.
+
+    Example:
+        >>> scale_to_norm(np.array([[3.0, 4.0]]), bound=1.0).round(3).tolist()
+        [[0.6000000238418579, 0.800000011920929]]
+    """
+    if not 0 < bound < math.inf:
+        raise DataError(f"the norm bound must be positive and finite; got {bound}.")
+    # The largest coordinate first: squares of very long or very short records would leave float64.
+    largest = np.abs(features).max(axis=1, keepdims=True).astype(np.float64)
+    unusable = int((~(np.isfinite(largest) & (largest > 0))).sum())
+    if unusable:
+        raise DataError(
+            "every record must be finite and not all zero to be scaled; "
+            f"{unusable} of {len(features)} records are not."
+        )
+    direction = features / largest
+    norms = np.linalg.norm(direction, axis=1, keepdims=True)
+    scaled: npt.NDArray[np.float64] = direction * (bound * _ROUNDING_ROOM / norms)
+    return scaled.astype(np.float32)
+
+
+def with_constant(features: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Returns the records flattened, with a last feature 1 in place of a model's bias; ``(n, d + 1)``."""
+    flat = features.reshape(len(features), -1)
+    return np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
+
+
+def largest_norm(features: npt.NDArray[np.float32]) -> float:
+    """Returns the largest L2 norm of a record in float64 arithmetic; 0 if there is no record."""
+    flat = features.reshape(len(features), -1).astype(np.float64)
+    return float(np.linalg.norm(flat, axis=1).max(initial=0.0))

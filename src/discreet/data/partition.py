@@ -1,0 +1,129 @@
+"""How a pool is dealt out to silos: by a column, or at random for simulations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaincinv
+
+from discreet.data.pool import Pool
+from discreet.data.table import nearest_hint
+from discreet.errors import DataError
+from discreet.randomness import SeededRandom
+
+Assignment = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSilos:
+    """One silo for every value of ``column``, in sorted order."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class IidSilos:
+    """``num_silos`` silos of equal size, records dealt at random; simulation."""
+
+    num_silos: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirichletSilos:
+    """``num_silos`` silos with skewed labels; simulation.
+
+    For every class the shares of the silos are drawn from a symmetric Dirichlet law and each record of the
+    class is dealt by them (Hsu, Qi, Brown 2019, arXiv:1909.06335, with the roles of silo and class
+    exchanged). Smaller ``alpha``, more skew.
+    """
+
+    num_silos: int
+    alpha: float
+
+
+Partition = ColumnSilos | IidSilos | DirichletSilos
+
+
+def deal(
+    pool: Pool, partition: Partition, randomness: SeededRandom
+) -> tuple[tuple[str, ...], Assignment, Assignment | None]:
+    """Returns the names of the silos and the silo of every record of the pool and of its own test set.
+
+    Args:
+        pool: what is dealt out.
+        partition: how.
+        randomness: public; the same source, the same silos.
+
+    Returns:
+        Names of length k, silo numbers below k of shape ``(n,)``, and of shape ``(n_test,)`` or None.
+
+    Raises:
+        DataError: if the column is unknown, or a number of silos or alpha is not positive.
+    """
+    if isinstance(partition, ColumnSilos):
+        names, silos = _by_column(pool, partition.column)
+        if pool.test is not None:
+            raise DataError(
+                f"{pool.name}: a source with its own test set cannot be split by column; "
+                "choose an iid or dirichlet partition."
+            )
+        return names, silos, None
+    if not partition.num_silos >= 1:
+        raise DataError(f"the number of silos must be at least 1; got {partition.num_silos}.")
+    width = len(str(partition.num_silos))
+    names = tuple(f"silo-{number:0{width}d}" for number in range(1, partition.num_silos + 1))
+    if isinstance(partition, IidSilos):
+        silos = _iid(len(pool.records), partition.num_silos, randomness.derive("train"))
+        if pool.test is None:
+            return names, silos, None
+        return names, silos, _iid(len(pool.test), partition.num_silos, randomness.derive("test"))
+    if not 0 < partition.alpha < math.inf:
+        raise DataError(f"the 'alpha' of a dirichlet partition must be positive; got {partition.alpha}.")
+    shares = _dirichlet(partition, pool.num_classes, randomness.derive("shares"))
+    silos = _by_shares(pool.records.labels, shares, randomness.derive("train"))
+    if pool.test is None:
+        return names, silos, None
+    return names, silos, _by_shares(pool.test.labels, shares, randomness.derive("test"))
+
+
+def _by_column(pool: Pool, column: str) -> tuple[tuple[str, ...], Assignment]:
+    """One silo for every value."""
+    if column not in pool.groups:
+        raise DataError(
+            f"{pool.name}: the silo column {column!r} does not exist.{nearest_hint(column, pool.groups)}"
+        )
+    names, silos = np.unique(pool.groups[column], return_inverse=True)
+    return tuple(str(name) for name in names), silos.astype(np.int64)
+
+
+def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:
+    """Deals cards: every block of ``num_silos`` rows gives one to each silo, in random order."""
+    blocks = -(-count // num_silos)
+    keys = randomness.uniform(blocks * num_silos).reshape(blocks, num_silos)
+    return np.argsort(keys, axis=1).reshape(-1)[:count].astype(np.int64)
+
+
+def _dirichlet(
+    partition: DirichletSilos, num_classes: int, randomness: SeededRandom
+) -> npt.NDArray[np.float64]:
+    """Draws each class's shares as normalised Gamma(alpha) variables, by inversion; ``(classes, silos)``."""
+    uniform = randomness.uniform(num_classes * partition.num_silos).reshape(num_classes, -1)
+    # Away from 0, where the inverse underflows for small alpha and a class could get no silo at all.
+    gamma = np.maximum(gammaincinv(partition.alpha, np.maximum(uniform, 2.0**-53)), 1e-300)
+    return np.asarray(gamma / gamma.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _by_shares(
+    labels: npt.NDArray[np.int64], shares: npt.NDArray[np.float64], randomness: SeededRandom
+) -> Assignment:
+    """Deals each record to a silo drawn from its class's shares."""
+    outside = int((labels >= len(shares)).sum())
+    if outside:
+        raise DataError(f"labels must be in [0, {len(shares)}); {outside} of {len(labels)} are not.")
+    coins = randomness.uniform(len(labels))
+    upper = np.cumsum(shares, axis=1)
+    silos: Assignment = (coins[:, None] >= upper[labels]).sum(axis=1).astype(np.int64)
+    return np.minimum(silos, shares.shape[1] - 1)

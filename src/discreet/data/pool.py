@@ -1,0 +1,49 @@
+"""A pool: the records of one source, before they are dealt out to silos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.records import Records
+from discreet.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Records of one source with the public facts about them.
+
+    Attributes:
+        name: what to call the data.
+        records: all records, or those for training if ``test`` is given.
+        num_classes: labels are below this.
+        test: the source's own test records; None if a fraction of ``records`` is to be held out.
+        groups: columns that can name a record's silo, one text for each row of ``records``.
+        own_silos: the column that says where records really are; None if the source does not know.
+        feature_norm_bound: public bound on the L2 norm of every record, or None.
+        feature_names: names of the features of flat records.
+        attribution: who made the data and under which licence.
+    """
+
+    name: str
+    records: Records
+    num_classes: int
+    test: Records | None = None
+    groups: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    own_silos: str | None = None
+    feature_norm_bound: float | None = None
+    feature_names: tuple[str, ...] = ()
+    attribution: str = ""
+
+
+def checked_records(
+    features: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], *, where: str
+) -> Records:
+    """Returns the records, or raises a `DataError` that begins with ``where``."""
+    try:
+        return Records(features, labels)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None

@@ -1,0 +1,69 @@
+"""Records: feature vectors and labels, checked once so that nothing later meets a NaN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Labelled records of one silo, or of a part of it; possibly none.
+
+    Attributes:
+        features: shape ``(n, *feature_shape)``, float32, finite.
+        labels: shape ``(n,)``, int64, never negative.
+
+    Raises:
+        DataError: if a shape or type is wrong, or a row holds NaN, Inf or a negative label. The message
+            counts the rows and shows none of their values.
+
+    Example:
+        >>> len(Records(np.zeros((3, 2), np.float32), np.zeros(3, np.int64)))
+        3
+    """
+
+    features: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if not (self.features.ndim >= 2 and self.features.dtype == np.float32):
+            raise DataError(
+                "features must be float32 with shape (records, ...); "
+                f"got {self.features.dtype} with shape {self.features.shape}."
+            )
+        if not (self.labels.ndim == 1 and self.labels.dtype == np.int64):
+            raise DataError(
+                "labels must be int64 with shape (records,); "
+                f"got {self.labels.dtype} with shape {self.labels.shape}."
+            )
+        if len(self.features) != len(self.labels):
+            raise DataError(
+                "every record must have one label; "
+                f"got {len(self.features)} records and {len(self.labels)} labels."
+            )
+        unusable = int((~np.isfinite(self.features).reshape(len(self.labels), -1).all(axis=1)).sum())
+        if unusable:
+            raise DataError(
+                f"every feature must be a finite number; {unusable} of {len(self.labels)} records hold "
+                "NaN or Inf. Remove these, or fill them by a rule that does not look at other records."
+            )
+        negative = int((self.labels < 0).sum())
+        if negative:
+            raise DataError(
+                f"labels must be >= 0; {negative} of {len(self.labels)} records have a smaller one."
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Records:
+        """Returns the records at ``rows``: indices, or a mask of shape ``(n,)``."""
+        return Records(self.features[rows], self.labels[rows])
+
+    def __repr__(self) -> str:
+        return f"Records({len(self)} of shape {self.features.shape[1:]})"
