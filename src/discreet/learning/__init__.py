@@ -1,1 +1,22 @@
-"""Placeholder: filled by its own slice."""
+"""Local training kinds: each turns a silo's records into one update of bounded sensitivity."""
+
+from discreet.learning.clipped_update import ClippedUpdate
+from discreet.learning.contract import LocalTraining, LocalUpdate
+from discreet.learning.local_sgd import LocalSgd
+from discreet.learning.losses import mean_loss, record_losses
+from discreet.learning.metrics import Evaluation, evaluate
+from discreet.learning.single_step import SingleStep
+from discreet.learning.stable_steps import StableSteps
+
+__all__ = [
+    "ClippedUpdate",
+    "Evaluation",
+    "LocalSgd",
+    "LocalTraining",
+    "LocalUpdate",
+    "SingleStep",
+    "StableSteps",
+    "evaluate",
+    "mean_loss",
+    "record_losses",
+]

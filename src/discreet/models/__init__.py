@@ -1,1 +1,19 @@
-"""Placeholder: filled by its own slice."""
+"""Model factories, flat parameters, convexity facts and the checks a model must pass."""
+
+from discreet.models.build import build_model
+from discreet.models.checks import check_model
+from discreet.models.convexity import BinaryLogistic, ConvexHead, LinearHead, Softmax, convexity
+from discreet.models.parameters import flatten, load_flat, trainable
+
+__all__ = [
+    "BinaryLogistic",
+    "ConvexHead",
+    "LinearHead",
+    "Softmax",
+    "build_model",
+    "check_model",
+    "convexity",
+    "flatten",
+    "load_flat",
+    "trainable",
+]

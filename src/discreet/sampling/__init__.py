@@ -1,1 +1,5 @@
-"""Placeholder: filled by its own slice."""
+"""How units enter a round: one object that draws the batch and states the event it costs."""
+
+from discreet.sampling.samplers import FixedSize, Full, Poisson, Sampler, Shuffled
+
+__all__ = ["FixedSize", "Full", "Poisson", "Sampler", "Shuffled"]

@@ -1,0 +1,99 @@
+r"""What floating-point arithmetic adds to a sensitivity, and the one assumption behind it.
+
+Every kind claims ``(1 + FLOAT_SLACK)`` times its exact sensitivity; the tenth of a per cent covers:
+
+- *Sums in float64.* A sum of n vectors of norm at most C, in any order, is within
+  1.01·n·2^-53·(n·C) of the exact one (Higham 2002, equation 4.4), on either neighbouring data set. For
+  n ≤ `MAX_BATCH` that is at most 2^-12·C in all.
+- *Norms.* A clipping factor is computed from a norm of relative error at most 2^-20 (norms of explicit
+  float32 vectors, and inflated where they could come out too small).
+- *Local steps.* Each step of stable-steps is off by at most `linear_step_error`; non-expansive steps do not
+  amplify it, so 2·(number of steps) times it is compared with the slack before any record is touched.
+
+Assumption: a record's own contribution does not depend on its place in the batch, so kernels that process
+rows treat all rows alike; the contract tests measure it, and batches are cut into chunks of one shape so
+that one kernel serves all of them. Were a kernel to break it by a relative 2^-23, a batch of 2^12 records
+would still stay within the slack.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ConfigurationError, PrivacyViolation
+
+FLOAT_SLACK = 2.0**-10
+MAX_BATCH = 1 << 20
+FEATURE_NORM_TOLERANCE = 2.0**-20
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+def with_slack(exact: float) -> float:
+    """Returns ``exact`` enlarged by `FLOAT_SLACK`."""
+    return exact * (1.0 + FLOAT_SLACK)
+
+
+def require_summable(batch: int) -> None:
+    """Refuses a batch so large that the error of its float64 sum could exceed the slack."""
+    if not batch <= MAX_BATCH:
+        raise ConfigurationError(
+            f"A batch must have at most {MAX_BATCH} records for its float64 sum to stay within the claimed "
+            f"sensitivity; got {batch}. Lower the sampling probability or split the silo."
+        )
+
+
+def linear_step_error(
+    *,
+    num_features: int,
+    outputs: int,
+    batch: int,
+    feature_norm: float,
+    weight_norm: float,
+    learning_rate: float,
+) -> float:
+    r"""Bounds how far one float64 gradient step of a linear head lands from the exact one.
+
+    With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (½-Lipschitz
+    in the logits) by half of that plus (k + 8)·u; the sum over b records of norm at most √2·R adds
+    1.01·b·u·b·√2·R, and the update itself two roundings (Higham 2002, sections 3.1 and 3.5).
+
+    Args:
+        num_features: length of one record's features.
+        outputs: number of logits.
+        batch: largest batch.
+        feature_norm: R.
+        weight_norm: largest Frobenius norm the weights can have during the steps.
+        learning_rate: γ, per record.
+
+    Returns:
+        L2 distance, in parameter units.
+    """
+    residual = 0.505 * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
+    residual += (outputs + 8) * _UNIT_ROUNDOFF
+    summed = 1.01 * math.sqrt(2.0) * batch * _UNIT_ROUNDOFF
+    gradient = batch * feature_norm * (residual + summed)
+    longest = weight_norm + learning_rate * batch * math.sqrt(2.0) * feature_norm
+    return learning_rate * gradient + 3.0 * _UNIT_ROUNDOFF * longest
+
+
+def require_finite(vector: npt.NDArray[np.float64], what: str) -> None:
+    """Stops before NaN or infinity, for which no norm bound holds, can leave the silo."""
+    if not bool(np.all(np.isfinite(vector))):
+        raise PrivacyViolation(
+            f"{what} must be finite; got NaN or infinity. Nothing left the silo. Lower the learning rate, or "
+            "check the model for divisions by zero."
+        )
+
+
+def project(vector: npt.NDArray[np.float64], radius: float) -> npt.NDArray[np.float64]:
+    """Returns the nearest point of the ball of ``radius``; a non-expansive map, so sensitivities survive it.
+
+    Example:
+        >>> project(np.array([3.0, 4.0]), 1.0).tolist()
+        [0.6000000000000001, 0.8]
+    """
+    norm = float(np.linalg.norm(vector))
+    return vector if norm <= radius else vector * (radius / norm)

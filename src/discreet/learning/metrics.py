@@ -1,0 +1,74 @@
+"""How good a model is on records: loss, accuracy, and for two classes the area under the ROC curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.stats import rankdata
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.errors import DataError
+from discreet.learning.losses import record_losses
+
+_EVALUATION_CHUNK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Means over the records; ``auc`` is None unless there are two classes and both occur."""
+
+    loss: float
+    accuracy: float
+    auc: float | None
+
+
+def evaluate(model: nn.Module, records: Records) -> Evaluation:
+    """Evaluates ``model`` as it is loaded, in evaluation mode, leaving its mode unchanged.
+
+    Raises:
+        DataError: if there are no records.
+    """
+    if not len(records.labels) > 0:
+        raise DataError("An evaluation needs at least one record; got none. Raise the test fraction.")
+    outputs = _outputs(model, records)
+    labels = torch.from_numpy(records.labels)
+    loss = float(record_losses(outputs, labels).double().mean())
+    binary = outputs.shape[1] == 1
+    predicted = (outputs[:, 0] > 0).long() if binary else outputs.argmax(dim=1)
+    accuracy = float((predicted == labels).double().mean())
+    if outputs.shape[1] > 2:
+        return Evaluation(loss, accuracy, auc=None)
+    scores = outputs[:, 0] if binary else outputs[:, 1] - outputs[:, 0]
+    return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), records.labels))
+
+
+def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float | None:
+    """Probability that a random positive scores above a random negative, ties counting one half.
+
+    The Mann-Whitney statistic on mid-ranks (Hanley and McNeil 1982). None when a class is absent.
+
+    Example:
+        >>> area_under_roc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
+        0.875
+    """
+    positives = labels == 1
+    num_positive, num_negative = int(positives.sum()), int((~positives).sum())
+    if num_positive == 0 or num_negative == 0:
+        return None
+    rank_sum = float(rankdata(scores)[positives].sum())
+    return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)
+
+
+def _outputs(model: nn.Module, records: Records) -> torch.Tensor:
+    """Logits of all records in float precision of the model, shape ``(n, k)``."""
+    was_training = model.training
+    model.eval()
+    features = torch.from_numpy(records.features)
+    with torch.no_grad():
+        parts = [model(chunk) for chunk in torch.split(features, _EVALUATION_CHUNK)]
+    model.train(was_training)
+    return torch.cat(parts)

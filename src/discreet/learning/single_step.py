@@ -1,0 +1,92 @@
+"""Single-step: one sum of clipped per-record gradients a round (theory §2.1); record unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.learning.contract import LocalUpdate
+from discreet.learning.float_error import project, require_finite, require_summable, with_slack
+from discreet.learning.linear_clipping import clipped_linear_sum, flat_features
+from discreet.models.convexity import convexity
+from discreet.privacy.events import Sampling
+from discreet.privacy.units import Unit
+from discreet.randomness import RandomSource
+from discreet.sampling.samplers import Poisson
+
+
+@dataclass(frozen=True, slots=True)
+class SingleStep:
+    """The negative sum of clipped gradients of a Poisson batch at the public model.
+
+    Guarantee:
+        Adding or removing one sampled record moves the update by at most ``clip_norm`` (Abadi et al. 2016,
+        Algorithm 1, with the sum in place of the mean). It is a descent direction: the server's learning
+        rate and a public normaliser turn it into a step.
+
+    Attributes:
+        clip_norm: largest L2 norm of one record's gradient, real units.
+        sampling_prob: probability that a record enters a round.
+        projection_radius: the update is projected onto the ball of this radius, which keeps the
+            sensitivity and lets the ring be smaller; infinite leaves it alone.
+
+    Raises:
+        ConfigurationError: if a number is out of range.
+    """
+
+    unit: ClassVar[Unit] = Unit.RECORD
+
+    clip_norm: float
+    sampling_prob: float = 1.0
+    projection_radius: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
+            raise ConfigurationError(f"'clip_norm' of SingleStep must be positive; got {self.clip_norm}.")
+        if not self.projection_radius > 0:
+            raise ConfigurationError(
+                f"'projection_radius' of SingleStep must be positive; got {self.projection_radius}."
+            )
+        Poisson(self.sampling_prob)
+
+    def l2_sensitivity(self) -> float:
+        """``clip_norm``, enlarged for floating-point error."""
+        return with_slack(self.clip_norm)
+
+    def update_bound(self, record_capacity: int) -> float:
+        """Every record contributes at most ``clip_norm``; the projection may be tighter."""
+        return with_slack(min(record_capacity * self.clip_norm, self.projection_radius))
+
+    def failure_prob(self, record_capacity: int) -> float:  # noqa: ARG002 - one contract for all kinds
+        """Zero: clipping cannot fail."""
+        return 0.0
+
+    def release_sampling(self) -> Sampling:
+        """Poisson sampling of records, or none when all enter."""
+        return Poisson(self.sampling_prob).event()
+
+    def update(
+        self,
+        model: nn.Module,
+        parameters: npt.NDArray[np.float64],
+        records: Records,
+        randomness: RandomSource,
+    ) -> LocalUpdate:
+        """Draws the batch and sums its clipped gradients; an empty batch contributes zero."""
+        batch = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
+        require_summable(len(batch))
+        head = convexity(model)
+        if head is None:
+            raise UnsupportedAnalysisError("single-step has no clipping rule for this model yet.")
+        weights = parameters.reshape(head.outputs, -1)
+        features = flat_features(records)[batch].astype(np.float64)
+        total, loss = clipped_linear_sum(head, weights, features, records.labels[batch], self.clip_norm)
+        require_finite(total, "The sum of clipped gradients")
+        return LocalUpdate(project(-total, self.projection_radius), loss / max(1, len(batch)), len(batch))

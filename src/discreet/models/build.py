@@ -1,0 +1,83 @@
+"""From a name in the config to a model with public, reproducible initial weights."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import math
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from discreet.errors import ConfigurationError
+from discreet.models.checks import check_model
+from discreet.models.convexity import LinearHead
+
+ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
+
+
+def linear_head(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Logistic regression: one output for two classes, softmax for more; no bias (a constant feature is)."""
+    return LinearHead(math.prod(feature_shape), 1 if num_classes == 2 else num_classes)
+
+
+BUNDLED: dict[str, ModelFactory] = {"logistic": linear_head}
+
+
+def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, seed: int) -> nn.Module:
+    """Builds a model whose initial weights are a function of ``seed`` alone.
+
+    Guarantee:
+        The initial weights depend on the arguments only, never on data, and torch's global generator is
+        left as it was. The model has passed `check_model`.
+
+    Args:
+        spec: a bundled name, or ``module:factory`` for a user's ``factory(feature_shape, num_classes)``.
+        feature_shape: shape of one record's features, without the batch dimension.
+        num_classes: number of label values.
+        seed: public seed of the initial weights.
+
+    Raises:
+        ConfigurationError: for an unknown name, a factory that cannot be imported, or a refused model.
+
+    Example:
+        >>> build_model("logistic", (14,), 2, seed=0).weight.shape
+        torch.Size([1, 14])
+    """
+    if not num_classes >= 2:
+        raise ConfigurationError(f"A classification model needs at least 2 classes; got {num_classes}.")
+    factory = _factory(spec)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = factory(feature_shape, num_classes)
+    if not isinstance(model, nn.Module):
+        raise ConfigurationError(
+            f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}."
+        )
+    check_model(model)
+    return model
+
+
+def _factory(spec: str) -> ModelFactory:
+    if ":" in spec:
+        return _imported(spec)
+    if spec in BUNDLED:
+        return BUNDLED[spec]
+    near = difflib.get_close_matches(spec, BUNDLED, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(
+        f"Model must be one of {', '.join(sorted(BUNDLED))} or 'module:factory'; got {spec!r}.{hint}"
+    )
+
+
+def _imported(spec: str) -> ModelFactory:
+    module_name, _, attribute = spec.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"Cannot import model factory {spec!r}: {error}.") from error
+    if not callable(factory):
+        raise ConfigurationError(f"Model factory {spec!r} must be callable; got {type(factory).__name__}.")
+    checked: ModelFactory = factory
+    return checked
