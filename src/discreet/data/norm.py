@@ -55,11 +55,11 @@ def scale_to_norm(
 
 def with_constant(features: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Returns the records flattened, with a last feature 1 in place of a model's bias; ``(n, d + 1)``."""
-    flat = features.reshape(len(features), -1)
+    flat = features.reshape(len(features), math.prod(features.shape[1:]))
     return np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
 
 
 def largest_norm(features: npt.NDArray[np.float32]) -> float:
     """Returns the largest L2 norm of a record in float64 arithmetic; 0 if there is no record."""
-    flat = features.reshape(len(features), -1).astype(np.float64)
-    return float(np.linalg.norm(flat, axis=1).max(initial=0.0))
+    squares = np.square(features, dtype=np.float64).sum(axis=tuple(range(1, features.ndim)))
+    return float(np.sqrt(squares.max(initial=0.0)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, softmax
 
 from discreet.data.pool import Pool
 from discreet.data.table import nearest_hint
@@ -15,6 +15,8 @@ from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
 Assignment = npt.NDArray[np.int64]
+
+_SMALLEST_UNIFORM = 2.0**-54
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +105,23 @@ def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:
     """Deals cards: every block of ``num_silos`` rows gives one to each silo, in random order."""
     blocks = -(-count // num_silos)
     keys = randomness.uniform(blocks * num_silos).reshape(blocks, num_silos)
-    return np.argsort(keys, axis=1).reshape(-1)[:count].astype(np.int64)
+    dealt: Assignment = np.argsort(keys, axis=1).astype(np.int64)
+    return dealt.reshape(-1)[:count]
 
 
 def _dirichlet(
     partition: DirichletSilos, num_classes: int, randomness: SeededRandom
 ) -> npt.NDArray[np.float64]:
-    """Draws each class's shares as normalised Gamma(alpha) variables, by inversion; ``(classes, silos)``."""
-    uniform = randomness.uniform(num_classes * partition.num_silos).reshape(num_classes, -1)
-    # Away from 0, where the inverse underflows for small alpha and a class could get no silo at all.
-    gamma = np.maximum(gammaincinv(partition.alpha, np.maximum(uniform, 2.0**-53)), 1e-300)
-    return np.asarray(gamma / gamma.sum(axis=1, keepdims=True), dtype=np.float64)
+    """Draws each class's shares as normalised Gamma(alpha) variables; shape ``(classes, silos)``.
+
+    Gamma(a) = Gamma(a + 1) U^(1/a) in law (Marsaglia, Tsang 2000, §6), in logarithms, because for a small
+    alpha most of the variables themselves are below the smallest float.
+    """
+    uniform = np.maximum(randomness.uniform(2 * num_classes * partition.num_silos), _SMALLEST_UNIFORM)
+    whole, power = uniform.reshape(2, num_classes, partition.num_silos)
+    logarithms = np.log(gammaincinv(partition.alpha + 1.0, whole)) + np.log(power) / partition.alpha
+    shares: npt.NDArray[np.float64] = softmax(logarithms, axis=1)
+    return shares
 
 
 def _by_shares(
@@ -125,5 +133,6 @@ def _by_shares(
         raise DataError(f"labels must be in [0, {len(shares)}); {outside} of {len(labels)} are not.")
     coins = randomness.uniform(len(labels))
     upper = np.cumsum(shares, axis=1)
-    silos: Assignment = (coins[:, None] >= upper[labels]).sum(axis=1).astype(np.int64)
-    return np.minimum(silos, shares.shape[1] - 1)
+    # Rounding can leave the last cumulative share below 1; a coin above it belongs to the last silo.
+    silos: Assignment = np.count_nonzero(coins[:, None] >= upper[labels, :-1], axis=1).astype(np.int64)
+    return silos

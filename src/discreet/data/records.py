@@ -46,7 +46,8 @@ class Records:
                 "every record must have one label; "
                 f"got {len(self.features)} records and {len(self.labels)} labels."
             )
-        unusable = int((~np.isfinite(self.features).reshape(len(self.labels), -1).all(axis=1)).sum())
+        feature_axes = tuple(range(1, self.features.ndim))
+        unusable = int((~np.isfinite(self.features).all(axis=feature_axes)).sum())
         if unusable:
             raise DataError(
                 f"every feature must be a finite number; {unusable} of {len(self.labels)} records hold "

@@ -53,7 +53,8 @@ class Table:
         if unusable:
             raise DataError(
                 f"{self.name}, column {name!r}: every cell must hold a finite number; "
-                f"{unusable} of {len(self)} rows do not. Remove these rows, or fill them by a rule that does not look at other rows."
+                f"{unusable} of {len(self)} rows do not. "
+                "Remove these rows, or fill them by a rule that does not look at other rows."
             )
         return numbers
 

@@ -1,0 +1,254 @@
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.data import ColumnSilos, DirichletSilos, Federation, IidSilos, PublicFacts, load_federation
+from discreet.data.heart_disease import heart_disease
+from discreet.data.norm import largest_norm
+from discreet.errors import DataError
+
+
+def sizes(federation: Federation) -> dict[str, int]:
+    return {silo.name: len(silo.train) + len(silo.test) for silo in federation.silos}
+
+
+def test_heart_disease_is_the_four_hospitals() -> None:
+    federation = load_federation("heart-disease", split_seed=1)
+    assert sizes(federation) == {"cleveland": 303, "hungary": 261, "long_beach_va": 130, "switzerland": 46}
+    labels = np.concatenate([federation.pooled_train().labels, federation.pooled_test().labels])
+    # 139 + 98 + 106 + 40: the positives among complete records, counted in the published files.
+    assert int(labels.sum()) == 383
+    assert federation.num_classes == 2
+    assert federation.feature_shape == (len(federation.feature_names),) == (17,)
+    assert federation.feature_names[-1] == "constant"
+    assert "CC BY 4.0" in federation.attribution
+
+
+def test_heart_disease_records_meet_the_public_bound() -> None:
+    federation = load_federation("heart-disease")
+    assert federation.feature_norm_bound == 1.0
+    for silo in federation.silos:
+        assert largest_norm(silo.train.features) <= 1.0
+        assert (silo.train.features[:, -1] > 0).all()
+
+
+def test_the_first_patient_by_hand() -> None:
+    # Cleveland, row 1 of the published file: 63, male, typical angina (1), 145 mmHg, 233 mg/dl, fasting
+    # sugar high, hypertrophy (2), 150/min, no angina on exercise, ST depression 2.3.
+    raw = {
+        "age": (63 - 52.5) / 22.5,
+        "trestbps": (145 - 135) / 45,
+        "chol": (233 - 250) / 150,
+        "thalach": (150 - 130) / 60,
+        "oldpeak": (2.3 - 1.5) / 1.5,
+        "cp = 1": 1.0,
+        "restecg = 2": 1.0,
+        "sex = 1": 1.0,
+        "fbs = 1": 1.0,
+        "exang = 1": -1.0,
+        "constant": 1.0,
+    }
+    pool = heart_disease()
+    expected = np.array([raw.get(name, 0.0) for name in pool.feature_names])
+    got = pool.records.features[0]
+    assert np.allclose(got, expected / np.linalg.norm(expected), atol=1e-6)
+    assert pool.records.labels[0] == 0
+
+
+def test_cholesterol_that_was_not_measured_is_marked() -> None:
+    pool = heart_disease()
+    column = pool.feature_names.index("chol not measured")
+    marked = pool.records.features[:, column] > 0
+    assert int(marked.sum()) == 79
+    assert marked[pool.groups["hospital"] == "switzerland"].all()
+    assert not pool.records.features[marked][:, pool.feature_names.index("chol")].any()
+
+
+def test_the_same_seed_gives_the_same_federation_and_another_gives_another() -> None:
+    first, again, other = (load_federation("heart-disease", split_seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(first.pooled_test().features, again.pooled_test().features)
+    assert not np.array_equal(first.silos[0].test.labels, other.silos[0].test.labels)
+
+
+def test_hospitals_can_be_shuffled_for_comparison() -> None:
+    federation = load_federation("heart-disease", partition=IidSilos(5))
+    assert sizes(federation) == {f"silo-{n}": 148 for n in range(1, 6)}
+
+
+def test_digits_need_a_partition() -> None:
+    with pytest.raises(DataError, match=r"Give a partition: by column, iid or dirichlet\."):
+        load_federation("digits")
+    federation = load_federation("digits", partition=DirichletSilos(4, 1.0))
+    assert sum(sizes(federation).values()) == 1797
+    counts = np.bincount(np.concatenate([federation.pooled_train().labels, federation.pooled_test().labels]))
+    assert counts.tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert federation.feature_shape == (65,)
+    assert largest_norm(federation.pooled_train().features) <= 1.0
+
+
+def test_unknown_sources_name_the_nearest() -> None:
+    with pytest.raises(DataError, match=r"got 'heart-diseas'\. Did you mean 'heart-disease'\?"):
+        load_federation("heart-diseas")
+    with pytest.raises(DataError, match="bundled data knows its label"):
+        load_federation("heart-disease", facts=PublicFacts(label="label"))
+
+
+# --- csv ---------------------------------------------------------------------------------------------------
+
+CSV = "site,age,smoker,ill\n" + "".join(
+    f"{'north' if n % 3 else 'south'},{20 + n},{'yes' if n % 2 else 'no'},{n % 2}\n" for n in range(30)
+)
+FACTS = PublicFacts(label="ill", ranges={"age": (20, 60)}, categories={"smoker": ("no", "yes")})
+
+
+def csv_source(tmp_path: Path, text: str = CSV) -> str:
+    path = tmp_path / "patients.csv"
+    path.write_text(text)
+    return f"csv:{path}"
+
+
+def test_csv_with_public_ranges(tmp_path: Path) -> None:
+    federation = load_federation(
+        csv_source(tmp_path), partition=ColumnSilos("site"), facts=FACTS, test_fraction=0
+    )
+    assert sizes(federation) == {"north": 20, "south": 10}
+    assert federation.feature_names == ("age", "smoker = no", "smoker = yes", "constant")
+    first_south = np.array([-1.0, 1.0, 0.0, 1.0])
+    got = federation.silo("south").train.features[0]
+    assert np.allclose(got, first_south / np.linalg.norm(first_south), atol=1e-6)
+
+
+def test_csv_errors_name_file_column_and_count(tmp_path: Path) -> None:
+    by_site = ColumnSilos("site")
+    with pytest.raises(DataError, match=r"patients\.csv: there is no column 'aged'\. Did you mean 'age'\?"):
+        load_federation(
+            csv_source(tmp_path), partition=by_site, facts=PublicFacts(label="ill", ranges={"aged": (0, 1)})
+        )
+    with pytest.raises(DataError, match=r"column 'ill': every cell must be one of 0, 1; 1 of 30 rows"):
+        load_federation(
+            csv_source(tmp_path, CSV.replace("20,no,0", "20,no,2")), partition=by_site, facts=FACTS
+        )
+    with pytest.raises(DataError, match=r"patients\.csv, column 'age': .*1 of 30 rows"):
+        load_federation(csv_source(tmp_path, CSV.replace(",20,", ",,")), partition=by_site, facts=FACTS)
+    with pytest.raises(DataError, match="label column must be named"):
+        load_federation(csv_source(tmp_path), partition=by_site)
+    with pytest.raises(DataError, match="at least one feature column"):
+        load_federation(csv_source(tmp_path), partition=by_site, facts=PublicFacts(label="ill"))
+    with pytest.raises(DataError, match="must not be a feature as well"):
+        load_federation(
+            csv_source(tmp_path), partition=by_site, facts=PublicFacts(label="ill", ranges={"ill": (0, 1)})
+        )
+    with pytest.raises(DataError, match="norm bound must be positive"):
+        load_federation(
+            csv_source(tmp_path),
+            partition=by_site,
+            facts=PublicFacts(label="ill", ranges={"age": (0, 1)}, feature_norm_bound=0.0),
+        )
+    with pytest.raises(DataError, match="two distinct classes"):
+        load_federation(
+            csv_source(tmp_path),
+            partition=by_site,
+            facts=PublicFacts(label="ill", ranges={"age": (0, 1)}, num_classes=0),
+        )
+    with pytest.raises(DataError, match="the source does not say"):
+        load_federation(csv_source(tmp_path), facts=FACTS)
+    with pytest.raises(DataError, match="'silo-01': a silo must have at least one training record"):
+        load_federation(csv_source(tmp_path), partition=IidSilos(30), facts=FACTS, test_fraction=0.999)
+
+
+# --- npz ---------------------------------------------------------------------------------------------------
+
+
+def npz_source(tmp_path: Path, **arrays: object) -> str:
+    path = tmp_path / "arrays.npz"
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return f"npz:{path}"
+
+
+def test_npz_images_keep_their_shape_without_a_bound(tmp_path: Path) -> None:
+    source = npz_source(
+        tmp_path,
+        x_train=np.full((12, 3, 3), 51, np.uint8),
+        y_train=np.arange(12) % 3,
+        x_test=np.zeros((6, 3, 3), np.uint8),
+        y_test=np.zeros(6, np.uint8),
+    )
+    federation = load_federation(source, partition=IidSilos(2), facts=PublicFacts(num_classes=3))
+    assert federation.feature_shape == (3, 3)
+    assert federation.feature_norm_bound is None
+    assert [(len(s.train), len(s.test)) for s in federation.silos] == [(6, 3), (6, 3)]
+    assert federation.pooled_train().features[0, 0, 0] == np.float32(0.2)
+
+
+def test_npz_with_its_own_silos_classes_and_a_bound(tmp_path: Path) -> None:
+    source = npz_source(
+        tmp_path,
+        x=np.ones((8, 3)),
+        y=np.arange(8) % 2,
+        silo=np.array([5, 5, 9, 9, 5, 5, 9, 9]),
+        classes=np.array(["no", "yes"]),
+    )
+    federation = load_federation(source, facts=PublicFacts(feature_norm_bound=2.0), test_fraction=0.0)
+    assert federation.silo_names == ("5", "9")
+    assert federation.num_classes == 2
+    assert np.allclose(federation.pooled_train().features, 1.0, rtol=1e-6)
+    assert federation.feature_shape == (4,)
+
+
+def test_npz_errors(tmp_path: Path) -> None:
+    iid, two = IidSilos(2), PublicFacts(num_classes=2)
+    x, y = np.ones((4, 2)), np.array([0, 1, 0, 1])
+    with pytest.raises(DataError, match=r"missing\.npz: No such file"):
+        load_federation(f"npz:{tmp_path}/missing.npz", partition=iid, facts=two)
+    with pytest.raises(DataError, match=r"there is no array 'y'"):
+        load_federation(npz_source(tmp_path, x=x), partition=iid, facts=two)
+    with pytest.raises(DataError, match="without looking at the records"):
+        load_federation(npz_source(tmp_path, x=x, y=y), partition=iid)
+    with pytest.raises(DataError, match=r"arrays\.npz, arrays 'x' and 'y': .*1 of 4 records hold NaN"):
+        load_federation(
+            npz_source(tmp_path, x=np.where(np.eye(4, 2) > 0, np.nan, 1)[:, :1], y=y),
+            partition=iid,
+            facts=two,
+        )
+    with pytest.raises(DataError, match="labels integers"):
+        load_federation(npz_source(tmp_path, x=x, y=y * 0.5), partition=iid, facts=two)
+    with pytest.raises(DataError, match="plain arrays"):
+        load_federation(
+            npz_source(tmp_path, x=np.array([{}, []], dtype=object), y=y), partition=iid, facts=two
+        )
+    with pytest.raises(DataError, match="one entry for each of 4 records"):
+        load_federation(npz_source(tmp_path, x=x, y=y, silo=np.zeros(3)), facts=two)
+    with pytest.raises(DataError, match="are for csv files"):
+        load_federation(npz_source(tmp_path, x=x, y=y), partition=iid, facts=PublicFacts(label="y"))
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(DataError, match=r"text\.npz"):
+        load_federation(f"npz:{tmp_path}/text.npz", partition=iid, facts=two)
+
+
+# --- module:function ---------------------------------------------------------------------------------------
+
+
+def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("my_records")
+    seen: dict[str, float] = {}
+
+    def build(*, test_fraction: float, split_seed: int) -> Federation:
+        seen.update(test_fraction=test_fraction, split_seed=split_seed)
+        return load_federation("heart-disease")
+
+    module.build = build  # type: ignore[attr-defined]
+    module.wrong = lambda **_: 7  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "my_records", module)
+    assert load_federation("my_records:build", test_fraction=0.1, split_seed=9).name == "heart-disease"
+    assert seen == {"test_fraction": 0.1, "split_seed": 9}
+    with pytest.raises(DataError, match="must return a Federation; got int"):
+        load_federation("my_records:wrong")
+    with pytest.raises(DataError, match=r"'buld' is none\. Did you mean 'build'\?"):
+        load_federation("my_records:buld")
+    with pytest.raises(DataError, match="none named 'no_such_module'"):
+        load_federation("no_such_module:build")
+    with pytest.raises(DataError, match="makes its own silos"):
+        load_federation("my_records:build", partition=IidSilos(2))
