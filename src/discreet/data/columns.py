@@ -61,13 +61,20 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """One of a public list of texts, as one indicator for each; no other text may occur."""
+    """One of a public list of texts, as one indicator for each; no other text may occur.
+
+    Attributes:
+        column: name of the column.
+        values: the texts that get an indicator.
+        baseline: a further text that may occur and gets none, such as "normal"; None: there is none.
+    """
 
     column: str
     values: tuple[str, ...]
+    baseline: str | None = None
 
     def __post_init__(self) -> None:
-        if not (self.values and len(set(self.values)) == len(self.values)):
+        if not (self.values and len({*self.values, self.baseline}) == len(self.values) + 1):
             raise DataError(f"the categories of column {self.column!r} must be distinct and at least one.")
 
     @property
@@ -77,7 +84,9 @@ class Categories:
 
     def encode(self, table: Table) -> npt.NDArray[np.float64]:
         """Returns the indicators, shape ``(n, len(values))``."""
-        return np.eye(len(self.values))[category_numbers(table, self.column, self.values)]
+        texts = self.values if self.baseline is None else (*self.values, self.baseline)
+        indicators = np.eye(len(texts), len(self.values))
+        return indicators[category_numbers(table, self.column, texts)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,9 @@ SCHEMA = TableSchema(
         Numeric("thalach", 70, 190),
         Numeric("oldpeak", 0, 3),
         Categories("cp", ("1", "2", "3", "4")),
-        Categories("restecg", ("0", "1", "2")),
+        Categories("restecg", ("1", "2"), baseline="0"),
+        Categories("fbs", ("1",), baseline="0"),
         Contrast("sex", "0", "1"),
-        Contrast("fbs", "0", "1"),
         Contrast("exang", "0", "1"),
     ),
 )

@@ -22,7 +22,7 @@ def test_heart_disease_is_the_four_hospitals() -> None:
     # 139 + 98 + 106 + 40: the positives among complete records, counted in the published files.
     assert int(labels.sum()) == 383
     assert federation.num_classes == 2
-    assert federation.feature_shape == (len(federation.feature_names),) == (17,)
+    assert federation.feature_shape == (len(federation.feature_names),) == (16,)
     assert federation.feature_names[-1] == "constant"
     assert "CC BY 4.0" in federation.attribution
 

@@ -89,6 +89,9 @@ def test_categories_and_contrasts() -> None:
     features, names = encode(table, [Categories("site", ("south", "north")), Contrast("sex", "f", "m")])
     assert names == ("site = south", "site = north", "sex = m")
     assert features.tolist() == [[0.0, 1.0, -1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    flags, flag_names = encode(table, [Categories("site", ("south",), baseline="north")])
+    assert flag_names == ("site = south",)
+    assert flags.tolist() == [[0.0], [1.0], [0.0]]
     with pytest.raises(DataError, match="must be one of f; 2 of 3 rows hold something else"):
         encode(table, [Categories("sex", ("f",))])
 
@@ -100,3 +103,5 @@ def test_public_rules_that_make_no_sense() -> None:
     for values in ((), ("a", "a")):
         with pytest.raises(DataError, match="distinct"):
             Categories("v", values)
+    with pytest.raises(DataError, match="distinct"):
+        Categories("v", ("a",), baseline="a")
