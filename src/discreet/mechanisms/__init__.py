@@ -1,1 +1,17 @@
-"""Placeholder: filled by its own slice."""
+"""Integer noise: one file a law, every sampler exact or with a stated total variation."""
+
+from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
+from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
+from discreet.mechanisms.sampler import sample_share, sampler_tv
+from discreet.mechanisms.tails import sample_tail_bound
+
+__all__ = [
+    "MAX_STDDEV",
+    "MIN_STDDEV",
+    "NoiseFamily",
+    "law_for",
+    "per_silo",
+    "sample_share",
+    "sample_tail_bound",
+    "sampler_tv",
+]

@@ -1,0 +1,49 @@
+"""Which parameters the samplers accept, checked in one place before any bit is drawn."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from discreet.errors import ConfigurationError
+from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+
+MIN_STDDEV = 0.3
+MAX_STDDEV = 2.0**40
+
+# No draw at MAX_STDDEV exceeds 15 standard deviations by more than the refined tail, so that every float64
+# integer in the samplers stays far below 2^53 and every int64 sum over 2^17 silos below 2^63.
+MAX_MAGNITUDE = 2**45
+
+
+def check_stddev(name: str, stddev: float) -> None:
+    """Refuses a standard deviation (grid units) outside the domain of the samplers.
+
+    Raises:
+        ConfigurationError: naming ``name`` and the knob.
+    """
+    if not (stddev >= MIN_STDDEV):
+        raise ConfigurationError(
+            f"{name} must be at least {MIN_STDDEV} grid units; got {stddev}. Raise the scale (more bits) or "
+            "the noise multiplier."
+        )
+    if not (stddev <= MAX_STDDEV):
+        raise ConfigurationError(
+            f"{name} must be at most 2^40 grid units; got {stddev}. Lower the scale (fewer bits)."
+        )
+
+
+def check_law(law: IntegerNoise) -> None:
+    """Refuses a law whose single share lies outside the domain of the samplers."""
+    match law:
+        case RoundedGaussianNoise() | DiscreteGaussianNoise():
+            check_stddev("silo_stddev", law.silo_stddev)
+        case SkellamNoise():
+            check_stddev("the square root of silo_variance", law.silo_variance**0.5)
+        case _:
+            assert_never(law)
+
+
+def check_size(size: int) -> None:
+    """Refuses a negative number of draws."""
+    if not size >= 0:
+        raise ConfigurationError(f"size must be >= 0; got {size}.")

@@ -1,0 +1,108 @@
+r"""From one integer law to another by exact rejection.
+
+Discrete Gaussian from rounded Gaussian: let the real proposal be k + t, k its nearest integer, |t| ≤ 1/2.
+The proposal density at (k, ±t) together is ∝ e^{−k²/2σ²}·e^{−t²/2σ²}·cosh(kt/σ²). Accepting with probability
+1/cosh(kt/σ²) leaves a density that factors into k and |t|, so the accepted k follow N_Z(0, σ²) *exactly*.
+About 1/(24σ²) of the proposals are rejected, never more than 10 % for σ ≥ 0.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.mechanisms.bits import GUARD_BITS
+from discreet.mechanisms.box_muller import MAX_RADIUS, error_bound
+from discreet.mechanisms.intervals import Interval
+from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
+from discreet.randomness import RandomSource
+
+Integers = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.intp]
+# The largest float64 below 2^64.
+_LARGEST_FLOAT_WORD = 2.0**64 - 2.0**11
+
+Attempt = Callable[[int, RandomSource], tuple[Integers, Indices]]
+
+
+def until_accepted(attempt: Attempt, count: int, randomness: RandomSource) -> Integers:
+    """Repeats ``attempt`` for the positions that it returns as rejected, until none is left."""
+    values, rejected = attempt(count, randomness)
+    while len(rejected):
+        again, still_rejected = attempt(len(rejected), randomness)
+        values[rejected] = again
+        rejected = rejected[still_rejected]
+    return values
+
+
+def draw_discrete_gaussian(stddev: float, count: int, randomness: RandomSource) -> Integers:
+    """Draws ``count`` independent N_Z(0, ``stddev``²), exactly; shape ``(count,)``."""
+
+    def attempt(num: int, source: RandomSource) -> tuple[Integers, Indices]:
+        return _attempt_discrete_gaussian(stddev, num, source)
+
+    return until_accepted(attempt, count, randomness)
+
+
+def _attempt_discrete_gaussian(
+    stddev: float, count: int, randomness: RandomSource
+) -> tuple[Integers, Indices]:
+    """One rounded-Gaussian proposal per position, and the positions to be drawn again."""
+    batch = rounded_batch(stddev, count, randomness)
+    words = randomness.words(count)
+    values = batch.nearest.astype(np.int64)
+    rejected, unsure = _reject_fast(batch, stddev, words)
+    unsure = np.union1d(unsure, batch.undecided)
+    rejected = np.setdiff1d(rejected, unsure, assume_unique=True)
+    overturned = []
+    for index in unsure:
+        value, accepted = _decide_exactly(batch, stddev, int(words[index]), int(index))
+        values[index] = value
+        if not accepted:
+            overturned.append(index)
+    return values, np.concatenate([rejected, np.asarray(overturned, dtype=np.intp)])
+
+
+def _reject_fast(
+    batch: RoundedBatch, stddev: float, words: npt.NDArray[np.uint64]
+) -> tuple[Indices, Indices]:
+    """Positions that float64 proves rejected, and those it cannot tell."""
+    tolerance = _tolerance(stddev)
+    # 1 − 1/cosh z ≤ z²/2, so that most positions are accepted by one comparison.
+    z = batch.nearest * batch.offsets
+    bound = z * z
+    bound *= 2.0**63 / stddev**4
+    bound += 2.0**64 * tolerance
+    np.minimum(bound, _LARGEST_FLOAT_WORD, out=bound)
+    candidates = np.flatnonzero(words < bound.astype(np.uint64))
+    half = np.abs(z[candidates]) / (2.0 * stddev**2)
+    reject_prob = 2.0 * np.sinh(half) ** 2 / np.cosh(2.0 * half)
+    uniform = words[candidates].astype(np.float64) * 2.0**-64
+    rejected = candidates[uniform < reject_prob - tolerance]
+    unsure = candidates[np.abs(uniform - reject_prob) <= tolerance]
+    return rejected, unsure
+
+
+def _tolerance(stddev: float) -> float:
+    """How far the float64 rejection probability of a resolved pair can be off, and a margin for rounding.
+
+    z = kt/σ² with |k| ≤ 4.71σ + 1/2 and t off by η = ``error_bound``; d(1 − 1/cosh z)/dz ≤ min(z, 1).
+    """
+    reach = (MAX_RADIUS * stddev + 0.5) / stddev**2
+    return 0.5 * reach * reach * error_bound(stddev) + 2.0**-50
+
+
+def _decide_exactly(batch: RoundedBatch, stddev: float, word: int, index: int) -> tuple[int, bool]:
+    """Value and acceptance of one position, from as many bits as it takes."""
+    value, real, extra_bits = exact_nearest(batch.pairs, index)
+    while True:
+        uniform = batch.pairs.tails.uniform(word, b"thinning", index, extra_bits)
+        one = Interval.from_float(1.0, GUARD_BITS + extra_bits)
+        z = (real - float(value)) * float(value) / stddev / stddev
+        rejected = uniform.is_below(one - one / z.cosh())
+        if rejected is not None:
+            return value, not rejected
+        extra_bits *= 2
+        real = batch.pairs.exact(index, extra_bits)
