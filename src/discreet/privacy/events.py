@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 
 from discreet.errors import ConfigurationError
 
@@ -153,22 +154,36 @@ Sampling = NoSampling | PoissonSampling | FixedSizeSampling | ShuffledSampling
 # --- events ------------------------------------------------------------------------------------------------
 
 
+class SampledChange(Enum):
+    """What adding or removing one unit does to a release that has sampled it.
+
+    ``ADDED_OR_REMOVED``: one contribution appears or disappears.
+    ``REPLACED``: the contribution of the sampled group that holds the unit (a shard) turns into another one.
+    """
+
+    ADDED_OR_REMOVED = "added-or-removed"
+    REPLACED = "replaced"
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """One release of a sum of vectors plus noise.
 
     Attributes:
         noise: law of the noise in the released sum, honest shares only.
-        l2_sensitivity: how far adding or removing one *sampled* unit moves the sum in L2, in the units of
-            the noise law (grid units for integer noise, after rounding).
+        l2_sensitivity: how far one *sampled* contribution moves the sum in L2, compared with its absence, in
+            the units of the noise law (grid units for integer noise, after rounding). A replaced
+            contribution moves it by up to twice this much; accountants do that doubling themselves.
         dimension: number of coordinates.
-        sampling: how units enter.
+        sampling: how units enter; with ``REPLACED``, how the groups that hold units enter.
+        change: what adding or removing one unit does to the sampled contribution.
     """
 
     noise: NoiseLaw
     l2_sensitivity: float
     dimension: int
     sampling: Sampling = NoSampling()
+    change: SampledChange = SampledChange.ADDED_OR_REMOVED
 
     def __post_init__(self) -> None:
         _require_positive("Release", l2_sensitivity=self.l2_sensitivity, dimension=self.dimension)
@@ -184,6 +199,24 @@ class Failure:
     def __post_init__(self) -> None:
         if not 0.0 <= self.prob < 1.0:
             raise ConfigurationError(f"The 'prob' parameter of Failure must be in [0, 1); got {self.prob}.")
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticalDistance:
+    """What runs differs from what the other events describe, by total variation at most ``distance``.
+
+    For every data set, over all outputs together. Unlike a `Failure` it counts (1 + e^ε) times in δ, since
+    it may help the adversary on both of two neighbouring data sets. Sampler errors are of this kind.
+    """
+
+    distance: float
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.distance < 1.0:
+            raise ConfigurationError(
+                f"The 'distance' parameter of StatisticalDistance must be in [0, 1); got {self.distance}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,4 +238,4 @@ class Composed:
     events: tuple[Event, ...]
 
 
-Event = Release | Failure | Repeated | Composed
+Event = Release | Failure | StatisticalDistance | Repeated | Composed

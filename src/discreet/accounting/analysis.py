@@ -1,0 +1,230 @@
+"""What an event costs: ε at a δ, δ at an ε, the guarantee as a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from discreet.accounting.bounds import BEST, Accountant, Bound, Pld, Rdp
+from discreet.accounting.coupling import gaussian_view
+from discreet.accounting.gaussian_pld import Component, gaussian_curve
+from discreet.accounting.pld import LossCurve
+from discreet.accounting.rdp import RdpCurve
+from discreet.accounting.releases import change
+from discreet.accounting.renyi import renyi_analysis
+from discreet.accounting.tally import Tally, tally
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.privacy.adversary import Adversary
+from discreet.privacy.events import Event, Release
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import NeighboringRelation, Status, Unit
+
+# Share of δ that comparing integer noise with Gaussian noise may take.
+_COMPARISON_SHARE = 1e-5
+# Comparison costs above this share of ε send the question to the Rényi accountant as well.
+_COSTLY = 0.01
+_FIXED_POINT_STEPS = 60
+
+_PLD_CITATIONS = (
+    "Zhu, Dong, Wang 2022 (dominating pairs)",
+    "Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (connect the dots)",
+)
+_RDP_CITATIONS = ("Mironov 2017 (RDP)", "Mironov, Talwar, Zhang 2019 (sampled Gaussian)")
+
+
+@dataclass(frozen=True, slots=True)
+class EventCurve:
+    r"""δ(ε) of a whole event: a curve for Gaussian-like noise, and what the comparison with it costs.
+
+    δ(ε) ≤ failure + e^E δ_G(ε − 2E) + (tail + distance)(1 + e^ε), with E = ``log_ratio``: two changes of law,
+    one on each neighbour (docs/theory/integers.md, Theorem 4).
+    """
+
+    inner: LossCurve
+    log_ratio: float
+    tail: float
+    failure: float
+
+    def delta_at(self, epsilon: float) -> float:
+        """Returns an upper bound on δ(ε)."""
+        both_sides = self.tail * (1.0 + math.exp(min(epsilon, 700.0)))
+        inner = math.exp(self.log_ratio) * self.inner.delta_at(epsilon - 2.0 * self.log_ratio)
+        return min(1.0, self.failure + inner + both_sides)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Returns an upper bound on the smallest ε ≥ 0 at which δ suffices; infinite if there is none."""
+        guess = 0.0
+        for _ in range(_FIXED_POINT_STEPS):
+            left = delta - self.failure - self.tail * (1.0 + math.exp(min(guess, 700.0)))
+            if not left > 0.0:
+                return math.inf
+            found = self.inner.epsilon_at(left * math.exp(-self.log_ratio)) + 2.0 * self.log_ratio
+            if found <= guess or self.tail == 0.0:
+                return found
+            guess = found * (1.0 + 1e-9) + 1e-12
+        return math.inf
+
+
+def event_curve(
+    event: Event, *, delta: float, neighboring: NeighboringRelation, accountant: Accountant
+) -> EventCurve:
+    """Returns the curve of ``event`` by one accountant, precise around ``delta``; see `epsilon`."""
+    return _curve(tally(event), delta, neighboring, accountant)
+
+
+def epsilon(
+    event: Event,
+    *,
+    delta: float,
+    neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
+    accountant: Accountant = BEST,
+) -> Bound:
+    r"""Returns what ``event`` costs: an upper bound on ε at ``delta``.
+
+    Guarantee:
+        The adaptive composition of everything in ``event`` is (ε, δ)-DP under ``neighboring``; failures,
+        sampler errors and the comparison of integer with Gaussian noise are included in ``delta``. ε is
+        infinite if they alone exceed it.
+
+    Args:
+        event: what is released.
+        delta: total failure probability, in (0, 1).
+        neighboring: the relation; ``ADD_REMOVE`` sensitivities are what `Release` states.
+        accountant: `Pld` (default) falls back to `Rdp` where the noise is too coarse for it, and says so.
+
+    Raises:
+        ConfigurationError: for a δ outside (0, 1).
+        UnsupportedAnalysisError: where no proven analysis exists.
+
+    Example:
+        >>> from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+        >>> step = Release(GaussianNoise(1.0), 1.0, dimension=10, sampling=PoissonSampling(0.01))
+        >>> round(epsilon(Repeated(step, 1000), delta=1e-5).epsilon, 3)
+        1.828
+    """
+    if not 0.0 < delta < 1.0:
+        raise ConfigurationError(
+            f"delta must be in (0, 1) for noise without pure differential privacy; got {delta}."
+        )
+    spec = tally(event)
+    if isinstance(accountant, Rdp):
+        return _by_rdp(spec, delta, neighboring, accountant)
+    return _by_pld(spec, delta, neighboring, accountant)
+
+
+def delta(
+    event: Event,
+    *,
+    epsilon: float,
+    neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
+    accountant: Accountant = BEST,
+) -> Bound:
+    """Returns an upper bound on δ at ``epsilon`` ≥ 0; otherwise as `discreet.accounting.epsilon`."""
+    if not epsilon >= 0.0:
+        raise ConfigurationError(f"epsilon must be >= 0; got {epsilon}.")
+    spec = tally(event)
+    rough = _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon) if isinstance(accountant, Pld) else 1e-6
+    value = _curve(spec, min(max(rough, 1e-200), 0.5), neighboring, accountant).delta_at(epsilon)
+    return _bound(epsilon, min(value, rough) if isinstance(accountant, Pld) else value, accountant)
+
+
+def guarantee(
+    event: Event,
+    *,
+    delta: float,
+    unit: Unit,
+    neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
+    adversary: Adversary,
+    accountant: Accountant = BEST,
+) -> Guarantee:
+    """Returns `discreet.accounting.epsilon` as a value that names unit, relation and adversary."""
+    bound = epsilon(event, delta=delta, neighboring=neighboring, accountant=accountant)
+    return Guarantee(
+        epsilon=bound.epsilon,
+        delta=bound.delta,
+        unit=unit,
+        neighboring=neighboring,
+        adversary=adversary,
+        status=bound.status,
+        assumptions=bound.assumptions,
+        citations=bound.citations,
+    )
+
+
+def _curve(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Accountant) -> EventCurve:
+    """Returns the curve by the accountant that was named, without falling back."""
+    match accountant:
+        case Rdp():
+            analysis = renyi_analysis(spec.releases, neighboring, accountant)
+            return EventCurve(analysis.curve, analysis.log_ratio, spec.distance, spec.failure)
+        case Pld():
+            tail = _COMPARISON_SHARE * delta * math.exp(-_rough_epsilon(spec, delta, neighboring))
+            components, log_ratio, lost = _components(spec.releases, neighboring, tail)
+            inner = gaussian_curve(components, delta, interval=accountant.interval)
+            return EventCurve(inner, log_ratio, spec.distance + lost, spec.failure)
+
+
+def _components(
+    releases: Sequence[tuple[Release, int]], neighboring: NeighboringRelation, tail: float
+) -> tuple[list[Component], float, float]:
+    """Sees every release as Gaussian; returns components, total log ratio and total tail."""
+    components: list[Component] = []
+    log_ratio = lost = 0.0
+    for release, count in releases:
+        view = gaussian_view(release.noise, release.dimension * count, tail / len(releases))
+        if view is None:
+            raise UnsupportedAnalysisError(
+                f"{type(release.noise).__name__} must be finer to be compared with Gaussian noise over "
+                f"{release.dimension} coordinates and {count} releases; got variance "
+                f"{release.noise.variance:.4g} grid units². Raise the scale, or use the RDP accountant."
+            )
+        components.append((change(release, neighboring), view.stddev, count))
+        log_ratio, lost = log_ratio + view.log_ratio, lost + view.tail
+    return components, log_ratio, lost
+
+
+def _rough_epsilon(spec: Tally, delta: float, neighboring: NeighboringRelation) -> float:
+    """Returns about the ε to be expected, at most 60; it only sets how little probability to give away."""
+    try:
+        rough = renyi_analysis(spec.releases, neighboring, Rdp()).curve.epsilon_at(delta)
+    except UnsupportedAnalysisError:
+        return 20.0
+    return min(rough, 60.0)
+
+
+def _by_rdp(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Rdp) -> Bound:
+    curve = _curve(spec, delta, neighboring, accountant)
+    bound = _bound(curve.epsilon_at(delta), delta, accountant)
+    if isinstance(curve.inner, RdpCurve) and math.isfinite(bound.epsilon):
+        return replace(bound, order=curve.inner.optimum(delta)[1])
+    return bound
+
+
+def _by_pld(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Pld) -> Bound:
+    try:
+        curve = _curve(spec, delta, neighboring, accountant)
+    except UnsupportedAnalysisError as refusal:
+        try:
+            return _by_rdp(spec, delta, neighboring, Rdp())
+        except UnsupportedAnalysisError:
+            raise refusal from None
+    bound = _bound(curve.epsilon_at(delta), delta, accountant)
+    if 2.0 * curve.log_ratio > _COSTLY * bound.epsilon or math.isinf(bound.epsilon):
+        try:
+            other = _by_rdp(spec, delta, neighboring, Rdp())
+        except UnsupportedAnalysisError:
+            return bound
+        return min(bound, other, key=lambda candidate: candidate.epsilon)
+    return bound
+
+
+def _bound(epsilon: float, delta: float, accountant: Accountant) -> Bound:
+    return Bound(
+        epsilon=epsilon,
+        delta=delta,
+        status=Status.PROVEN,
+        assumptions=(),
+        citations=_PLD_CITATIONS if isinstance(accountant, Pld) else _RDP_CITATIONS,
+        accountant=accountant,
+    )

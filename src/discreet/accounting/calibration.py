@@ -1,0 +1,129 @@
+"""The smallest parameter at which an event meets a budget; the returned value is itself certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from discreet.accounting.analysis import epsilon as epsilon_of
+from discreet.accounting.bounds import BEST, Accountant, Rdp
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.privacy.events import Event
+from discreet.privacy.units import NeighboringRelation
+
+_RELATIVE = 1e-4
+_STEPS = 60
+
+
+def calibrate(
+    make_event: Callable[[float], Event],
+    *,
+    epsilon: float,
+    delta: float,
+    neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
+    lower: float,
+    upper: float,
+    accountant: Accountant = BEST,
+) -> float:
+    """Returns the smallest parameter in [lower, upper] at which the event is (ε, δ)-DP.
+
+    Guarantee:
+        The event of the returned value meets (``epsilon``, ``delta``) by ``accountant``: it was evaluated. It
+        is within 1e-4, relatively, of the smallest such value if ε falls as the parameter grows.
+
+    Args:
+        make_event: parameter (usually a noise scale) → event.
+        epsilon: target.
+        delta: target.
+        neighboring: the relation.
+        lower: smallest parameter to try, positive.
+        upper: largest parameter to try.
+        accountant: who certifies.
+
+    Raises:
+        ConfigurationError: if the bracket is malformed, or even ``upper`` misses the target.
+
+    Example:
+        >>> from discreet.privacy.events import GaussianNoise, Release
+        >>> make = lambda z: Release(GaussianNoise(z), 1.0, dimension=1)
+        >>> round(calibrate(make, epsilon=1.0, delta=1e-5, lower=0.1, upper=100.0), 2)
+        3.73
+    """
+    if not 0.0 < lower < upper < math.inf:
+        raise ConfigurationError(f"calibration needs 0 < lower < upper < inf; got [{lower}, {upper}].")
+    if not (epsilon > 0.0 and 0.0 < delta < 1.0):
+        raise ConfigurationError(
+            f"targets must satisfy epsilon > 0 and 0 < delta < 1; got epsilon={epsilon}, delta={delta}."
+        )
+
+    def cost(value: float, by: Accountant) -> float:
+        """Returns log(ε/target) at ``value``: at most 0 where the target is met."""
+        found = epsilon_of(make_event(value), delta=delta, neighboring=neighboring, accountant=by).epsilon
+        return math.log(max(found, 1e-12) / epsilon) if math.isfinite(found) else math.inf
+
+    start = _rough(lambda value: cost(value, Rdp()), lower, upper)
+    return _bracketed(lambda value: cost(value, accountant), lower, upper, start, epsilon)
+
+
+def _rough(cost: Callable[[float], float], lower: float, upper: float) -> float:
+    """Returns about where the quick accountant meets the target; only a place to start from."""
+    try:
+        low, high = math.log(lower), math.log(upper)
+        while high - low > 0.02:
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if cost(math.exp(middle)) > 0.0 else (low, middle)
+    except UnsupportedAnalysisError:
+        return upper
+    return math.exp(high)
+
+
+def _bracketed(
+    cost: Callable[[float], float], lower: float, upper: float, start: float, target: float
+) -> float:
+    """Brackets the root around ``start`` and narrows it by the Illinois rule in log-log coordinates."""
+    good, good_cost = min(start, upper), cost(min(start, upper))
+    bad, bad_cost = math.nan, math.inf
+    while good_cost > 0.0:
+        if good == upper:
+            raise ConfigurationError(
+                f"epsilon must be at most {target:g} somewhere in the bracket; got "
+                f"{target * math.exp(min(good_cost, 600.0)):.4g} at its upper end {upper:g}. Raise upper, "
+                "epsilon or delta, or lower the number of releases."
+            )
+        bad, bad_cost, good = good, good_cost, min(upper, good * 1.25)
+        good_cost = cost(good)
+    step = 0.9
+    while math.isnan(bad):
+        if good == lower:
+            return lower
+        trial = max(lower, good * step)
+        trial_cost = cost(trial)
+        if trial_cost > 0.0:
+            bad, bad_cost = trial, trial_cost
+        else:
+            good, good_cost, step = trial, trial_cost, step**2
+    return _narrow(cost, (bad, bad_cost), (good, good_cost))
+
+
+def _narrow(cost: Callable[[float], float], bad: tuple[float, float], good: tuple[float, float]) -> float:
+    """Returns a value that meets the target, within `_RELATIVE` of one that does not."""
+    bad_weight = good_weight = 1.0
+    for _ in range(_STEPS):
+        (low, low_cost), (high, high_cost) = bad, good
+        if high <= low * (1.0 + _RELATIVE):
+            break
+        span = math.log(high / low)
+        share = (
+            0.5
+            if math.isinf(low_cost)
+            else low_cost * bad_weight / (low_cost * bad_weight - high_cost * good_weight)
+        )
+        # Aim a little on the good side, so that both ends close in.
+        place = min(max(share * span + 0.4 * _RELATIVE, 0.05 * _RELATIVE), span - 0.05 * _RELATIVE)
+        middle = low * math.exp(place)
+        value = cost(middle)
+        if value > 0.0:
+            bad, bad_weight, good_weight = (middle, value), 1.0, good_weight / 2.0
+        else:
+            good, good_weight, bad_weight = (middle, value), 1.0, bad_weight / 2.0
+    return good[0]
