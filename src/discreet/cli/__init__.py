@@ -1,1 +1,5 @@
-"""Placeholder: filled by its own slice."""
+"""The ``discreet`` command."""
+
+from discreet.cli.app import main
+
+__all__ = ["main"]

@@ -49,12 +49,20 @@ PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition,
 
 
 class DataConfig(_Section):
-    """Where the records are, and what is publicly known of them.
+    """Where the records are, and what is publicly known of them; never computed from private records.
 
     Attributes:
         source: ``heart-disease``, ``npz:PATH``, ``csv:PATH`` or ``module:function``.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be computed from private data.
+            silo by name. It is part of the plan, so it must not be counted from private data.
+        test_fraction: probability that a record is held out for measurements.
+        split_seed: public seed of the split and of random partitions.
+        label: the column to predict (csv).
+        ranges: numeric feature columns with their plausible range (csv).
+        categories: categorical feature columns with their possible texts (csv).
+        num_classes: number of classes.
+        feature_norm_bound: L2 norm that every record is scaled to.
+        partition: which record belongs to which silo; left out, the source's own silos.
     """
 
     source: str
@@ -62,7 +70,10 @@ class DataConfig(_Section):
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.25
     split_seed: Annotated[int, Field(ge=0)] = 0
     label: str | None = None
-    features: dict[str, tuple[float, float]] | None = None
+    ranges: dict[str, tuple[float, float]] | None = None
+    categories: dict[str, tuple[str, ...]] | None = None
+    num_classes: Annotated[int, Field(ge=2)] | None = None
+    feature_norm_bound: Positive | None = None
     partition: PartitionConfig | None = None
 
 
@@ -89,18 +100,21 @@ class ClippedUpdateConfig(_Section):
     learning_rate: Positive
     batch_size: Count = 32
     epochs: Count = 1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
 class StableStepsConfig(_Section):
     """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
 
-    Give ``steps``, or ``records_per_step`` so that larger silos take more steps.
+    Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
+    record: steps follow the sum over a batch.
     """
 
     kind: Literal["stable-steps"]
     learning_rate: Positive
     steps: Count | None = None
     records_per_step: Count | None = None
+    passes: Count = 1
     l2_regulariser: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     @model_validator(mode="after")
@@ -116,13 +130,13 @@ LocalConfig = Annotated[
 
 
 class NoSamplingConfig(_Section):
-    """Every record takes part in every round."""
+    """Every unit (record, or client) takes part in every round."""
 
     kind: Literal["none"] = "none"
 
 
 class PoissonConfig(_Section):
-    """Every record takes part in a round with this probability, independently."""
+    """Every unit takes part in a round with this probability, independently; the coins stay in the silo."""
 
     kind: Literal["poisson"]
     probability: Probability
@@ -183,9 +197,18 @@ class PrivacyConfig(_Section):
 
 
 class AggregationConfig(_Section):
-    """How integers are summed, and whom the sum must withstand."""
+    """How integers are summed, and whom the sum must withstand.
+
+    Attributes:
+        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server.
+        mode: whether the server may lie (one more exchange a round) or only look.
+        min_survivors: fewer, and no silo helps to unmask; left out, every silo must survive.
+        max_colluding: silos that may share their noise and keys with the server.
+        bits: width of the ring; "auto" is the smallest in which no sum can wrap around.
+    """
 
     protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
+    mode: Literal["malicious", "semi-honest"] = "malicious"
     min_survivors: Annotated[int, Field(ge=2)] | None = None
     max_colluding: Annotated[int, Field(ge=0)] = 0
     bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"

@@ -1,0 +1,62 @@
+"""The command's entry: one line and an exit code for every deliberate error, never a traceback."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+
+from discreet.cli.plan import plan
+from discreet.cli.report import report
+from discreet.cli.run import run
+from discreet.errors import EXIT_BAD_REQUEST, DiscreetError
+from discreet.version import __version__
+
+app = typer.Typer(
+    name="discreet",
+    help="Differentially private federated learning with secure aggregation and guarantees that hold.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(plan)
+app.command()(report)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Differentially private federated learning with secure aggregation and guarantees that hold."""
+
+
+def main() -> None:
+    """Runs the command line; exit code 2 for a bad request, 3 for a privacy refusal."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        app(standalone_mode=False)
+    except DiscreetError as error:
+        errors.print(f"error: {error}", markup=False)
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        errors.print("interrupted; what was completed is in the run directory, go on with --resume")
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_BAD_REQUEST)
+    except KeyboardInterrupt:
+        errors.print("interrupted; what was completed is in the run directory, go on with --resume")
+        sys.exit(130)

@@ -1,0 +1,112 @@
+"""``discreet run``: the main job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from discreet.cli.display import RunDisplay
+from discreet.cli.tables import guarantees_table, plan_table
+from discreet.config import load_config
+from discreet.engines.local import Opening, Prepared, RunResult
+from discreet.engines.local import run as run_locally
+from discreet.errors import ConfigurationError
+from discreet.privacy.wire import to_json
+from discreet.report import write_report
+from discreet.rounds.directory import write_durably
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="A TOML config.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier training in --out.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON; progress goes to stderr.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train as CONFIG says and write plan, ledger, metrics, model and report.
+
+    Example: [bold]discreet run examples/heart.toml --out runs/heart[/bold]
+    """
+    if resume and overwrite:
+        raise ConfigurationError("--resume and --overwrite exclude each other; give one of them.")
+    settings = load_config(config)
+    directory = out if out is not None else Path("runs") / settings.name
+    opening = Opening.RESUME if resume else Opening.OVERWRITE if overwrite else Opening.NEW
+    console = Console(stderr=as_json, highlight=False)
+    with RunDisplay(console, planned=settings.training.rounds, quiet=quiet) as display:
+
+        def announce(prepared: Prepared) -> None:
+            if not quiet:
+                console.print(plan_table(prepared.plan), "")
+
+        result = run_locally(settings, directory, opening=opening, observe=display.observe, announce=announce)
+    summary = summarise(result)
+    write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
+    report = write_report(result.directory.path)
+    if as_json:
+        typer.echo(json.dumps(summary, indent=1))
+    elif not quiet:
+        _show(console, result, report)
+
+
+def summarise(result: RunResult) -> dict[str, Any]:
+    """Returns the result as plain JSON."""
+    return {
+        "name": result.plan.config.name,
+        "plan": result.plan.digest(),
+        "randomness": "seeded" if result.seeded else "secure",
+        "rounds": {
+            "planned": result.plan.rounds,
+            "completed": len(result.spending.completed),
+            "lost": len(result.spending.lost),
+            "aborted": result.spending.aborted,
+        },
+        "guarantees": to_json(result.plan.guarantees),
+        "metrics": result.metrics,
+        "comparison": None if result.comparison is None else result.comparison.to_json(),
+        "files": sorted(path.name for path in result.directory.path.iterdir()),
+    }
+
+
+def _show(console: Console, result: RunResult, report: Path) -> None:
+    """Prints what was promised, what it cost, and where the report is."""
+    if result.seeded:
+        console.print(
+            "\n[bold yellow]Simulation:[/] the noise comes from run.seed, and whoever knows the seed can "
+            "remove it. The guarantees below hold only for a run without a seed."
+        )
+    console.print("")
+    console.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
+    if result.metrics:
+        console.print("")
+        console.print(_price(result))
+    lost = len(result.spending.lost)
+    if lost:
+        console.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
+    console.print(f"\nreport: {report}")
+
+
+def _price(result: RunResult) -> Table:
+    table = Table(
+        title="what it cost, and what joining brought (held-out records; not covered by the guarantee)",
+        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
+    table.add_column("model")
+    table.add_column("accuracy", justify="right")
+    table.add_column("AUC", justify="right")
+    rows = {"this run, private, released": result.metrics}
+    if result.comparison is not None:
+        rows["pooled without privacy (not private, not released)"] = result.comparison.pooled
+        for silo, metrics in result.comparison.alone.items():
+            rows[f"{silo} alone (not private, not released)"] = metrics
+    for name, metrics in rows.items():
+        auc = f"{metrics['auc']:.3f}" if "auc" in metrics else "–"
+        table.add_row(name, f"{100 * metrics['accuracy']:.1f} %", auc)
+    return table

@@ -1,0 +1,70 @@
+"""What federation bought: the same model without privacy, pooled and alone. Never private, never released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from discreet.data import Federation, Records
+from discreet.engines.local.measure import measure
+from discreet.learning import mean_loss
+from discreet.models import flatten, load_flat
+
+_STEPS = 200
+_L2 = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Measurements on all held-out records of models that nobody may publish.
+
+    Attributes:
+        pooled: one model on every silo's training records together, no noise.
+        alone: for each silo, a model on its own training records only, no noise.
+    """
+
+    pooled: dict[str, float]
+    alone: dict[str, dict[str, float]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the comparison as plain JSON, with its warning."""
+        return {"note": "not private, not released", "pooled": self.pooled, "alone": self.alone}
+
+
+def compare(model: nn.Module, federation: Federation) -> Comparison:
+    """Trains without privacy, pooled and in each silo alone, from the model's own initial weights."""
+    initial = flatten(model)
+    return Comparison(
+        pooled=_fit_and_measure(model, federation, federation.pooled_train(), initial),
+        alone={
+            silo.name: _fit_and_measure(model, federation, silo.train, initial) for silo in federation.silos
+        },
+    )
+
+
+def _fit_and_measure(
+    model: nn.Module, federation: Federation, records: Records, initial: npt.NDArray[np.float64]
+) -> dict[str, float]:
+    load_flat(model, initial)
+    _fit(model, records)
+    return measure(model, federation, flatten(model))
+
+
+def _fit(model: nn.Module, records: Records) -> None:
+    """Minimises the mean loss plus a little L2 by full-batch L-BFGS."""
+    features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
+    optimiser = torch.optim.LBFGS(model.parameters(), max_iter=_STEPS, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        penalty = sum((weight.square().sum() for weight in model.parameters()), torch.zeros(()))
+        loss = mean_loss(model(features), labels) + 0.5 * _L2 * penalty
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    optimiser.step(closure)  # type: ignore[no-untyped-call]

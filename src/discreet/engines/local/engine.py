@@ -1,0 +1,131 @@
+"""The local engine: all silos in one process, with real keys and real messages between them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from torch import nn
+
+from discreet.config.sections import Dropout
+from discreet.data import Federation
+from discreet.errors import ConfigurationError
+from discreet.plan import Plan
+from discreet.randomness import RandomSource
+from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute
+from discreet.secagg import (
+    Bell,
+    Bonawitz,
+    Ideal,
+    Malicious,
+    RoundTerms,
+    SemiHonest,
+    Stage,
+    SumProtocol,
+    SumRun,
+    SumTerms,
+)
+
+
+def sum_protocol(plan: Plan) -> SumProtocol:
+    """Returns the secure-aggregation protocol that the plan names."""
+    mode = Malicious() if plan.config.aggregation.mode == "malicious" else SemiHonest()
+    match plan.config.aggregation.protocol:
+        case "ideal":
+            return Ideal()
+        case "bonawitz":
+            return Bonawitz(mode)
+        case "bell":
+            return Bell(mode)
+
+
+def sum_terms(plan: Plan, session: bytes) -> SumTerms:
+    """Returns what the parties of secure aggregation agree on; the plan's hash is bound into it."""
+    return SumTerms(
+        session=session,
+        clients=plan.facts.silos,
+        threshold=plan.thresholds.threshold,
+        min_survivors=plan.thresholds.min_survivors,
+        max_colluding=plan.thresholds.max_colluding,
+        bits=plan.grid.bits,
+        length=plan.facts.dimension,
+        context=hashlib.sha256(f"{plan.digest()}/{plan.facts.model_digest}".encode()).digest(),
+    )
+
+
+class LocalEngine:
+    """Runs every silo of a federation in this process; an `Engine`.
+
+    Secrecy between silos is not real here, since one process holds all keys; the messages are.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        federation: Federation,
+        model: nn.Module,
+        randomness: RandomSource,
+        *,
+        session_label: int,
+        dropouts: Sequence[Dropout] = (),
+    ) -> None:
+        """Opens secure aggregation; ``session_label`` must differ for every opening under one seed."""
+        self._plan = plan
+        self._federation = federation
+        self._model = model
+        self._randomness = randomness
+        self._dropouts = tuple(dropouts)
+        session = randomness.derive("session", session_label)
+        terms = sum_terms(plan, session.random_bytes(32))
+        self._run: SumRun = sum_protocol(plan).open(terms, session.derive("protocol"))
+
+    def sum_round(self, order: RoundOrder) -> RoundSum:
+        """Runs one round over all silos."""
+        contributions = {silo.name: self._contribution(silo.name, order) for silo in self._federation.silos}
+        terms = RoundTerms(
+            round_index=order.release,
+            attempt=order.sequence,
+            context=hashlib.sha256(order.parameters.tobytes()).digest(),
+        )
+        outcome = self._run.sum_round(
+            terms,
+            {name: contribution.values for name, contribution in contributions.items()},
+            {drop.silo: Stage[drop.stage.upper()] for drop in self._dropouts if drop.round == order.release},
+        )
+        losses = [contribution.loss for contribution in contributions.values()]
+        return RoundSum(
+            total=outcome.total,
+            survivors=outcome.survivors,
+            transcript=outcome.transcript,
+            bytes_per_silo=outcome.bytes_per_client,
+            training_loss=sum(losses) / len(losses),
+        )
+
+    def _contribution(self, name: str, order: RoundOrder) -> Contribution:
+        return contribute(
+            self._plan,
+            name,
+            model=self._model,
+            parameters=order.parameters,
+            records=self._federation.silo(name).train,
+            randomness=self._randomness.derive("release", order.sequence, "silo", name),
+        )
+
+
+def check_dropouts(plan: Plan, dropouts: Sequence[Dropout]) -> None:
+    """Refuses rehearsed failures that name no silo or no round of the plan.
+
+    Raises:
+        ConfigurationError: naming the entry.
+    """
+    for number, drop in enumerate(dropouts):
+        if drop.silo not in plan.facts.silos:
+            raise ConfigurationError(
+                f"'run.dropouts.{number}.silo' must be one of {', '.join(plan.facts.silos)}; "
+                f"got {drop.silo!r}."
+            )
+        if drop.round > plan.rounds:
+            raise ConfigurationError(
+                f"'run.dropouts.{number}.round' must be at most 'training.rounds' = {plan.rounds}; "
+                f"got {drop.round}."
+            )

@@ -1,0 +1,47 @@
+"""From the [data] table to a federation in memory; simulation only: a real silo loads its own."""
+
+from __future__ import annotations
+
+from discreet.config.sections import ColumnPartition, DataConfig, DirichletPartition, IidPartition
+from discreet.data import (
+    ColumnSilos,
+    DirichletSilos,
+    Federation,
+    IidSilos,
+    Partition,
+    PublicFacts,
+    load_federation,
+)
+
+
+def load(data: DataConfig) -> Federation:
+    """Loads the federation that a config names.
+
+    Raises:
+        DataError: one line that says what is wrong with the source.
+    """
+    return load_federation(
+        data.source,
+        test_fraction=data.test_fraction,
+        split_seed=data.split_seed,
+        partition=_partition(data),
+        facts=PublicFacts(
+            label=data.label,
+            ranges=data.ranges,
+            categories=data.categories,
+            num_classes=data.num_classes,
+            feature_norm_bound=data.feature_norm_bound,
+        ),
+    )
+
+
+def _partition(data: DataConfig) -> Partition | None:
+    match data.partition:
+        case None:
+            return None
+        case IidPartition(silos=silos):
+            return IidSilos(silos)
+        case DirichletPartition(silos=silos, alpha=alpha):
+            return DirichletSilos(silos, alpha)
+        case ColumnPartition(column=column):
+            return ColumnSilos(column)

@@ -1,0 +1,180 @@
+"""The plan: worked out once, frozen, hashed, and loaded by every party. What runs is what was accounted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting import guarantee
+from discreet.config import Config, parse_config
+from discreet.encoding import Grid
+from discreet.errors import ConfigurationError
+from discreet.plan.facts import FederationFacts
+from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
+from discreet.plan.training import normaliser
+from discreet.privacy.adversary import Adversary, ReleasedModels
+from discreet.privacy.events import Event
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.wire import Json, digest, from_json, to_json
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that the parties of a training agree on.
+
+    Attributes:
+        config: what was asked for; its ``run`` table is local to a machine and not part of the agreement.
+        facts: public names and shapes.
+        capacities: public bound on the training records of each silo, in the order of ``facts.silos``.
+        grid: the integers that travel: scale, ring, sensitivity after rounding.
+        release: what one round releases.
+        thresholds: survivors, colluders, shares.
+        guarantees: one for each adversary, over all rounds, in the worst case that the plan allows.
+    """
+
+    config: Config
+    facts: FederationFacts
+    capacities: tuple[int, ...]
+    grid: Grid
+    release: RoundRelease
+    thresholds: Thresholds
+    guarantees: tuple[Guarantee, ...]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the guarantees protect."""
+        return Unit(self.config.privacy.unit)
+
+    @property
+    def rounds(self) -> int:
+        """How many releases are planned; interrupted ones count."""
+        return self.config.training.rounds
+
+    @property
+    def bytes_per_vector(self) -> int:
+        """Payload of one masked vector on the wire."""
+        return self.grid.payload_bytes
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of the certain honest noise over the sensitivity after rounding."""
+        honest = self.thresholds.honest_survivors
+        variance = self.release.share.variance / self.release.share.num_silos * honest
+        return float(variance**0.5 / self.release.l2_sensitivity)
+
+    def event(self, honest_silos: int, rounds: int) -> Event:
+        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
+        return event_for(self.release, honest_silos=honest_silos, rounds=rounds)
+
+    def budget_adversary(self) -> tuple[Adversary, int]:
+        """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
+        candidates = adversaries((), self.thresholds)
+        return min(candidates, key=lambda candidate: candidate[1])
+
+    def spent(self, rounds: int) -> Guarantee:
+        """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""
+        adversary, honest = self.budget_adversary()
+        return self._guarantee(adversary, honest, rounds)
+
+    def _guarantee(self, adversary: Adversary, honest_silos: int, rounds: int) -> Guarantee:
+        return adversary_guarantee(
+            self.config, self.release, adversary=adversary, honest_silos=honest_silos, rounds=rounds
+        )
+
+    def normaliser(self, survivors: tuple[str, ...]) -> float:
+        """Returns the public number that a sum over ``survivors`` is divided by."""
+        return normaliser(self.config, dict(zip(self.facts.silos, self.capacities, strict=True)), survivors)
+
+    def to_json(self) -> Json:
+        """Returns the plan as plain JSON."""
+        agreement = self.config.model_dump(mode="json", exclude={"run"}, exclude_none=True)
+        return {
+            "version": PLAN_VERSION,
+            "config": agreement,
+            "facts": _plain(self.facts),
+            "capacities": list(self.capacities),
+            "grid": _plain(self.grid),
+            "release": {
+                field.name: to_json(getattr(self.release, field.name))
+                for field in dataclasses.fields(self.release)
+            },
+            "thresholds": _plain(self.thresholds),
+            "guarantees": to_json(self.guarantees),
+        }
+
+    def digest(self) -> str:
+        """Returns the SHA-256 that every party compares before keys are exchanged."""
+        return digest(self.to_json())
+
+    def save(self, path: Path) -> None:
+        """Writes the plan, indented for people, with its digest."""
+        document = {"digest": self.digest(), "plan": self.to_json()}
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def adversary_guarantee(
+    config: Config, release: RoundRelease, *, adversary: Adversary, honest_silos: int, rounds: int
+) -> Guarantee:
+    """Returns the guarantee of ``rounds`` rounds against one adversary.
+
+    For the client unit, the server knows who took part, so what it cannot tell is a client's update from
+    an empty one (replace-special); for released models a client is present or absent (add/remove).
+    """
+    unit = Unit(config.privacy.unit)
+    neighboring = NeighboringRelation.ADD_REMOVE
+    if unit is Unit.CLIENT and not isinstance(adversary, ReleasedModels):
+        neighboring = NeighboringRelation.REPLACE_SPECIAL
+    return guarantee(
+        event_for(release, honest_silos=honest_silos, rounds=rounds),
+        delta=config.privacy.delta,
+        unit=unit,
+        neighboring=neighboring,
+        adversary=adversary,
+    )
+
+
+def load_plan(path: Path) -> Plan:
+    """Reads a plan back and checks its digest.
+
+    Raises:
+        ConfigurationError: if the file is missing, of another version, or was altered.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        stated, data = document["digest"], document["plan"]
+        version = data["version"]
+    except OSError as error:
+        raise ConfigurationError(f"{path.name} must be readable; got: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(f"{path.name} must be a plan; it cannot be read.") from None
+    if version != PLAN_VERSION:
+        raise ConfigurationError(f"{path.name} must have version {PLAN_VERSION}; got {version!r}.")
+    if digest(data) != stated:
+        raise ConfigurationError(f"{path.name} must match its own digest; it was altered.")
+    return _from_json(data)
+
+
+def _from_json(data: dict[str, Any]) -> Plan:
+    facts = dict(data["facts"])
+    facts["silos"], facts["feature_shape"] = tuple(facts["silos"]), tuple(facts["feature_shape"])
+    return Plan(
+        config=parse_config(data["config"], source="plan.json"),
+        facts=FederationFacts(**facts),
+        capacities=tuple(data["capacities"]),
+        grid=Grid(**data["grid"]),
+        release=RoundRelease(**{key: from_json(value) for key, value in data["release"].items()}),
+        thresholds=Thresholds(**data["thresholds"]),
+        guarantees=from_json(data["guarantees"]),
+    )
+
+
+def _plain(value: Any) -> Json:
+    """Returns a flat dataclass as JSON; tuples become lists."""
+    flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

@@ -1,0 +1,133 @@
+"""From config to training objects: the same objects that run are the ones that are accounted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import nn
+
+from discreet.config.sections import (
+    AveragingConfig,
+    ClippedUpdateConfig,
+    Config,
+    MomentumConfig,
+    NoSamplingConfig,
+    PoissonConfig,
+    SingleStepConfig,
+    StableStepsConfig,
+)
+from discreet.errors import ConfigurationError
+from discreet.learning import ClippedUpdate, LocalTraining, SingleStep, StableSteps
+from discreet.models import convexity
+from discreet.optim import Averaging, Momentum, ServerRule
+from discreet.plan.facts import FederationFacts
+from discreet.privacy.units import Unit
+
+
+def sampling_probability(config: Config) -> float:
+    """Returns the probability with which a unit (a record, or a client) enters a round."""
+    match config.training.sampling:
+        case NoSamplingConfig():
+            return 1.0
+        case PoissonConfig(probability=probability):
+            return probability
+
+
+def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> LocalTraining:
+    """Returns the local training of a silo that holds at most ``capacity`` records.
+
+    Raises:
+        ConfigurationError: if the kind, the unit and the other settings do not fit together.
+    """
+    match config.training.local:
+        case SingleStepConfig():
+            _require_unit(config, Unit.RECORD)
+            return SingleStep(clip_norm=_clip_norm(config), sampling_prob=sampling_probability(config))
+        case ClippedUpdateConfig() as local:
+            _require_unit(config, Unit.CLIENT)
+            return ClippedUpdate(
+                clip_norm=_clip_norm(config),
+                learning_rate=local.learning_rate,
+                batch_size=local.batch_size,
+                epochs=local.epochs,
+                momentum=local.momentum,
+                sampling_prob=sampling_probability(config),
+            )
+        case StableStepsConfig() as local:
+            _require_unit(config, Unit.RECORD)
+            return _stable_steps(config, local, facts, model, capacity)
+
+
+def server_rule(config: Config) -> ServerRule:
+    """Returns the rule by which the server turns an aggregate into the next model."""
+    match config.training.server:
+        case AveragingConfig(learning_rate=learning_rate):
+            return Averaging(learning_rate=learning_rate)
+        case MomentumConfig(learning_rate=learning_rate, momentum=momentum):
+            return Momentum(learning_rate=learning_rate, momentum=momentum)
+
+
+def _stable_steps(
+    config: Config, local: StableStepsConfig, facts: FederationFacts, model: nn.Module, capacity: int
+) -> StableSteps:
+    head = convexity(model)
+    if head is None:
+        raise ConfigurationError(
+            "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
+            f"{config.model.name!r} is not one. Use single-step (record) or clipped-update (client)."
+        )
+    if facts.feature_norm_bound is None:
+        raise ConfigurationError(
+            "stable-steps needs features of publicly bounded norm; this data source states none. "
+            "Give feature ranges in 'data.features', or use single-step."
+        )
+    if config.privacy.clip_norm is not None:
+        raise ConfigurationError(
+            "'privacy.clip_norm' must be left out with stable-steps: its sensitivity follows from the model "
+            "and the learning rate, and nothing is clipped."
+        )
+    steps = local.steps
+    if steps is None:
+        steps = max(1, -(-capacity // (local.records_per_step or 1)))
+    return StableSteps(
+        learning_rate=local.learning_rate,
+        steps=steps,
+        sampling_prob=sampling_probability(config),
+        record_capacity=capacity,
+        head=head,
+        feature_norm_bound=facts.feature_norm_bound,
+        passes=local.passes,
+        l2_regulariser=local.l2_regulariser,
+    )
+
+
+def _require_unit(config: Config, unit: Unit) -> None:
+    if config.privacy.unit != unit.value:
+        raise ConfigurationError(
+            f"'privacy.unit' must be {unit.value!r} for {config.training.local.kind}; "
+            f"got {config.privacy.unit!r}. Change the unit or the local kind."
+        )
+
+
+def _clip_norm(config: Config) -> float:
+    if config.privacy.clip_norm is None:
+        raise ConfigurationError(
+            f"'privacy.clip_norm' must be given for {config.training.local.kind}; it is missing."
+        )
+    return config.privacy.clip_norm
+
+
+def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[str, ...]) -> float:
+    """Returns the public number that the sum is divided by; never a count of private records.
+
+    single-step: the expected number of sampled records if every survivor were full; stable-steps: the
+    number of survivors; clipped-update: the expected number of sampled clients of the plan, because a
+    client's presence is what the guarantee hides.
+    """
+    match config.training.local:
+        case SingleStepConfig():
+            return sampling_probability(config) * sum(capacities[silo] for silo in survivors)
+        case StableStepsConfig():
+            return float(len(survivors))
+        case ClippedUpdateConfig():
+            return sampling_probability(config) * len(capacities)

@@ -1,0 +1,21 @@
+"""The round loop: the same walk for every engine, durable at every step."""
+
+from discreet.rounds.contribution import Contribution, contribute
+from discreet.rounds.directory import RunDirectory
+from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.walk import RoundReport, Training, open_ledger, restore, resume_ledger, train
+
+__all__ = [
+    "Contribution",
+    "Engine",
+    "RoundOrder",
+    "RoundReport",
+    "RoundSum",
+    "RunDirectory",
+    "Training",
+    "contribute",
+    "open_ledger",
+    "restore",
+    "resume_ledger",
+    "train",
+]

@@ -1,0 +1,62 @@
+"""One silo's part in one round: train, round to integers, add its share of noise. Masking comes after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from discreet.data import Records
+from discreet.encoding import encode
+from discreet.errors import DataError
+from discreet.mechanisms import sample_share
+from discreet.plan import Plan, silo_training
+from discreet.randomness import RandomSource
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a silo hands to secure aggregation, and what it keeps to itself.
+
+    Attributes:
+        values: noisy integers, shape ``(dimension,)``, grid units; protected by the silo's own share of
+            noise only, so they leave the silo masked.
+        loss: mean training loss before the round; private, shown in simulations only.
+    """
+
+    values: npt.NDArray[np.int64]
+    loss: float
+
+
+def contribute(
+    plan: Plan,
+    silo: str,
+    *,
+    model: nn.Module,
+    parameters: npt.NDArray[np.float64],
+    records: Records,
+    randomness: RandomSource,
+) -> Contribution:
+    """Computes the contribution of ``silo`` to a round that starts from the public ``parameters``.
+
+    Guarantee:
+        Adding or removing one unit moves the integers, before noise, by at most
+        ``plan.grid.l2_sensitivity`` in L2, but for the failure probabilities that the plan counts in δ.
+
+    Raises:
+        DataError: if the silo holds more records than the plan's public capacity.
+        PrivacyViolation: if a run-time check of a promised bound fails; nothing leaves the silo.
+    """
+    capacity = plan.capacities[plan.facts.silos.index(silo)]
+    if len(records.labels) > capacity:
+        raise DataError(
+            f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "
+            "it holds more. Raise the capacity and plan again."
+        )
+    training = silo_training(plan, model, silo)
+    update = training.update(model, parameters, records, randomness.derive("training"))
+    values = encode(update.vector, plan.grid, randomness.derive("dither"))
+    values += sample_share(plan.release.share, len(values), randomness.derive("noise"))
+    return Contribution(values, update.loss)

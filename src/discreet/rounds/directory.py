@@ -1,0 +1,156 @@
+"""The run directory: plan, ledger, metrics and checkpoints on disk, written so that a crash loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from discreet.errors import ConfigurationError, LedgerError
+from discreet.rounds.memory import Arrays
+
+_MARKER = "plan.json"
+_OURS = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", "state.safetensors",
+         "comparison.json", "result.json", "report.html", "report.json")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The release that led to a saved state: number, survivors, transcript of the protocol in hexadecimal."""
+
+    release: int
+    survivors: tuple[str, ...]
+    transcript: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """A state read back, with the SHA-256 that the ledger knows it by."""
+
+    arrays: Arrays
+    made: Made
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """The files of one training."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Path:
+        """The agreed plan."""
+        return self.path / "plan.json"
+
+    @property
+    def ledger(self) -> Path:
+        """The hash-chained ledger."""
+        return self.path / "ledger.jsonl"
+
+    @property
+    def metrics(self) -> Path:
+        """One JSON line for every completed round."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def state(self) -> Path:
+        """The server's state after the last completed round."""
+        return self.path / "state.safetensors"
+
+    @property
+    def model(self) -> Path:
+        """The released model."""
+        return self.path / "model.safetensors"
+
+    def file(self, name: str) -> Path:
+        """Returns the path of another file of the run."""
+        return self.path / name
+
+    def prepare(self, *, overwrite: bool) -> None:
+        """Makes the directory ready for a new training.
+
+        Raises:
+            ConfigurationError: if it holds another training and ``overwrite`` is false, or it holds files
+                that are not ours.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise ConfigurationError(f"--out must be a directory; {self.path} is a file.")
+        present = {item.name for item in self.path.iterdir()} if self.path.exists() else set()
+        if present and not overwrite:
+            raise ConfigurationError(
+                f"--out must be a new or empty directory; {self.path} holds files. "
+                "Use --resume to go on with that training, or --overwrite to replace it."
+            )
+        foreign = present - set(_OURS)
+        if present and (foreign or _MARKER not in present):
+            name = min(foreign or present)
+            raise ConfigurationError(
+                f"--overwrite must point to an earlier training; {self.path} holds {name!r}, "
+                "which is none of ours."
+            )
+        if present:
+            shutil.rmtree(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def save_state(self, arrays: Arrays, made: Made) -> str:
+        """Writes the server's state durably, all or nothing, and returns its SHA-256."""
+        about = {
+            "release": str(made.release),
+            "survivors": json.dumps(made.survivors),
+            "transcript": made.transcript,
+        }
+        data = save(arrays, metadata=about)
+        write_durably(self.state, data)
+        return hashlib.sha256(data).hexdigest()
+
+    def load_state(self) -> SavedState:
+        """Returns the saved state.
+
+        Raises:
+            LedgerError: if the file is missing or unreadable.
+        """
+        try:
+            digest = hashlib.sha256(self.state.read_bytes()).hexdigest()
+            with safe_open(self.state, framework="np") as file:
+                about = file.metadata()
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            made = Made(int(about["release"]), tuple(json.loads(about["survivors"])), about["transcript"])
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            name = type(error).__name__
+            raise LedgerError(f"{self.state.name} must be readable to resume; got {name}.") from None
+        return SavedState(arrays, made, digest)
+
+    def append_metrics(self, line: dict[str, Any]) -> None:
+        """Appends one line of metrics."""
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, sort_keys=True) + "\n")
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """Returns the metrics so far; a torn last line is ignored."""
+        if not self.metrics.exists():
+            return []
+        text = self.metrics.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replaces ``path`` by ``data`` so that a crash leaves either the old file or the new one, whole."""
+    temporary = path.with_suffix(path.suffix + ".tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,199 @@
+"""The walk: intent → silos train, encode, mask → secure sum → decode → server update → ledger, each round.
+
+This module is the same for every engine. It sees sums only, never a silo's contribution.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.encoding import decode
+from discreet.errors import LedgerError, NotEnoughSurvivors
+from discreet.plan import Plan, server_rule
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import (
+    Aborted,
+    Completed,
+    Intent,
+    LedgerWriter,
+    Lost,
+    Opened,
+    Resumed,
+    spending,
+)
+from discreet.rounds.directory import Made, RunDirectory
+from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.memory import from_arrays, to_arrays
+
+_MOST_ABORTS_IN_A_ROW = 3
+
+Vector = npt.NDArray[np.float64]
+Measure = Callable[[Vector], dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """What there is to say after a round, for displays and metrics.
+
+    Attributes:
+        release: number of the charged release, from 1.
+        planned: how many releases are planned.
+        spent: the guarantee against the plan's budget adversary after this release.
+        sum: what secure aggregation returned.
+        metrics: measurements of the new model on held-out records; not private, simulations only.
+        seconds: wall time of the round.
+    """
+
+    release: int
+    planned: int
+    spent: Guarantee
+    sum: RoundSum
+    metrics: dict[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The state that a round turns into the next: the public model and the server rule's own state."""
+
+    parameters: Vector
+    server: Any
+
+
+def train(
+    plan: Plan,
+    engine: Engine,
+    directory: RunDirectory,
+    ledger: LedgerWriter,
+    start: Training,
+    *,
+    measure: Measure,
+    observe: Callable[[RoundReport], None],
+) -> Training:
+    """Carries out what is left of ``plan`` and returns the last state; every step is durable.
+
+    Guarantee:
+        No more than ``plan.rounds`` releases are ever charged in this ledger, whatever was interrupted,
+        so the plan's guarantees hold for the whole ledger.
+
+    Raises:
+        DiscreetError: if a round fails for good; the ledger says what was spent.
+    """
+    state = start
+    while (charged := spending(ledger.entries).charged) < plan.rounds:
+        release = charged + 1
+        began = time.monotonic()
+        outcome = _secure_sum(engine, ledger, release, state.parameters)
+        state = update(plan, state, outcome)
+        made = Made(release, outcome.survivors, outcome.transcript.hex())
+        digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
+        ledger.append(Completed(release, made.survivors, made.transcript, digest))
+        report = RoundReport(
+            release=release,
+            planned=plan.rounds,
+            spent=plan.spent(release),
+            sum=outcome,
+            metrics=measure(state.parameters),
+            seconds=time.monotonic() - began,
+        )
+        directory.append_metrics(_metrics_line(report))
+        observe(report)
+    return state
+
+
+def open_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
+    """Opens a new ledger for ``plan``."""
+    ledger = LedgerWriter.open(directory.ledger)
+    ledger.append(Opened(plan.digest(), "seeded" if seeded else "secure"))
+    return ledger
+
+
+def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
+    """Reopens the ledger of an interrupted training and settles what the interruption left open.
+
+    An intent without an end is `Completed` if the state that followed it is on disk, otherwise `Lost`:
+    its sum may have been seen, so it stays charged and is never repeated.
+
+    Raises:
+        LedgerError: if the ledger belongs to another plan, is broken, or does not match the saved state.
+    """
+    ledger = LedgerWriter.open(directory.ledger)
+    try:
+        opened = ledger.entries[0] if ledger.entries else None
+        if not isinstance(opened, Opened) or opened.plan_digest != plan.digest():
+            raise LedgerError(
+                "--resume must continue the same plan; the config or the code's plan has changed."
+            )
+        if (opened.randomness == "seeded") != seeded:
+            raise LedgerError("--resume must keep 'run.seed' given or left out, as it was at the start.")
+        spent = spending(ledger.entries)
+        if spent.pending is not None:
+            _settle(directory, ledger, spent.pending)
+        ledger.append(Resumed(plan.digest()))
+    except LedgerError:
+        ledger.close()
+        raise
+    return ledger
+
+
+def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> Training:
+    """Returns the state after the last completed release, or ``start`` if there is none.
+
+    Raises:
+        LedgerError: if the saved state is not the one that the ledger names.
+    """
+    completed = spending(ledger.entries).completed
+    if not completed:
+        return start
+    saved = directory.load_state()
+    if saved.digest != completed[-1].model_digest:
+        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+    return Training(saved.arrays["parameters"], from_arrays(start.server, saved.arrays))
+
+
+def update(plan: Plan, state: Training, outcome: RoundSum) -> Training:
+    """Returns the state after the server's update with a secure sum: post-processing of what is released."""
+    aggregate = decode(outcome.total, plan.grid) / plan.normaliser(outcome.survivors)
+    server, parameters = server_rule(plan.config).step(state.server, state.parameters, aggregate)
+    return Training(parameters, server)
+
+
+def _secure_sum(engine: Engine, ledger: LedgerWriter, release: int, parameters: Vector) -> RoundSum:
+    """Runs one release, trying again with fresh randomness while nothing was unmasked."""
+    for attempt in range(_MOST_ABORTS_IN_A_ROW):
+        intent = ledger.append(Intent(release, hashlib.sha256(parameters.tobytes()).hexdigest()))
+        try:
+            return engine.sum_round(RoundOrder(release, intent.sequence, parameters))
+        except NotEnoughSurvivors as abort:
+            ledger.append(Aborted(release, abort.code))
+            if attempt == _MOST_ABORTS_IN_A_ROW - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> None:
+    saved = directory.load_state() if directory.state.exists() else None
+    if saved is not None and saved.made.release == pending.release:
+        ledger.append(Completed(pending.release, saved.made.survivors, saved.made.transcript, saved.digest))
+        return
+    ledger.append(Lost(pending.release, "the process ended between intent and completion"))
+
+
+def _metrics_line(report: RoundReport) -> dict[str, object]:
+    return {
+        "release": report.release,
+        "epsilon_spent": report.spent.epsilon,
+        "delta": report.spent.delta,
+        "survivors": list(report.sum.survivors),
+        "bytes_per_silo": report.sum.bytes_per_silo,
+        "training_loss": report.sum.training_loss,
+        "seconds": round(report.seconds, 4),
+        **report.metrics,
+    }
