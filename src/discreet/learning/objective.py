@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning.linear_clipping import flat_features
+from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import mean_loss
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable

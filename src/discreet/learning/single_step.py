@@ -11,11 +11,11 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError
+from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.clipping.styles import FLAT, ClippingStyle
 from discreet.learning.contract import LocalUpdate
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
-from discreet.learning.linear_clipping import clipped_linear_sum, flat_features
-from discreet.models.convexity import convexity
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -36,6 +36,7 @@ class SingleStep:
         sampling_prob: probability that a record enters a round.
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
+        style: how gradients are brought into the ball; the sensitivity is the same for all styles.
 
     Raises:
         ConfigurationError: if a number is out of range.
@@ -46,6 +47,7 @@ class SingleStep:
     clip_norm: float
     sampling_prob: float = 1.0
     projection_radius: float = math.inf
+    style: ClippingStyle = FLAT
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
@@ -82,11 +84,14 @@ class SingleStep:
         """Draws the batch and sums its clipped gradients; an empty batch contributes zero."""
         batch = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
         require_summable(len(batch))
-        head = convexity(model)
-        if head is None:
-            raise UnsupportedAnalysisError("single-step has no clipping rule for this model yet.")
-        weights = parameters.reshape(head.outputs, -1)
-        features = flat_features(records)[batch].astype(np.float64)
-        total, loss = clipped_linear_sum(head, weights, features, records.labels[batch], self.clip_norm)
-        require_finite(total, "The sum of clipped gradients")
-        return LocalUpdate(project(-total, self.projection_radius), loss / max(1, len(batch)), len(batch))
+        total = clipped_gradient_sum(
+            model,
+            parameters,
+            records.take(batch),
+            clip_norm=self.clip_norm,
+            style=self.style,
+            randomness=randomness,
+        )
+        require_finite(total.vector, "The sum of clipped gradients")
+        vector = project(-total.vector, self.projection_radius)
+        return LocalUpdate(vector, total.loss / max(1, len(batch)), len(batch))

@@ -14,6 +14,7 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation, UnsupportedAnalysisError
 from discreet.learning.batch_guard import BatchGuard, batch_guard
+from discreet.learning.clipping.linear import flat_features
 from discreet.learning.contract import LocalUpdate
 from discreet.learning.float_error import (
     FEATURE_NORM_TOLERANCE,
@@ -23,7 +24,6 @@ from discreet.learning.float_error import (
     require_finite,
     with_slack,
 )
-from discreet.learning.linear_clipping import flat_features
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit

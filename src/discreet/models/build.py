@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
-from discreet.models.checks import check_model
+from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
 
 ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
@@ -51,11 +51,18 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = factory(feature_shape, num_classes)
+        probe = torch.rand(3, *feature_shape)
     if not isinstance(model, nn.Module):
         raise ConfigurationError(
             f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}."
         )
     check_model(model)
+    try:
+        check_records_independent(model, probe)
+    except (RuntimeError, IndexError) as error:
+        raise ConfigurationError(
+            f"Model {spec!r} cannot take features of shape {feature_shape}: {error}. Use a model that fits."
+        ) from error
     return model
 
 

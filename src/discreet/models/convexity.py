@@ -46,7 +46,7 @@ class BinaryLogistic:
     def residuals(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
         """Derivative of each record's loss by its logits, shape ``(n, 1)``."""
         _require_labels(labels, 2)
-        residuals: FloatArray = expit(logits)
+        residuals = np.array(expit(logits), dtype=np.float64)
         residuals[:, 0] -= labels
         return residuals
 

@@ -1,0 +1,15 @@
+"""Sums of clipped per-record gradients, without per-record gradients where they can be avoided."""
+
+from discreet.learning.clipping.clipped_sum import ClippedSum, clipped_gradient_sum
+from discreet.learning.clipping.per_record import PerRecordFallbackWarning
+from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
+
+__all__ = [
+    "Automatic",
+    "ClippedSum",
+    "ClippingStyle",
+    "Flat",
+    "PerLayer",
+    "PerRecordFallbackWarning",
+    "clipped_gradient_sum",
+]

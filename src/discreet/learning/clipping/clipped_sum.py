@@ -1,0 +1,108 @@
+"""The sum of clipped per-record gradients of any model, by the fastest rule that applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_rule
+from discreet.learning.clipping.linear import clipped_linear_sum, flat_features
+from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
+from discreet.learning.clipping.styles import ClippingStyle, Flat
+from discreet.models.convexity import ConvexHead, convexity
+from discreet.models.parameters import load_flat
+from discreet.randomness import RandomSource
+
+FloatVector = npt.NDArray[np.float64]
+
+# Chunks keep patches and written-out gradients in the processor's cache; 64 was fastest of 32 … 512.
+_CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ClippedSum:
+    """Private: the sum of clipped gradients, shape ``(d,)``, float64, and the records' summed loss."""
+
+    vector: FloatVector
+    loss: float
+
+
+def clipped_gradient_sum(
+    model: nn.Module,
+    parameters: FloatVector,
+    records: Records,
+    *,
+    clip_norm: float,
+    style: ClippingStyle,
+    randomness: RandomSource,
+) -> ClippedSum:
+    """Sums the clipped gradients of all ``records`` at ``parameters``.
+
+    Guarantee:
+        Each record's contribution has norm at most ``clip_norm`` and depends on no other record, whatever
+        the model computes; see `discreet.learning.float_error` for rounding.
+
+    Args:
+        model: the architecture; scratch space.
+        parameters: shape ``(d,)``.
+        records: the batch, possibly empty.
+        clip_norm: largest L2 norm of one record's contribution.
+        style: how gradients are brought into the ball.
+        randomness: source of dropout masks, if the model draws any.
+    """
+    if len(records) == 0:
+        return ClippedSum(np.zeros_like(parameters), 0.0)
+    head = convexity(model)
+    if head is not None and isinstance(style, Flat):
+        return _linear_sum(head, parameters, records, clip_norm)
+    return _network_sum(model, parameters, records, clip_norm=clip_norm, style=style, randomness=randomness)
+
+
+def _linear_sum(head: ConvexHead, parameters: FloatVector, records: Records, clip_norm: float) -> ClippedSum:
+    weights = parameters.reshape(head.outputs, -1)
+    features = flat_features(records).astype(np.float64)
+    return ClippedSum(*clipped_linear_sum(head, weights, features, records.labels, clip_norm))
+
+
+def _network_sum(
+    model: nn.Module,
+    parameters: FloatVector,
+    records: Records,
+    *,
+    clip_norm: float,
+    style: ClippingStyle,
+    randomness: RandomSource,
+) -> ClippedSum:
+    prepare(model, parameters)
+    missing = layer_without_rule(model)
+    if missing is not None:
+        warn_fallback(missing)
+    clipped_sum = ghost_clipped_sum if missing is None else written_out_clipped_sum
+    features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
+    total, loss = torch.zeros(len(parameters), dtype=torch.float64), 0.0
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(randomness.words(1)[0]))
+        for first in range(0, len(records), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            part, part_loss = clipped_sum(model, features[chunk], labels[chunk], style, clip_norm)
+            total += part
+            loss += part_loss
+    return ClippedSum(total.numpy(), loss)
+
+
+def prepare(model: nn.Module, parameters: FloatVector) -> None:
+    """Loads the parameters and sets the layout and flags that fast clipping needs.
+
+    The channels-last layout makes pooling several times faster on a CPU and patches contiguous.
+    """
+    load_flat(model, parameters)
+    model.train()
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    for layer in model.modules():
+        if getattr(layer, "inplace", False):
+            setattr(layer, "inplace", False)  # noqa: B010 - not declared on nn.Module

@@ -1,0 +1,146 @@
+"""Clipped sums with one forward and one backward pass: book-keeping of inputs and output gradients.
+
+The backward pass stops at the layers' outputs, so the batch gradient of the weights, which a plain step
+would compute, is never formed; the pieces of the layers take its place. Bu, Wang, Zha, Karypis (2023),
+"Differentially private optimization on large model at small cost".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from discreet.errors import ConfigurationError
+from discreet.learning.clipping.rules import Pieces, find_rule
+from discreet.learning.clipping.styles import ClippingStyle
+from discreet.learning.losses import record_losses
+from discreet.models.parameters import trainable
+
+_Hook = Callable[[nn.Module, tuple[torch.Tensor, ...], torch.Tensor], None]
+
+
+@dataclass(slots=True)
+class _Call:
+    """One layer's input and output in the current forward pass."""
+
+    inputs: torch.Tensor
+    outputs: torch.Tensor
+    version: int
+
+
+@dataclass(slots=True)
+class _Tape:
+    """What the hooks saw: the calls of every layer, by name."""
+
+    calls: dict[str, list[_Call]] = field(default_factory=dict)
+
+
+def trainable_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Returns the layers that own at least one trainable parameter, by name, in the model's order."""
+    return {
+        name: layer
+        for name, layer in model.named_modules()
+        if any(param.requires_grad for param in layer.parameters(recurse=False))
+    }
+
+
+def layer_without_rule(model: nn.Module) -> str | None:
+    """Names the first layer that cannot be book-kept, or None; parameter sharing counts as one."""
+    owners: dict[int, str] = {}
+    for name, layer in trainable_layers(model).items():
+        if find_rule(layer) is None:
+            return f"{name or 'the model'} ({type(layer).__name__})"
+        for param in layer.parameters(recurse=False):
+            if owners.setdefault(id(param), name) != name:
+                return f"{name} ({type(layer).__name__}, shares a parameter with {owners[id(param)]})"
+    return None
+
+
+def ghost_clipped_sum(
+    model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
+) -> tuple[torch.Tensor, float]:
+    """Returns the sum of clipped gradients, flat float64 in `flatten` order, and the summed loss.
+
+    Raises:
+        ConfigurationError: if a layer runs more than once a pass, does not keep records in its first
+            dimension, or has its output changed in place.
+    """
+    layers = trainable_layers(model)
+    with _recording(layers) as tape:
+        losses = record_losses(model(features), labels)
+    calls = {name: _single_call(name, tape.calls.get(name, []), len(labels)) for name in layers}
+    backprops = torch.autograd.grad(losses.sum(), [call.outputs for call in calls.values()])
+    with torch.no_grad():
+        pieces = {
+            name: _trained_pieces(layer, calls[name].inputs, gradient)
+            for (name, layer), gradient in zip(layers.items(), backprops, strict=True)
+        }
+        norms = torch.stack(
+            [
+                torch.stack([piece.norms_squared() for piece in of_layer.values()]).sum(dim=0)
+                for of_layer in pieces.values()
+            ]
+        )
+        factors = dict(zip(layers, style.factors(norms, clip_norm), strict=True))
+        sums = {
+            f"{name}.{leaf}" if name else leaf: piece.weighted_sum(factors[name])
+            for name, of_layer in pieces.items()
+            for leaf, piece in of_layer.items()
+        }
+    ordered = [sums[name] for name, _ in trainable(model)]
+    return torch.cat(ordered), float(losses.detach().double().sum())
+
+
+def _trained_pieces(layer: nn.Module, inputs: torch.Tensor, gradient: torch.Tensor) -> Pieces:
+    """The pieces of the layer's trainable parameters; frozen ones are skipped."""
+    rule = find_rule(layer)
+    if rule is None:
+        raise ConfigurationError(f"Layer type {type(layer).__name__} has no fast clipping rule.")
+    pieces = rule(layer, inputs, gradient)
+    return {
+        leaf: pieces[leaf] for leaf, param in layer.named_parameters(recurse=False) if param.requires_grad
+    }
+
+
+def _single_call(name: str, calls: list[_Call], records: int) -> _Call:
+    """Checks what book-keeping relies on, layer by layer."""
+    if not len(calls) == 1:
+        raise ConfigurationError(
+            f"Layer {name!r} must run exactly once a forward pass for fast clipping; it ran "
+            f"{len(calls)} times. Use one layer object for each place in the network."
+        )
+    (call,) = calls
+    if not (call.inputs.shape[0] == records and call.outputs.shape[0] == records):
+        raise ConfigurationError(
+            f"Layer {name!r} must keep records in its first dimension; got {tuple(call.inputs.shape)} for "
+            f"{records} records. Move the batch dimension to the front."
+        )
+    if not call.outputs._version == call.version:
+        raise ConfigurationError(
+            f"The output of layer {name!r} must not be changed in place. Use the out-of-place activation."
+        )
+    return call
+
+
+@contextmanager
+def _recording(layers: dict[str, nn.Module]) -> Iterator[_Tape]:
+    """Records inputs and outputs of ``layers`` while the block runs."""
+    tape = _Tape()
+
+    def hook(name: str) -> _Hook:
+        def record(_: nn.Module, inputs: tuple[torch.Tensor, ...], outputs: torch.Tensor) -> None:
+            call = _Call(inputs[0].detach(), outputs, outputs._version)
+            tape.calls.setdefault(name, []).append(call)
+
+        return record
+
+    handles = [layer.register_forward_hook(hook(name)) for name, layer in layers.items()]
+    try:
+        yield tape
+    finally:
+        for handle in handles:
+            handle.remove()

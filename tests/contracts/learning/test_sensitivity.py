@@ -1,0 +1,151 @@
+"""Every kind's claimed sensitivity against an adversary who searches for a worse pair."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from coupled_randomness import Coupled
+from sensitivity_search import Case, distance, largest_distance
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.learning import ClippedUpdate, LocalTraining, SingleStep, StableSteps
+from discreet.learning.clipping import Automatic, PerLayer
+from discreet.models import LinearHead, flatten
+from discreet.models.convexity import BinaryLogistic, Softmax
+
+
+def linear_case(outputs: int, *, radius: float = 1.0, records: int = 6, features: int = 3) -> Case:
+    model = LinearHead(features, outputs)
+    return Case(model, (features,), max(2, outputs), outputs * features, radius, records)
+
+
+def network_case() -> Case:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 2, 2), nn.GroupNorm(1, 2), nn.Tanh(), nn.Flatten(), nn.Linear(8, 3))
+    return Case(model, (1, 3, 3), 3, len(flatten(model)), 3.0, 5)
+
+
+def stable(head: BinaryLogistic | Softmax, **changes: object) -> StableSteps:
+    settings: dict[str, object] = {
+        "head": head,
+        "feature_norm_bound": 1.0,
+        "learning_rate": 0.4,
+        "steps": 3,
+        "record_capacity": 8,
+    }
+    return StableSteps(**(settings | changes))  # type: ignore[arg-type]
+
+
+CASES: list[tuple[str, LocalTraining, Case]] = [
+    ("single-step, logistic", SingleStep(0.5), linear_case(1)),
+    ("single-step, softmax", SingleStep(0.5), linear_case(3)),
+    ("single-step, projected", SingleStep(0.5, projection_radius=0.9), linear_case(3)),
+    ("single-step, network", SingleStep(0.5), network_case()),
+    ("single-step, per layer", SingleStep(0.5, style=PerLayer()), network_case()),
+    ("single-step, automatic", SingleStep(0.5, style=Automatic()), network_case()),
+    ("stable-steps, logistic", stable(BinaryLogistic(), learning_rate=0.9), linear_case(1)),
+    ("stable-steps, softmax", stable(Softmax(3)), linear_case(3)),
+    (
+        "stable-steps, radius 2",
+        stable(Softmax(3), feature_norm_bound=2.0, learning_rate=0.1),
+        linear_case(3, radius=2.0),
+    ),
+    ("stable-steps, two passes", stable(Softmax(3), passes=2), linear_case(3)),
+    ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
+    ("clipped-update, logistic", ClippedUpdate(0.5, 1.0, 2, epochs=2), linear_case(1)),
+    ("clipped-update, in-ball", ClippedUpdate(0.5, 1.0, 2, project_steps=True), linear_case(3)),
+    ("clipped-update, network", ClippedUpdate(0.5, 3.0, 2, momentum=0.5), network_case()),
+]  # fmt: skip
+
+
+def effort(case: Case) -> dict[str, int]:
+    """Networks are slower to evaluate, so they get fewer evaluations; both numbers are fixed."""
+    is_linear = isinstance(case.model, LinearHead)
+    return {"starts": 12, "moves": 40} if is_linear else {"starts": 4, "moves": 15}
+
+
+@pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_no_pair_exceeds_the_claimed_sensitivity(kind: LocalTraining, case: Case) -> None:
+    found, _ = largest_distance(kind, case, **effort(case), seed=1)
+    assert found <= kind.l2_sensitivity()
+
+
+@pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_the_search_comes_close_to_the_claim(kind: LocalTraining, case: Case) -> None:
+    """A search that stays far below the claim could not notice a violation, nor a claim that is too large."""
+    found, _ = largest_distance(kind, case, **effort(case), seed=2)
+    share = 0.45 if getattr(kind, "passes", 1) > 1 or getattr(kind, "l2_regulariser", 0.0) else 0.8
+    assert found >= share * kind.l2_sensitivity()
+
+
+@pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_no_update_exceeds_the_claimed_norm(kind: LocalTraining, case: Case) -> None:
+    _, where = largest_distance(kind, case, starts=2, moves=10, seed=3)
+    records = Records(where.features.astype(np.float32), where.labels)
+    vector = kind.update(case.model, where.weights, records, Coupled(where.seed)).vector
+    assert np.linalg.norm(vector) <= kind.update_bound(case.num_records)
+
+
+@pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_a_unit_that_is_not_sampled_changes_nothing(kind: LocalTraining, case: Case) -> None:
+    sampled = dataclasses.replace(kind, sampling_prob=0.5)  # type: ignore[type-var]
+    _, where = largest_distance(kind, case, starts=1, moves=0, seed=4)
+    zero = sum(distance(sampled, case, dataclasses.replace(where, seed=seed)) == 0.0 for seed in range(24))
+    # the coin falls out of (2, 22) with probability below 4e-5
+    assert 2 <= zero <= 22
+
+
+# --- planted violations: the search must find each ---------------------------------------------------------
+
+
+def test_a_step_too_long_to_be_non_expansive_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the guard γβb ≤ 2, later steps amplify the difference that the first step made."""
+    monkeypatch.setattr(StableSteps, "_require_non_expansive", lambda _: None)
+    expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
+    found, _ = largest_distance(expansive, linear_case(1), starts=12, moves=60, seed=5)
+    assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_a_clipping_norm_that_forgets_a_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FirstLayerOnly:
+        def factors(self, norms_squared: torch.Tensor, clip_norm: float) -> torch.Tensor:
+            return (clip_norm / norms_squared[0].sqrt().clamp(min=clip_norm)).expand_as(norms_squared)
+
+    careless = SingleStep(0.5, style=FirstLayerOnly())  # type: ignore[arg-type]
+    found, _ = largest_distance(careless, network_case(), starts=4, moves=15, seed=6)
+    assert found > 1.2 * careless.l2_sensitivity()
+
+
+def test_a_batch_mean_in_place_of_a_sum_of_clipped_gradients_is_found() -> None:
+    """Dividing by the number of records makes every other record's share depend on the neighbour."""
+
+    class PrivateNormaliser(SingleStep):
+        def update(self, model, parameters, records, randomness):  # type: ignore[no-untyped-def]
+            update = super().update(model, parameters, records, randomness)
+            mean = update.vector / max(1, update.batch)
+            return dataclasses.replace(update, vector=mean * 6)
+
+    kind = PrivateNormaliser(0.5)
+    found, _ = largest_distance(kind, linear_case(3), starts=12, moves=40, seed=7)
+    assert found > 1.05 * kind.l2_sensitivity()
+
+
+def test_a_smoothness_constant_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BinaryLogistic, "smoothness", lambda _, bound: bound**2 / 400.0)
+    expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
+    found, _ = largest_distance(expansive, linear_case(1), starts=12, moves=60, seed=5)
+    assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_the_lipschitz_constant_is_reached_exactly() -> None:
+    """One confidently wrong record moves the weights by γ·√2·R: a smaller constant would be false."""
+    kind = stable(Softmax(3), steps=1, record_capacity=1, learning_rate=1.0)
+    records = Records(np.array([[1.0, 0.0, 0.0]], np.float32), np.array([0]))
+    weights = np.array([[0.0, 0, 0], [1000.0, 0, 0], [0.0, 0, 0]]).ravel()
+    vector = kind.update(LinearHead(3, 3), weights, records, Coupled(0)).vector
+    assert math.isclose(float(np.linalg.norm(vector)), math.sqrt(2.0), rel_tol=1e-12)
