@@ -91,6 +91,11 @@ def load_federation(
     return _federation(pool, partition, test_fraction=test_fraction, split_seed=split_seed)
 
 
+def bundled_attribution(source: str) -> str:
+    """Returns who made a bundled source and under which licence; empty for a source that is not bundled."""
+    return BUNDLED[source]().attribution if source in BUNDLED else ""
+
+
 def _is_reference(source: str) -> bool:
     """Says whether a source is ``module:function``."""
     head, colon, _ = source.partition(":")

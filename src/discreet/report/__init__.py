@@ -1,1 +1,9 @@
-"""Placeholder: filled by its own slice."""
+"""The privacy report of a run: one page for people, the same content as JSON for programs."""
+
+from discreet.report.collect import collect
+from discreet.report.content import ReportInput
+from discreet.report.json_form import report_json
+from discreet.report.page import render
+from discreet.report.write import write_report
+
+__all__ = ["ReportInput", "collect", "render", "report_json", "write_report"]

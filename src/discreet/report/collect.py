@@ -1,0 +1,157 @@
+"""From the files of a run to the content of its report."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting import tradeoff
+from discreet.data import bundled_attribution
+from discreet.errors import LedgerError
+from discreet.plan import Plan, load_plan
+from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, read_ledger, spending
+from discreet.report.attack import attack_bound
+from discreet.report.citations import citations
+from discreet.report.content import (
+    AbortedRound,
+    AttackBound,
+    Comparison,
+    CompletedRound,
+    LostRound,
+    Measured,
+    ReportInput,
+    RoundOutcome,
+)
+from discreet.report.facts import plan_facts
+from discreet.report.refusals import refusals
+from discreet.rounds.directory import RunDirectory
+
+_SOFTWARE = ("torch", "numpy", "scipy", "dp-accounting", "cryptography")
+_SILO_PREFIX = "accuracy/"
+_UNFINISHED = "the process ended between intent and completion"
+
+
+def collect(path: Path) -> ReportInput:
+    """Reads plan, ledger, metrics and comparison of the run in ``path``; verifies plan and ledger.
+
+    Raises:
+        ConfigurationError: if the plan is missing or altered.
+        LedgerError: if the ledger is missing, altered, or belongs to another plan.
+    """
+    directory = RunDirectory(path)
+    plan = load_plan(directory.plan)
+    lines = read_ledger(directory.ledger)
+    entries = tuple(line.entry for line in lines)
+    seeded = _require_plan(entries, plan)
+    charged = spending(entries).charged
+    outcomes = _outcomes(entries, {line["release"]: line for line in directory.read_metrics()}, plan)
+    completed = [outcome for outcome in outcomes if isinstance(outcome, CompletedRound)]
+    return ReportInput(
+        title=plan.config.name,
+        seeded=seeded,
+        silos=plan.facts.silos,
+        planned_rounds=plan.rounds,
+        budget=plan.spent(plan.rounds),
+        spent=plan.spent(charged),
+        guarantees=plan.guarantees,
+        attack=_attack(plan),
+        outcomes=outcomes,
+        final=completed[-1].measured if completed else None,
+        comparison=_comparison(directory.file("comparison.json")),
+        facts=plan_facts(plan),
+        refusals=refusals(plan, outcomes),
+        citations=citations(plan),
+        plan_digest=plan.digest(),
+        ledger_head=lines[-1].digest(),
+        versions=_versions(),
+        attribution=bundled_attribution(plan.config.data.source),
+    )
+
+
+def _require_plan(entries: tuple[Entry, ...], plan: Plan) -> bool:
+    """Checks that the ledger belongs to the plan; returns whether its randomness was seeded."""
+    opened = entries[0] if entries else None
+    if not isinstance(opened, Opened) or opened.plan_digest != plan.digest():
+        raise LedgerError("the ledger must begin with the plan beside it; it belongs to another one.")
+    return opened.randomness == "seeded"
+
+
+def _outcomes(
+    entries: tuple[Entry, ...], metrics: Mapping[int, Mapping[str, Any]], plan: Plan
+) -> tuple[RoundOutcome, ...]:
+    """Returns what became of each intent; the last one may be without an end."""
+    found: list[RoundOutcome] = []
+    for entry in entries:
+        match entry:
+            case Completed():
+                found.append(_completed(entry, metrics.get(entry.release, {}), plan))
+            case Lost():
+                found.append(LostRound(entry.release, entry.reason))
+            case Aborted():
+                found.append(AbortedRound(entry.release, entry.code))
+    if entries and isinstance(entries[-1], Intent):
+        found.append(LostRound(entries[-1].release, _UNFINISHED))
+    return tuple(found)
+
+
+def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> CompletedRound:
+    """Joins a ledger entry with its metrics line, which a crash may have prevented."""
+    spent = line.get("epsilon_spent")
+    return CompletedRound(
+        release=entry.release,
+        survivors=entry.survivors,
+        epsilon_spent=plan.spent(entry.release).epsilon if spent is None else float(spent),
+        bytes_per_silo=line.get("bytes_per_silo"),
+        training_loss=line.get("training_loss"),
+        seconds=line.get("seconds"),
+        measured=_measured(line),
+    )
+
+
+def _measured(line: Mapping[str, Any]) -> Measured | None:
+    """Reads measurements; None where evaluation was off."""
+    if "accuracy" not in line:
+        return None
+    by_silo = tuple(
+        (name.removeprefix(_SILO_PREFIX), float(value))
+        for name, value in sorted(line.items())
+        if name.startswith(_SILO_PREFIX)
+    )
+    auc = line.get("auc")
+    return Measured(
+        accuracy=float(line["accuracy"]),
+        loss=float(line["loss"]),
+        auc=None if auc is None else float(auc),
+        by_silo=by_silo,
+    )
+
+
+def _comparison(path: Path) -> Comparison | None:
+    """Reads the comparison, if there is one."""
+    if not path.exists():
+        return None
+    data = json.loads(path.read_text(encoding="utf-8"))
+    pooled = _measured(data["pooled"])
+    alone = [(silo, _measured(values)) for silo, values in data["alone"].items()]
+    if pooled is None:
+        return None
+    return Comparison(pooled, tuple((silo, measured) for silo, measured in alone if measured is not None))
+
+
+def _attack(plan: Plan) -> AttackBound | None:
+    """Returns what the whole plan leaves to the budget adversary."""
+    budget = plan.spent(plan.rounds)
+    if budget.is_vacuous:
+        return None
+    _, honest = plan.budget_adversary()
+    return attack_bound(tradeoff(plan.event(honest, plan.rounds), neighboring=budget.neighboring))
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Returns the versions that a reader needs to repeat the accounting."""
+    installed = [("discreet", metadata.version("discreet")), ("Python", platform.python_version())]
+    return (*installed, *((name, metadata.version(name)) for name in _SOFTWARE))

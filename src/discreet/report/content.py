@@ -1,0 +1,177 @@
+"""What a report says, as values: everything is worked out before a single tag is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A model measured on held-out records; never covered by a guarantee.
+
+    Attributes:
+        accuracy: share of records classified correctly, over all silos together.
+        loss: mean loss, or None if it was not measured.
+        auc: area under the ROC curve for two classes, else None.
+        by_silo: name and accuracy of each silo that holds test records.
+    """
+
+    accuracy: float
+    loss: float | None
+    auc: float | None
+    by_silo: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedRound:
+    """A round whose sum was released.
+
+    Attributes:
+        release: its number, from 1.
+        survivors: silos whose contribution and noise are in the sum.
+        epsilon_spent: proven ε of all rounds so far against the budget adversary, at the plan's δ.
+        bytes_per_silo: largest number of bytes that one silo sent; None if the metrics line is missing.
+        training_loss: mean loss before the round; simulations only.
+        seconds: wall time, or None.
+        measured: the model after the round; None if evaluation was off.
+    """
+
+    release: int
+    survivors: tuple[str, ...]
+    epsilon_spent: float
+    bytes_per_silo: int | None
+    training_loss: float | None
+    seconds: float | None
+    measured: Measured | None
+
+
+@dataclass(frozen=True, slots=True)
+class LostRound:
+    """A round that was interrupted and stays charged, because its sum may have been seen."""
+
+    release: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedRound:
+    """An attempt at a round that stopped before anything was unmasked; it costs no privacy."""
+
+    release: int
+    code: str
+
+
+RoundOutcome = CompletedRound | LostRound | AbortedRound
+
+
+@dataclass(frozen=True, slots=True)
+class AttackPoint:
+    """No attack with this false-positive rate finds a unit more often than ``max_true_positive_rate``."""
+
+    false_positive_rate: float
+    max_true_positive_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttackBound:
+    """What the best imaginable membership attack could reach against the budget adversary.
+
+    Attributes:
+        curve: for plotting, by rising false-positive rate.
+        table: at the false-positive rates that people quote.
+        max_advantage: bound on true-positive minus false-positive rate at any threshold.
+    """
+
+    curve: tuple[AttackPoint, ...]
+    table: tuple[AttackPoint, ...]
+    max_advantage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Models trained without privacy, to show what privacy costs and what joining brings."""
+
+    pooled: Measured
+    alone: tuple[tuple[str, Measured], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line about how the training was done: a label, a value, and what it means."""
+
+    label: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that was refused, or a claim that is deliberately not made, with the reason."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source that this run rests on."""
+
+    role: str
+    bibtex: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """Everything that a report shows.
+
+    Attributes:
+        title: name of the training.
+        seeded: True for a simulation whose noise anyone with the seed can remove.
+        silos: names of the silos.
+        planned_rounds: rounds in the plan.
+        budget: the guarantee for the whole plan against the strongest adversary that it was made for.
+        spent: the same adversary, for the rounds charged so far.
+        guarantees: one for each adversary, for the whole plan.
+        attack: what that ε and δ leave to an attacker; None if nothing finite is promised.
+        outcomes: what became of each attempt at a round, in order.
+        final: the released model, measured; None if evaluation was off or no round was completed.
+        comparison: None if it was switched off.
+        facts: how it was done.
+        refusals: what was refused and what is not claimed.
+        citations: sources of exactly what was used.
+        plan_digest: SHA-256 that every party compared.
+        ledger_head: SHA-256 of the last ledger line.
+        versions: names and versions of the software that wrote the report.
+        attribution: who made the data, under which licence; empty if unknown.
+    """
+
+    title: str
+    seeded: bool
+    silos: tuple[str, ...]
+    planned_rounds: int
+    budget: Guarantee
+    spent: Guarantee
+    guarantees: tuple[Guarantee, ...]
+    attack: AttackBound | None
+    outcomes: tuple[RoundOutcome, ...]
+    final: Measured | None
+    comparison: Comparison | None
+    facts: tuple[Fact, ...]
+    refusals: tuple[Refusal, ...]
+    citations: tuple[Citation, ...]
+    plan_digest: str
+    ledger_head: str
+    versions: tuple[tuple[str, str], ...]
+    attribution: str = ""
+
+    @property
+    def completed(self) -> tuple[CompletedRound, ...]:
+        """The rounds that were released."""
+        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, CompletedRound))
+
+    @property
+    def charged_rounds(self) -> int:
+        """Rounds that count against the budget."""
+        return sum(not isinstance(outcome, AbortedRound) for outcome in self.outcomes)

@@ -1,0 +1,51 @@
+"""The last part of a report: what was refused, how it was done, how to check and cite it."""
+
+from __future__ import annotations
+
+from discreet.report.content import ReportInput
+from discreet.report.html import Html, join, table, tag
+
+
+def refused(report: ReportInput) -> Html:
+    """Shows what was refused and what is not claimed."""
+    heading = tag("h2", "What was refused, and what is not claimed")
+    rows = [(refusal.what, refusal.why) for refusal in report.refusals]
+    return tag("section", heading, table("Refused, or not claimed", ("What", "Why"), rows))
+
+
+def method(report: ReportInput) -> Html:
+    """Shows mechanism, sampling, noise, ring and data."""
+    rows = [(fact.label, fact.value, fact.meaning) for fact in report.facts]
+    parts = [tag("h2", "How it was done"), table("Plan", ("What", "Value", "What it means"), rows)]
+    if report.attribution:
+        parts.append(tag("p", f"Data: {report.attribution}.", class_="soft"))
+    return tag("section", *parts)
+
+
+def verification(report: ReportInput) -> Html:
+    """Shows digests, versions and citations."""
+    digests = [
+        (
+            "Plan (SHA-256)",
+            tag("code", report.plan_digest),
+            "all parties compared it before any key exchange",
+        ),
+        (
+            "Ledger (SHA-256 of the last line)",
+            tag("code", report.ledger_head),
+            "each line contains the hash of the one before",
+        ),
+    ]
+    bibtex = [join([tag("h3", citation.role), tag("pre", citation.bibtex)]) for citation in report.citations]
+    return tag(
+        "section",
+        tag("h2", "Check it, cite it"),
+        tag(
+            "p",
+            "The numbers of this report come from plan.json, ledger.jsonl and metrics.jsonl beside it; "
+            "report.json holds them for programs.",
+        ),
+        table("Digests", ("What", "Value", "Meaning"), digests),
+        table("Software that wrote this report", ("Package", "Version"), report.versions),
+        tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex),
+    )

@@ -1,0 +1,127 @@
+"""How a training was done, line by line, from its plan."""
+
+from __future__ import annotations
+
+import math
+
+from discreet.config.sections import (
+    ClippedUpdateConfig,
+    LocalConfig,
+    NoSamplingConfig,
+    PoissonConfig,
+    SamplingConfig,
+    SingleStepConfig,
+    StableStepsConfig,
+)
+from discreet.plan import Plan
+from discreet.report.content import Fact
+from discreet.report.wording import UNITS
+
+
+def plan_facts(plan: Plan) -> tuple[Fact, ...]:
+    """Returns what a reviewer asks for: data, training, sampling, sensitivity, noise, ring, aggregation."""
+    return (*_training_facts(plan), *_noise_facts(plan), *_aggregation_facts(plan))
+
+
+def _training_facts(plan: Plan) -> tuple[Fact, ...]:
+    config = plan.config
+    capacities = ", ".join(
+        f"{silo} {capacity}" for silo, capacity in zip(plan.facts.silos, plan.capacities, strict=True)
+    )
+    return (
+        Fact("Data", config.data.source, "where the records come from"),
+        Fact("Records a silo", capacities, "public upper bounds; the true numbers are not in the plan"),
+        Fact(
+            "Model", f"{config.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"
+        ),
+        Fact("Local training", _local(config.training.local), "what a silo computes in one round"),
+        Fact("Server", _server(plan), "post-processing of what is released; costs no privacy"),
+        Fact("Sampling", _sampling(config.training.sampling, UNITS[plan.unit]), "who takes part in a round"),
+    )
+
+
+def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
+    release, scale = plan.release, plan.grid.scale
+    silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
+    clip = plan.config.privacy.clip_norm
+    sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} in weights"
+    return (
+        Fact(
+            "Clipping",
+            "none" if clip is None else f"L2 norm at most {clip:g}",
+            "the sensitivity follows from the model and its bounded features"
+            if clip is None
+            else "longer contributions are shortened",
+        ),
+        Fact(
+            "Sensitivity", sensitivity, f"how far {UNITS[plan.unit]} can move a round's sum, after rounding"
+        ),
+        Fact(
+            "Noise",
+            f"{plan.config.privacy.mechanism}, standard deviation {silo_stddev:.5g} grid units a silo",
+            "integers, drawn at the silo before anything is sent",
+        ),
+        Fact(
+            "Noise multiplier",
+            f"{plan.noise_multiplier:.4g}",
+            f"noise of the {plan.thresholds.honest_survivors} silos that are certain, over the sensitivity",
+        ),
+    )
+
+
+def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
+    grid, thresholds = plan.grid, plan.thresholds
+    return (
+        Fact("Aggregation", plan.config.aggregation.protocol, "the server learns the sum only"),
+        Fact(
+            "Survivors",
+            f"at least {thresholds.min_survivors} of {thresholds.num_silos}",
+            "with fewer, nothing is unmasked",
+        ),
+        Fact(
+            "Collusion",
+            f"up to {thresholds.max_colluding} with the server",
+            f"{thresholds.threshold} shares are needed to unmask",
+        ),
+        Fact(
+            "Ring",
+            f"integers modulo 2^{grid.bits}; {grid.scale:g} grid units for 1.0",
+            f"a sum wraps around with probability at most {grid.wrap_prob:.1e}; that would harm "
+            "the model, not privacy",
+        ),
+        Fact(
+            "Masked vector", f"{plan.bytes_per_vector:,} bytes", "what a silo sends in a round, without keys"
+        ),
+    )
+
+
+def _local(local: LocalConfig) -> str:
+    match local:
+        case SingleStepConfig():
+            return "single-step: one sum of clipped gradients"
+        case ClippedUpdateConfig():
+            return (
+                f"clipped-update: {local.epochs} epochs of batches of {local.batch_size}, "
+                f"learning rate {local.learning_rate:g}, the whole update clipped"
+            )
+        case StableStepsConfig():
+            steps = (
+                f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
+            )
+            return f"stable-steps: learning rate {local.learning_rate:g}, steps: {steps}"
+
+
+def _server(plan: Plan) -> str:
+    server = plan.config.training.server
+    settings = server.model_dump(exclude={"kind"}, exclude_none=True)
+    return ", ".join(
+        [server.kind, *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items())]
+    )
+
+
+def _sampling(sampling: SamplingConfig, unit: str) -> str:
+    match sampling:
+        case NoSamplingConfig():
+            return "none: everyone takes part in every round"
+        case PoissonConfig():
+            return f"Poisson: {unit} enters a round with probability {sampling.probability:g}"

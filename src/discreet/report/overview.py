@@ -1,0 +1,181 @@
+"""The first screen of a report: what was promised, to whom, and what it means in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.guarantee import Guarantee
+from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
+from discreet.report.content import AttackBound, AttackPoint, ReportInput
+from discreet.report.html import Html, items, join, table, tag
+from discreet.report.wording import (
+    RELATIONS,
+    UNITS,
+    delta_text,
+    does_not_say,
+    epsilon_text,
+    headline,
+    percent,
+    says,
+    status_text,
+)
+
+_HEADLINE_RATE = 0.01
+_DECADES = (0.001, 0.01, 0.1, 1.0)
+
+
+def header(report: ReportInput) -> Html:
+    """Writes title, warning and key figures."""
+    about = (
+        f"{len(report.silos)} silos, {len(report.completed)} of {report.planned_rounds} planned rounds "
+        f"completed. Plan {report.plan_digest[:16]}…"
+    )
+    title = tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
+    return join([title, *([_simulation_warning()] if report.seeded else []), _key_figures(report)])
+
+
+def meaning(report: ReportInput) -> Html:
+    """Says what the guarantee says, and what it does not."""
+    measured = report.final is not None or report.comparison is not None
+    return tag(
+        "section",
+        tag("h2", "What the guarantee says, and what it does not"),
+        tag("p", headline(report.budget, _point(report.attack)), class_="lead"),
+        tag("h3", "It says"),
+        items(says(report.budget)),
+        tag("h3", "It does not say"),
+        items(does_not_say(report.budget.unit, measured=measured)),
+    )
+
+
+def guarantees(report: ReportInput) -> Html:
+    """Shows one row for each adversary, for the whole plan."""
+    aggregated = [g for g in report.guarantees if not isinstance(g.adversary, WithoutSecureAggregation)]
+    alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
+    note = (
+        f"For the whole plan of {report.planned_rounds} rounds, in the worst case that the plan allows. "
+        "A smaller ε protects more."
+    )
+    parts = [tag("h2", "Who can learn what"), tag("p", note)]
+    parts.append(_guarantee_table("Guarantees against each adversary", aggregated))
+    if alone:
+        parts.append(
+            _guarantee_table("If secure aggregation were absent or broken: each silo on its own noise", alone)
+        )
+    return tag("section", *parts)
+
+
+def attacker(report: ReportInput) -> Html:
+    """Shows what the best attack could gain: table and trade-off curve."""
+    parts = [tag("h2", "What an attacker gains")]
+    if report.attack is None:
+        return tag("section", *parts, tag("p", "The guarantee is not finite, so it limits no attacker."))
+    who = report.budget.adversary.describe()
+    note = (
+        f"Upper bounds for any method of telling whether {UNITS[report.budget.unit]} was used, as {who}, "
+        "who may know everything else. They follow from the guarantee; no attack was run to get them. "
+        "At any threshold, hits exceed false alarms by at most "
+        f"{percent(report.attack.max_advantage)} (the membership advantage; 0 % is guessing)."
+    )
+    rows = [
+        (percent(point.false_positive_rate), percent(point.max_true_positive_rate),
+         f"{point.max_true_positive_rate / point.false_positive_rate:.3g} times")
+        for point in report.attack.table
+    ]  # fmt: skip
+    header_row = ("False alarms allowed", "Largest share found", "Compared with guessing")
+    shown = table("The best possible attack", header_row, rows, numeric=(1, 2))
+    return tag(
+        "section", *parts, tag("p", note), shown, tag("div", _tradeoff(report.attack), class_="charts single")
+    )
+
+
+def _simulation_warning() -> Html:
+    """Warns about seeded noise."""
+    return tag(
+        "div",
+        tag("p", tag("strong", "Simulation.")),
+        tag(
+            "p",
+            "The noise was drawn from a seed. Whoever knows the seed can remove the noise: "
+            "this run protects nobody. "
+            "The numbers below are those that the same plan has with secure randomness.",
+        ),
+        class_="warning",
+        role="note",
+        aria_label="Simulation",
+    )
+
+
+def _key_figures(report: ReportInput) -> Html:
+    """Shows the numbers that people look for first, never an ε alone."""
+    budget = report.budget
+    figures = [
+        ("Privacy budget", f"ε = {epsilon_text(budget.epsilon)}", f"δ = {delta_text(budget.delta)}"),
+        (
+            "Spent so far",
+            f"ε = {epsilon_text(report.spent.epsilon)}",
+            f"{report.charged_rounds} rounds charged",
+        ),
+        ("Protects", UNITS[budget.unit], RELATIONS[budget.neighboring]),
+        ("Against", budget.status.value, budget.adversary.describe()),
+    ]
+    if report.final is not None:
+        auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f}; "
+        figures.append(("Accuracy", percent(report.final.accuracy), f"{auc}held-out records, not private"))
+    return tag(
+        "dl",
+        *(
+            tag("div", tag("dt", label), tag("dd", value, tag("small", note)))
+            for label, value, note in figures
+        ),
+        class_="figures",
+    )
+
+
+def _point(attack: AttackBound | None) -> AttackPoint | None:
+    """Returns the quoted point that the headline uses."""
+    if attack is None:
+        return None
+    return min(attack.table, key=lambda point: abs(point.false_positive_rate - _HEADLINE_RATE))
+
+
+def _guarantee_table(caption: str, rows: Sequence[Guarantee]) -> Html:
+    """Shows guarantees, one a row."""
+    header_row = ("Adversary", "ε", "δ", "Protected unit", "Neighbouring data sets", "Status", "Assumptions")
+    return table(
+        caption,
+        header_row,
+        [
+            (
+                guarantee.adversary.describe(),
+                epsilon_text(guarantee.epsilon),
+                delta_text(guarantee.delta),
+                UNITS[guarantee.unit],
+                f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
+                status_text(guarantee),
+                items(guarantee.assumptions) if guarantee.assumptions else "none",
+            )
+            for guarantee in rows
+        ],
+        numeric=(1, 2),
+    )
+
+
+def _tradeoff(attack: AttackBound) -> Html:
+    """Draws the bound against guessing, both axes logarithmic."""
+    lowest = attack.curve[0].false_positive_rate
+    scale = Logarithmic(lowest, 1.0, tuple(rate for rate in _DECADES if rate >= lowest))
+    bound = tuple((p.false_positive_rate, p.max_true_positive_rate) for p in attack.curve)
+    chart = Chart(
+        title="Trade-off curve",
+        description="The largest true-positive rate at each false-positive rate, above the line of guessing. "
+        "The table above gives values.",
+        x=Axis("False-positive rate", scale, ".1%"),
+        y=Axis("True-positive rate", scale, ".1%"),
+        lines=(
+            Line("best attack that the guarantee allows", bound),
+            Line("guessing", ((lowest, lowest), (1.0, 1.0))),
+        ),
+    )
+    return draw(chart)

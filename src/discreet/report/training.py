@@ -1,0 +1,171 @@
+"""How the training went, what privacy cost, and what joining brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
+from discreet.report.content import (
+    AbortedRound,
+    CompletedRound,
+    LostRound,
+    Measured,
+    ReportInput,
+    RoundOutcome,
+)
+from discreet.report.html import Html, table, tag
+from discreet.report.wording import epsilon_text, percent
+
+_UNKNOWN = "–"
+
+
+def course(report: ReportInput) -> Html:
+    """Shows curves and the table of rounds."""
+    parts = [tag("h2", "Training")]
+    charts = _charts(report)
+    if charts:
+        parts.append(tag("div", *charts, class_="charts"))
+    parts.append(_rounds(report))
+    return tag("section", *parts)
+
+
+def price(report: ReportInput) -> Html:
+    """Compares the released model with models that nobody may publish."""
+    heading = tag("h2", "What privacy cost, and what joining brought")
+    if report.final is None and report.comparison is None:
+        return tag("section", heading, tag("p", "Nothing was measured: evaluation was switched off."))
+    warning = tag(
+        "div",
+        tag("p", tag("strong", "Not private, not released.")),
+        tag(
+            "p",
+            "These numbers, and the models marked below, were computed from the records without noise. "
+            "No guarantee covers them. They exist in simulations, to show the price of privacy.",
+        ),
+        class_="warning",
+        role="note",
+        aria_label="Not private, not released",
+    )
+    return tag("section", heading, warning, _comparison(report))
+
+
+def _charts(report: ReportInput) -> list[Html]:
+    """Draws quality, loss and spent ε over the rounds."""
+    charts = []
+    accuracy = _series(report, lambda m: m.accuracy)
+    auc = _series(report, lambda m: m.auc)
+    if accuracy:
+        lines = [Line("accuracy", accuracy), *([Line("AUC", auc)] if auc else [])]
+        charts.append(_over_rounds("Quality on held-out records (not private)", "accuracy, AUC", lines))
+    loss = _series(report, lambda m: m.loss)
+    if loss:
+        charts.append(
+            _over_rounds("Loss on held-out records (not private)", "loss", [Line("mean loss", loss)])
+        )
+    spent = tuple((float(r.release), r.epsilon_spent) for r in report.completed)
+    if spent:
+        charts.append(_over_rounds("Privacy spent", "ε", [Line("proven ε so far", spent)], from_zero=True))
+    return charts
+
+
+def _series(report: ReportInput, read: Callable[[Measured], float | None]) -> tuple[tuple[float, float], ...]:
+    """Returns (round, value) for the rounds that have a value."""
+    measured = [(r.release, read(r.measured)) for r in report.completed if r.measured is not None]
+    return tuple((float(release), value) for release, value in measured if value is not None)
+
+
+def _over_rounds(title: str, unit: str, lines: list[Line], *, from_zero: bool = False) -> Html:
+    """Draws lines over the number of the round."""
+    values = [y for line in lines for _, y in line.points]
+    rounds = [x for line in lines for x, _ in line.points]
+    ends = "; ".join(
+        f"{line.label} from {line.points[0][1]:.3g} in round {line.points[0][0]:g} "
+        f"to {line.points[-1][1]:.3g} in round {line.points[-1][0]:g}"
+        for line in lines
+    )
+    return draw(
+        Chart(
+            title=title,
+            description=f"{ends}. The table of rounds gives all values.",
+            x=Axis("round", nice_scale(rounds, whole=True)),
+            y=Axis(unit, nice_scale(values, from_zero=from_zero), ".3g"),
+            lines=tuple(lines),
+        )
+    )
+
+
+def _rounds(report: ReportInput) -> Html:
+    """Shows every attempt at a round, in order."""
+    header = ("Round", "Outcome", "Silos in the sum", "Accuracy", "AUC", "Loss", "ε spent", "Bytes a silo")
+    return table(
+        "Rounds",
+        header,
+        [_round_row(outcome, report) for outcome in report.outcomes],
+        numeric=(3, 4, 5, 6, 7),
+    )
+
+
+def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
+    """Returns the cells of one attempt."""
+    empty = (_UNKNOWN,) * 4
+    match outcome:
+        case LostRound(release=release, reason=reason):
+            return (
+                str(release),
+                f"interrupted, stays charged: {reason}",
+                _UNKNOWN,
+                *empty[:3],
+                _UNKNOWN,
+                _UNKNOWN,
+            )
+        case AbortedRound(release=release, code=code):
+            return (
+                str(release),
+                f"stopped before anything was seen, not charged: {code}",
+                *empty,
+                "none",
+                _UNKNOWN,
+            )
+        case CompletedRound():
+            missing = [silo for silo in report.silos if silo not in outcome.survivors]
+            silos = f"{len(outcome.survivors)} of {len(report.silos)}"
+            return (
+                str(outcome.release),
+                "completed",
+                f"{silos}; without {', '.join(missing)}" if missing else silos,
+                *_measured_cells(outcome.measured),
+                epsilon_text(outcome.epsilon_spent),
+                _UNKNOWN if outcome.bytes_per_silo is None else f"{outcome.bytes_per_silo:,}",
+            )
+
+
+def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:
+    """Returns accuracy, AUC and loss."""
+    if measured is None:
+        return (_UNKNOWN,) * 3
+    return (
+        percent(measured.accuracy),
+        _UNKNOWN if measured.auc is None else f"{measured.auc:.3f}",
+        _UNKNOWN if measured.loss is None else f"{measured.loss:.3f}",
+    )
+
+
+def _comparison(report: ReportInput) -> Html:
+    """Shows the released model beside the others, over all records and silo by silo."""
+    models: list[tuple[str, Measured]] = []
+    if report.final is not None:
+        models.append(("this run: private, released", report.final))
+    if report.comparison is not None:
+        models.append(("all records pooled, no noise: not private, not released", report.comparison.pooled))
+        models += [
+            (f"{silo} alone, no noise: not private, not released", measured)
+            for silo, measured in report.comparison.alone
+        ]
+    silos = list(dict.fromkeys(name for _, measured in models for name, _ in measured.by_silo))
+    rows = []
+    for label, measured in models:
+        at = dict(measured.by_silo)
+        by_silo = [percent(at[silo]) if silo in at else _UNKNOWN for silo in silos]
+        rows.append((label, *_measured_cells(measured)[:2], *by_silo))
+    header = ("Model", "Accuracy, all silos", "AUC", *(f"Accuracy at {silo}" for silo in silos))
+    return table("Measured on the held-out records of all silos", header, rows, numeric=range(1, len(header)))

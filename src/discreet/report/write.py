@@ -1,0 +1,25 @@
+"""Writing a report beside the files that it was made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from discreet.report.collect import collect
+from discreet.report.json_form import report_json
+from discreet.report.page import render
+from discreet.rounds.directory import write_durably
+
+
+def write_report(directory: Path) -> Path:
+    """Writes ``report.html`` and ``report.json`` into a run directory; returns the path of the page.
+
+    Raises:
+        ConfigurationError: if the plan is missing or altered.
+        LedgerError: if the ledger is missing, altered, or belongs to another plan.
+    """
+    report = collect(directory)
+    page, data = directory / "report.html", directory / "report.json"
+    write_durably(data, (json.dumps(report_json(report), indent=1, ensure_ascii=False) + "\n").encode())
+    write_durably(page, render(report).encode())
+    return page
