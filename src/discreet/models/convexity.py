@@ -52,8 +52,7 @@ class BinaryLogistic:
 
     def losses(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
         """Each record's loss, shape ``(n,)``."""
-        losses: FloatArray = np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0]
-        return losses
+        return np.asarray(np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Softmax:
         np.exp(shifted, out=shifted)
         shifted /= shifted.sum(axis=1, keepdims=True)
         shifted[np.arange(len(labels)), labels] -= 1.0
-        return shifted
+        return np.asarray(shifted)
 
     def losses(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
         """Each record's loss, shape ``(n,)``."""

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from discreet.errors import ConfigurationError
+from discreet.models.build import build_model
+from discreet.models.checks import check_model, check_records_independent
+
+
+class Counter(nn.Module):
+    def __init__(self, *, persistent: bool) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.register_buffer("seen", torch.zeros(1, dtype=torch.int64), persistent=persistent)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return self.linear(features)
+
+
+class Centred(nn.Module):
+    """Mixes records without any layer type that says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return self.linear(features - features.mean(dim=0))
+
+
+def mixing_factory(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return Centred()
+
+
+@pytest.mark.parametrize(
+    ("layer", "replacement"),
+    [(nn.BatchNorm2d(3), "GroupNorm"), (nn.BatchNorm1d(3), "GroupNorm"), (nn.LazyBatchNorm1d(), "GroupNorm")],
+)
+def test_batch_norm_is_refused_with_its_name_and_a_replacement(layer: nn.Module, replacement: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(layer))
+    with pytest.raises(ConfigurationError, match=rf"BatchNorm.*'1\.0'.*{replacement}"):
+        check_model(model)
+
+
+def test_instance_norm_with_running_statistics_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="track_running_stats=False"):
+        check_model(nn.Sequential(nn.InstanceNorm2d(3, track_running_stats=True), nn.Linear(3, 2)))
+
+
+def test_an_integer_buffer_is_refused_unless_declared_constant() -> None:
+    with pytest.raises(ConfigurationError, match="integer buffer 'seen'"):
+        check_model(Counter(persistent=True))
+    check_model(Counter(persistent=False))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_non_finite_parameters_are_refused(value: float) -> None:
+    model = nn.Linear(2, 2)
+    with torch.no_grad():
+        model.weight[0, 0] = value
+    with pytest.raises(ConfigurationError, match="'weight'"):
+        check_model(model)
+
+
+def test_a_model_without_trainable_parameters_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="at least one trainable"):
+        check_model(nn.Linear(2, 2).requires_grad_(False))
+
+
+def test_mixing_is_measured_where_the_type_does_not_tell() -> None:
+    features = torch.tensor([[1.0, 2.0], [3.0, -1.0]])
+    check_model(Centred())
+    with pytest.raises(ConfigurationError, match="must not depend on the other records"):
+        check_records_independent(Centred(), features)
+    check_records_independent(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), features)
+
+
+def test_building_measures_mixing_too() -> None:
+    with pytest.raises(ConfigurationError, match="must not depend on the other records"):
+        build_model(f"{__name__}:mixing_factory", (2,), 2, seed=0)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.errors import ConfigurationError
+from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling, ShuffledSampling
+from discreet.randomness import SeededRandom
+from discreet.sampling import FixedSize, Full, Poisson, Shuffled
+
+
+def test_each_sampler_states_its_own_event() -> None:
+    assert Full().event() == NoSampling()
+    assert Poisson(0.25).event() == PoissonSampling(0.25)
+    assert Poisson(1.0).event() == NoSampling()
+    assert FixedSize(3, 10).event() == FixedSizeSampling(3, 10)
+    assert Shuffled(4).event() == ShuffledSampling(4)
+
+
+@pytest.mark.parametrize("prob", [0.0, -0.1, 1.5, float("nan")])
+def test_poisson_refuses_what_is_no_probability(prob: float) -> None:
+    with pytest.raises(ConfigurationError):
+        Poisson(prob)
+
+
+def test_poisson_counts_are_binomial_and_units_are_independent() -> None:
+    """2,000 draws of 50 units: mean, variance and pair correlation within 5 standard errors (< 2e-6)."""
+    source, sampler = SeededRandom(11), Poisson(0.3)
+    taken = np.zeros((2000, 50))
+    for draw in taken:
+        draw[sampler.draw(50, source)] = 1.0
+    counts = taken.sum(axis=1)
+    assert abs(counts.mean() - 15.0) < 5 * np.sqrt(10.5 / 2000)
+    assert abs(counts.var() - 10.5) < 5 * 10.5 * np.sqrt(2 / 2000)
+    correlation = np.corrcoef(taken[:, 0], taken[:, 1])[0, 1]
+    assert abs(correlation) < 5 / np.sqrt(2000)
+
+
+def test_empty_draws_are_legal() -> None:
+    assert len(Poisson(1e-9).draw(100, SeededRandom(0))) == 0
+    assert len(Poisson(0.5).draw(0, SeededRandom(0))) == 0
+
+
+def test_fixed_size_draws_distinct_units_uniformly() -> None:
+    """Each of 10 units appears in 3 of 10 draws; 4,000 draws, 5 standard errors a unit (< 1e-5 in all)."""
+    source, sampler = SeededRandom(12), FixedSize(3, 10)
+    hits = np.zeros(10)
+    for _ in range(4000):
+        drawn = sampler.draw(10, source)
+        assert len(np.unique(drawn)) == 3
+        hits[drawn] += 1
+    assert np.abs(hits / 4000 - 0.3).max() < 5 * np.sqrt(0.21 / 4000)
+
+
+def test_fixed_size_refuses_another_population_than_it_accounts_for() -> None:
+    with pytest.raises(ConfigurationError, match="planned for 10 units; got 11"):
+        FixedSize(3, 10).draw(11, SeededRandom(0))
+
+
+def test_a_shuffled_pass_uses_every_unit_once() -> None:
+    batches = Shuffled(4).draw_pass(10, SeededRandom(3))
+    assert sorted(len(batch) for batch in batches) == [2, 2, 3, 3]
+    assert sorted(np.concatenate(batches).tolist()) == list(range(10))
+
+
+def test_shuffled_offers_no_single_draw_that_could_pass_for_poisson() -> None:
+    assert not hasattr(Shuffled(4), "draw")
