@@ -1,1 +1,55 @@
-"""Placeholder: filled by its own slice."""
+"""Secure aggregation: integers modulo 2^b in, the exact sum of the survivors out, or a typed abort.
+
+State machines without I/O (`ClientSession`, `ServerSession`) carry the protocols; `SumProtocol.open` drives
+them in one process. This package knows nothing of privacy, models or networks.
+"""
+
+from __future__ import annotations
+
+from discreet.secagg.agreement import Agreement
+from discreet.secagg.bell import Bell
+from discreet.secagg.bonawitz import Bonawitz
+from discreet.secagg.client import ClientSession
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.ideal import Ideal
+from discreet.secagg.identity import AllowList, Identity
+from discreet.secagg.journal import FileJournal, Journal, MemoryJournal
+from discreet.secagg.modes import Malicious, SemiHonest, SemiMalicious, TrustModel, default_threshold
+from discreet.secagg.noise_removal import NoiseRemoval
+from discreet.secagg.pairwise import Speed
+from discreet.secagg.protocol import SumProtocol, SumRun, validate_terms
+from discreet.secagg.server import Accepted, Rejected, ServerSession, Verdict
+from discreet.secagg.terms import ClientId, RoundTerms, Stage, SumOutcome, SumTerms
+
+__all__ = [
+    "AbortCode",
+    "Accepted",
+    "Agreement",
+    "AllowList",
+    "Bell",
+    "Bonawitz",
+    "ClientId",
+    "ClientSession",
+    "FileJournal",
+    "Ideal",
+    "Identity",
+    "Journal",
+    "Malicious",
+    "MemoryJournal",
+    "NoiseRemoval",
+    "Rejected",
+    "RoundTerms",
+    "SemiHonest",
+    "SemiMalicious",
+    "ServerSession",
+    "Speed",
+    "Stage",
+    "SumOutcome",
+    "SumProtocol",
+    "SumRun",
+    "SumTerms",
+    "TrustModel",
+    "Verdict",
+    "default_threshold",
+    "validate_terms",
+]

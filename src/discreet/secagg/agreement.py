@@ -1,0 +1,104 @@
+"""Everything that client and server must hold in common before the first key: one value, one digest."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from discreet.errors import ConfigurationError, NotEnoughSurvivors
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.graph import ChosenGraph, GraphRule
+from discreet.secagg.identity import AllowList
+from discreet.secagg.modes import Mode
+from discreet.secagg.noise_removal import NoiseRemoval, excess_components, num_components
+from discreet.secagg.terms import ClientId, SumTerms
+from discreet.secagg.wire import counted, uint
+
+SECRET_BYTES = 32
+MAX_ROUNDS_PER_SETUP = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The terms, and how they are carried out.
+
+    Attributes:
+        terms: what is summed, and the floors.
+        mode: whom the parties trust.
+        graph: who shares with whom.
+        rounds_per_setup: how many one-time slots of mask keys a setup prepares; a round uses one up.
+        noise: removable noise, or None.
+        identities: the signing keys of the clients.
+        digest: hash of all of the above.
+    """
+
+    terms: SumTerms
+    mode: Mode
+    graph: GraphRule
+    rounds_per_setup: int
+    noise: NoiseRemoval | None
+    identities: AllowList
+    digest: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rounds_per_setup <= MAX_ROUNDS_PER_SETUP:
+            raise ConfigurationError(
+                f"rounds_per_setup must be in [1, {MAX_ROUNDS_PER_SETUP}]; got {self.rounds_per_setup}."
+            )
+        if self.noise is not None and not self.mode.double_masks:
+            raise ConfigurationError(
+                "noise removal needs an unmask phase; got one_phase=True. Set it to False."
+            )
+        if self.mode.chooses_neighbors != isinstance(self.graph, ChosenGraph):
+            raise ConfigurationError(
+                "graph must be chosen by the clients in exactly the semi-malicious mode."
+            )
+        if not set(self.terms.clients) <= set(self.identities.keys):
+            raise ConfigurationError("identities must list every client of the terms; one is missing.")
+        mode = self.mode.name.encode() + uint(self.mode.double_masks, 1)
+        noise = b"" if self.noise is None else self.noise.describe()
+        parts = (mode, self.graph.describe(), uint(self.rounds_per_setup, 4), noise)
+        body = self.terms.digest + self.identities.digest + b"".join(counted(part) for part in parts)
+        object.__setattr__(self, "digest", hashlib.sha256(b"discreet/secagg/v1/agreement" + body).digest())
+
+    @property
+    def floor(self) -> int:
+        """The fewest clients with which any stage may go on."""
+        return max(self.terms.threshold, self.terms.min_survivors)
+
+    @property
+    def num_seeds(self) -> int:
+        """Seeds of a slot besides its mask key: the self mask, then one for every noise component."""
+        if not self.mode.double_masks:
+            return 0
+        return 1 + (0 if self.noise is None else num_components(self.terms))
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of the secrets, and of the shares, of one slot."""
+        return SECRET_BYTES * (1 + self.num_seeds)
+
+    def name(self, index: int) -> ClientId:
+        """Returns the client with this number."""
+        return self.terms.clients[index]
+
+    def released_seeds(self, num_survivors: int) -> tuple[int, ...]:
+        """Returns which seeds of a survivor are released: its self seed and those of excess noise."""
+        if not self.mode.double_masks:
+            return ()
+        if self.noise is None:
+            return (0,)
+        return (0, *excess_components(self.terms, num_survivors))
+
+    def require_floor(self, present: int, deed: str) -> None:
+        """Refuses to go on with fewer clients than the threshold and the floor.
+
+        Raises:
+            NotEnoughSurvivors: saying how many clients have done what.
+        """
+        if not present >= self.floor:
+            raise NotEnoughSurvivors(
+                AbortCode.TOO_FEW,
+                f"at least {self.floor} clients must have {deed} (threshold={self.terms.threshold}, "
+                f"min_survivors={self.terms.min_survivors}); got {present}. Nothing was unmasked.",
+            )

@@ -1,0 +1,125 @@
+"""Secure aggregation by Bell et al. (CCS 2020, eprint 2020/704): everyone masks with a few others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from discreet.errors import ConfigurationError
+from discreet.randomness import RandomSource
+from discreet.secagg.agreement import Agreement
+from discreet.secagg.bell.parameters import Sparsity, find_sparsity
+from discreet.secagg.bonawitz import DEFAULT_ROUNDS_PER_SETUP
+from discreet.secagg.graph import ChosenGraph, CompleteGraph, GraphRule, HararyGraph
+from discreet.secagg.identity import AllowList
+from discreet.secagg.modes import (
+    Malicious,
+    Mode,
+    SemiHonest,
+    SemiMalicious,
+    TrustModel,
+    check_complete_graph,
+    check_survivors,
+    confirm_quorum,
+    trust_model,
+)
+from discreet.secagg.noise_removal import NoiseRemoval
+from discreet.secagg.pairwise import Speed, open_in_process
+from discreet.secagg.run import InProcessRun
+from discreet.secagg.terms import SumTerms
+
+COMPLETE_UP_TO = 50
+IN_DEGREE_FACTOR = 4
+"""A client accepts at most this many times the degree as choosers: of n - 1 independent choices with mean
+``degree`` that many meet with probability below 2^-40 for every degree of at least 12 (Chernoff)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """Pairwise masks on a sparse graph; on the complete graph for up to 50 clients, where it saves nothing.
+
+    The threshold of the terms is the one among a client's neighbours; `sparsity` finds it with the degree.
+
+    Attributes:
+        mode: whom the clients trust. On the complete graph `SemiMalicious` is carried out as `Malicious`,
+            which is stronger.
+        rounds_per_setup: one-time key slots made by one setup.
+        noise: noise that is taken off again when fewer clients drop out than planned.
+        speed: threads.
+    """
+
+    mode: SemiHonest | SemiMalicious = field(default_factory=SemiMalicious)
+    rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
+    noise: NoiseRemoval | None = None
+    speed: Speed = field(default_factory=Speed)
+    name: ClassVar[str] = "bell"
+
+    @property
+    def trust_model(self) -> TrustModel:
+        """Whom it trusts."""
+        return trust_model(self.mode)
+
+    def sparsity(self, num_clients: int, min_survivors: int, max_colluding: int) -> Sparsity:
+        """Returns the degree and the threshold for more than 50 clients.
+
+        Raises:
+            ConfigurationError: if only a complete graph would do.
+        """
+        return find_sparsity(num_clients, max_colluding, num_clients - min_survivors, self.mode)
+
+    def check(self, terms: SumTerms) -> None:
+        """Refuses thresholds that break the bounds.
+
+        Raises:
+            ConfigurationError: naming the parameter to change.
+        """
+        if len(terms.clients) <= COMPLETE_UP_TO:
+            check_complete_graph(self._mode(terms), terms)
+            return
+        check_survivors(terms)
+        self._check_quorum(terms)
+        found = self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding)
+        if terms.threshold != found.threshold:
+            raise ConfigurationError(
+                f"threshold must be {found.threshold} on a graph of degree {found.degree} for "
+                f"{len(terms.clients)} clients, min_survivors={terms.min_survivors} and "
+                f"max_colluding={terms.max_colluding}; got {terms.threshold}."
+            )
+
+    def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
+        """Returns what client and server sessions of this protocol hold in common.
+
+        Raises:
+            ConfigurationError: as `check`, or for an identity that is missing.
+        """
+        self.check(terms)
+        mode, graph = self._mode(terms), self._graph(terms)
+        return Agreement(terms, mode, graph, self.rounds_per_setup, self.noise, identities)
+
+    def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
+        """Opens a session in this process; see `SumProtocol`."""
+        return open_in_process(self, terms, randomness)
+
+    def _mode(self, terms: SumTerms) -> Mode:
+        """Returns the mode that is carried out."""
+        complete = len(terms.clients) <= COMPLETE_UP_TO
+        return Malicious() if complete and isinstance(self.mode, SemiMalicious) else self.mode
+
+    def _graph(self, terms: SumTerms) -> GraphRule:
+        """Returns the rule of the graph."""
+        if len(terms.clients) <= COMPLETE_UP_TO:
+            return CompleteGraph()
+        degree = self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding).degree
+        if isinstance(self.mode, SemiHonest):
+            return HararyGraph(degree)
+        return ChosenGraph(degree, IN_DEGREE_FACTOR * degree)
+
+    def _check_quorum(self, terms: SumTerms) -> None:
+        """Refuses a floor below the number of confirmations that a survivor set needs."""
+        n, colluding = len(terms.clients), terms.max_colluding
+        quorum = confirm_quorum(n, colluding)
+        if self.mode.confirms and not terms.min_survivors >= quorum:
+            raise ConfigurationError(
+                f"min_survivors must be at least {quorum}, the confirmations that {n} clients with "
+                f"max_colluding={colluding} need; got {terms.min_survivors}."
+            )

@@ -1,0 +1,69 @@
+"""What every hash, signature and key of the protocol is bound to: one labelled function a purpose.
+
+A value that two parties disagree on changes a digest below, so their masks no longer cancel, their boxes no
+longer open and their signatures no longer verify: disagreement ends in an abort or in noise, never in a leak.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from discreet.secagg.agreement import Agreement
+from discreet.secagg.messages import Advertise, KeyList, RoundStart
+from discreet.secagg.wire import counted, index_set, uint
+
+_LABEL = b"discreet/secagg/v1/"
+
+
+def _hash(purpose: bytes, *parts: bytes) -> bytes:
+    """Hashes parts injectively under the label of a purpose."""
+    return hashlib.sha256(counted(_LABEL + purpose) + b"".join(counted(part) for part in parts)).digest()
+
+
+def advertised_content(agreement: Agreement, epoch: int, offer: Advertise) -> bytes:
+    """Returns what a client signs when it offers its keys."""
+    return _LABEL + b"advertise" + agreement.digest + uint(epoch, 4) + offer.unsigned_body()
+
+
+def commitment(agreement: Agreement, seed: bytes, *, epoch: int, client: int, slot: int, index: int) -> bytes:
+    """Returns the public commitment to a seed; hiding because seeds have 256 random bits."""
+    place = uint(epoch, 4) + uint(client, 2) + uint(slot, 4) + uint(index, 4)
+    return _hash(b"commitment", agreement.digest, place, seed)
+
+
+def keys_digest(agreement: Agreement, epoch: int, keys: KeyList) -> bytes:
+    """Returns the hash of all keys on offer in an epoch."""
+    return _hash(b"keys", agreement.digest, uint(epoch, 4), keys.body())
+
+
+def share_context(digest_of_keys: bytes, sender: int, receiver: int) -> bytes:
+    """Returns what a sealed box of shares is bound to; keys differ by epoch, so the epoch is in."""
+    return _hash(b"shares", digest_of_keys, uint(sender, 2), uint(receiver, 2))
+
+
+def round_digest(digest_of_keys: bytes, sharers: tuple[int, ...], start: RoundStart) -> bytes:
+    """Returns the hash of everything that the masks of one round depend on."""
+    return _hash(b"round", digest_of_keys, index_set(sharers), start.body())
+
+
+def pair_purpose(one: int, other: int) -> bytes:
+    """Returns the purpose of a pairwise mask key; the same for both ends."""
+    return _LABEL + b"pair-mask" + uint(min(one, other), 2) + uint(max(one, other), 2)
+
+
+def self_purpose(client: int) -> bytes:
+    """Returns the purpose of a self mask key."""
+    return _LABEL + b"self-mask" + uint(client, 2)
+
+
+CHANNEL_PURPOSE = _LABEL + b"channel"
+
+
+def confirmed_content(digest_of_round: bytes, survivors: tuple[int, ...]) -> bytes:
+    """Returns what a client signs when it is shown a survivor set."""
+    return _LABEL + b"confirm" + digest_of_round + index_set(survivors)
+
+
+def transcript_hash(digest_of_round: bytes, survivors: tuple[int, ...]) -> bytes:
+    """Returns the hash that names the outcome of a round."""
+    return _hash(b"outcome", digest_of_round, index_set(survivors))

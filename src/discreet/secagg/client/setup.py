@@ -1,0 +1,176 @@
+"""What a client does once per epoch: offer keys, check everyone's, share its secrets, keep others' shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.errors import NotEnoughSurvivors, PeerProtocolError
+from discreet.randomness import RandomSource
+from discreet.secagg import binding
+from discreet.secagg.agreement import SECRET_BYTES, Agreement
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.graph import Neighborhood
+from discreet.secagg.hazmat import keys as keyring
+from discreet.secagg.hazmat import shamir
+from discreet.secagg.hazmat.secret import Secret
+from discreet.secagg.identity import Identity
+from discreet.secagg.messages import Advertise, DeliveredShares, KeyList, SealedShares
+from discreet.secagg.offers import check_distinct, check_offer
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSecrets:
+    """What masks one round: a private mask key, the self seed, then a seed for every noise component."""
+
+    mask_key: Secret
+    seeds: tuple[Secret, ...]
+
+    def joined(self) -> bytes:
+        """Returns all secrets in the order in which they are shared."""
+        return b"".join(secret.reveal() for secret in (self.mask_key, *self.seeds))
+
+    def wipe(self) -> None:
+        """Forgets them."""
+        for secret in (self.mask_key, *self.seeds):
+            secret.wipe()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client stands in an epoch, as it sees it; nothing here is secret.
+
+    Attributes:
+        me: its number.
+        epoch: the number of this setup within the session.
+        offers: everyone's keys, by number.
+        keys_digest: hash of all of them.
+        graph: with whom it shares and masks.
+    """
+
+    me: int
+    epoch: int
+    offers: dict[int, Advertise]
+    keys_digest: bytes
+    graph: Neighborhood
+
+
+def draw_slots(agreement: Agreement, randomness: RandomSource) -> list[SlotSecrets]:
+    """Draws fresh secrets for every slot."""
+    return [
+        SlotSecrets(
+            keyring.generate(randomness),
+            tuple(Secret(randomness.random_bytes(SECRET_BYTES)) for _ in range(agreement.num_seeds)),
+        )
+        for _ in range(agreement.rounds_per_setup)
+    ]
+
+
+def offer_keys(
+    agreement: Agreement,
+    identity: Identity,
+    channel: Secret,
+    slots: list[SlotSecrets],
+    *,
+    epoch: int,
+    me: int,
+) -> Advertise:
+    """Makes the signed advertisement of a client's public keys and commitments."""
+    commitments = tuple(
+        binding.commitment(agreement, seed.reveal(), epoch=epoch, client=me, slot=slot, index=index)
+        for slot, secrets in enumerate(slots)
+        for index, seed in enumerate(secrets.seeds)
+    )
+    mask_keys = tuple(keyring.public_key(secrets.mask_key) for secrets in slots)
+    unsigned = Advertise(me, keyring.public_key(channel), mask_keys, commitments, signature=b"")
+    signature = identity.sign(binding.advertised_content(agreement, epoch, unsigned))
+    return Advertise(me, unsigned.channel_key, mask_keys, commitments, signature)
+
+
+def check_key_list(agreement: Agreement, epoch: int, own: Advertise, keys: KeyList) -> None:
+    """Checks everyone's keys before anything is entrusted to them.
+
+    Raises:
+        PeerProtocolError: for a missing or altered own key, a stranger, a bad signature or a repeated key.
+        NotEnoughSurvivors: if too few clients are there.
+    """
+    if own not in keys.entries:
+        raise PeerProtocolError(
+            AbortCode.OWN_KEY, "the key list must hold our own advertisement unchanged; it does not."
+        )
+    for offer in keys.entries:
+        if offer != own:
+            check_offer(agreement, epoch, offer)
+    check_distinct(keys.entries)
+    agreement.require_floor(len(keys.entries), "advertised keys")
+
+
+def require_holders(agreement: Agreement, holders: frozenset[int]) -> None:
+    """Refuses holders who are too few to ever recover our secrets."""
+    if not len(holders) >= agreement.terms.threshold:
+        raise NotEnoughSurvivors(
+            AbortCode.TOO_FEW,
+            f"our shares need threshold={agreement.terms.threshold} holders; got {len(holders)}.",
+        )
+
+
+def deal(
+    agreement: Agreement, place: Place, channel: Secret, slots: list[SlotSecrets], randomness: RandomSource
+) -> tuple[SealedShares, Secret]:
+    """Shares all slots among our holders.
+
+    Returns:
+        The sealed boxes, and our own shares (empty where we hold none of our own).
+    """
+    holders = sorted(place.graph.holders)
+    secrets = shamir.to_symbols(b"".join(secret.joined() for secret in slots))
+    points = np.array(holders, dtype=np.uint16) + np.uint16(1)
+    shares = shamir.share(secrets, points, agreement.terms.threshold, randomness)
+    by_holder = dict(zip(holders, map(shamir.to_bytes, shares), strict=True))
+    boxes = []
+    for receiver in (holder for holder in holders if holder != place.me):
+        context = binding.share_context(place.keys_digest, place.me, receiver)
+        key = _channel_key(place, channel, receiver, context)
+        boxes.append((receiver, keyring.seal(key, by_holder[receiver], context)))
+    return SealedShares(tuple(boxes)), Secret(by_holder.get(place.me, b""))
+
+
+def open_delivered(
+    agreement: Agreement, place: Place, channel: Secret, delivered: DeliveredShares
+) -> dict[int, Secret]:
+    """Opens the boxes of everyone who shared with us.
+
+    Raises:
+        PeerProtocolError: for strangers, missing or extra boxes, and boxes that do not open.
+        NotEnoughSurvivors: if too few clients shared.
+    """
+    sharers = frozenset(delivered.sharers)
+    if not (place.me in sharers and sharers <= place.offers.keys()):
+        raise PeerProtocolError(
+            AbortCode.UNKNOWN_CLIENT,
+            "the sharers must include us and only clients of the key list; they do not.",
+        )
+    agreement.require_floor(len(sharers), "shared their secrets")
+    require_holders(agreement, place.graph.holders & sharers)
+    if {sender for sender, _ in delivered.boxes} != (place.graph.owners & sharers) - {place.me}:
+        raise PeerProtocolError(
+            AbortCode.UNKNOWN_CLIENT, "boxes must come from exactly those who share with us; they do not."
+        )
+    opened = {}
+    for sender, box in delivered.boxes:
+        context = binding.share_context(place.keys_digest, sender, place.me)
+        shares = keyring.open_sealed(_channel_key(place, channel, sender, context), box, context)
+        if len(shares) != agreement.rounds_per_setup * agreement.slot_bytes:
+            raise PeerProtocolError(
+                AbortCode.MALFORMED,
+                f"{agreement.name(sender)!r} must share every secret of every round; it did not.",
+            )
+        opened[sender] = Secret(shares)
+    return opened
+
+
+def _channel_key(place: Place, channel: Secret, peer: int, context: bytes) -> bytes:
+    """Derives the key of one box; the context fixes its direction, so the key seals one message only."""
+    agreed = keyring.agree(channel, place.offers[peer].channel_key)
+    return keyring.derive(agreed, context, binding.CHANNEL_PURPOSE)

@@ -1,0 +1,46 @@
+"""The stable codes of every abort: what a peer, a log or an engine may see of a failure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AbortCode(StrEnum):
+    """Why a session ended without a sum. Values are part of the wire format and never change meaning."""
+
+    MALFORMED = "malformed"
+    """Bytes that are no message of this version, or a message of the wrong size."""
+    WRONG_SESSION = "wrong-session"
+    """A message made for other terms, another session or another epoch."""
+    WRONG_ROUND = "wrong-round"
+    """A message made for another round, attempt, roster or model."""
+    OUT_OF_ORDER = "out-of-order"
+    """A message or call that is not legal in this state."""
+    REPLAYED = "replayed"
+    """An epoch, round, attempt or key slot that was already used."""
+    UNKNOWN_CLIENT = "unknown-client"
+    """A client that is not enrolled, not on the roster, repeated, or in the wrong place."""
+    BAD_SIGNATURE = "bad-signature"
+    """A signature that does not verify under the enrolled identity."""
+    DUPLICATE_KEY = "duplicate-key"
+    """A public key or commitment that occurs twice."""
+    WEAK_KEY = "weak-key"
+    """A public key of low order."""
+    OWN_KEY = "own-key"
+    """Our own advertisement is missing from the list or was altered."""
+    BAD_GRAPH = "bad-graph"
+    """A neighbourhood that the agreed graph rule does not allow."""
+    BAD_CIPHERTEXT = "bad-ciphertext"
+    """Sealed shares that do not open."""
+    TOO_FEW = "too-few"
+    """Fewer clients than the threshold or the floor."""
+    SELF_DEAD = "self-dead"
+    """We are told that we dropped out although we did not."""
+    NOT_CONFIRMED = "not-confirmed"
+    """Too few matching signatures on the survivor set that we were shown."""
+    BAD_SHARE = "bad-share"
+    """Shares from which no secret can be recovered that fits its public key or commitment."""
+    BAD_VECTOR = "bad-vector"
+    """A vector of the wrong length or with values outside the ring."""
+    ABORTED = "aborted"
+    """The session had already ended."""

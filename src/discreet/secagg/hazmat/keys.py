@@ -1,0 +1,73 @@
+"""Key agreement, key derivation and sealed boxes: X25519, HKDF-SHA256 and AES-256-GCM.
+
+RFC 7748, RFC 5869 and NIST SP 800-38D. Every derived key names its purpose and the digest of the context in
+which it is valid, so a key made for one session, epoch, round or pair never fits another.
+"""
+
+from __future__ import annotations
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from discreet.errors import PeerProtocolError
+from discreet.randomness import RandomSource
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.hazmat.secret import Secret
+
+KEY_BYTES = 32
+TAG_BYTES = 16
+_NONCE = bytes(12)
+
+
+def generate(randomness: RandomSource) -> Secret:
+    """Draws an X25519 private key."""
+    return Secret(randomness.random_bytes(KEY_BYTES))
+
+
+def public_key(private: Secret) -> bytes:
+    """Returns the 32-byte public key of an X25519 private key."""
+    return X25519PrivateKey.from_private_bytes(private.reveal()).public_key().public_bytes_raw()
+
+
+def agree(private: Secret, peer_public: bytes) -> bytes:
+    """Returns the X25519 shared secret of a private and a public key.
+
+    Raises:
+        PeerProtocolError: if the peer's key is a point of low order, for which the result is constant.
+    """
+    try:
+        return X25519PrivateKey.from_private_bytes(private.reveal()).exchange(
+            X25519PublicKey.from_public_bytes(peer_public)
+        )
+    except ValueError as error:
+        raise PeerProtocolError(
+            AbortCode.WEAK_KEY, "public keys must be points of large order; got one that is not."
+        ) from error
+
+
+def derive(secret: bytes, context: bytes, purpose: bytes) -> bytes:
+    """Derives a 32-byte key that is valid for one purpose in one context (HKDF: salt and info)."""
+    return HKDF(SHA256(), KEY_BYTES, salt=context, info=purpose).derive(secret)
+
+
+def seal(key: bytes, plaintext: bytes, associated: bytes) -> bytes:
+    """Encrypts and authenticates one message under a key that seals nothing else (so the nonce is fixed)."""
+    return AESGCM(key).encrypt(_NONCE, plaintext, associated)
+
+
+def open_sealed(key: bytes, sealed: bytes, associated: bytes) -> bytes:
+    """Opens what `seal` made with the same key and associated data.
+
+    Raises:
+        PeerProtocolError: if key, ciphertext or associated data differ.
+    """
+    try:
+        return AESGCM(key).decrypt(_NONCE, sealed, associated)
+    except (InvalidTag, ValueError) as error:
+        raise PeerProtocolError(
+            AbortCode.BAD_CIPHERTEXT,
+            "sealed shares must open for their sender, receiver, session and epoch; one does not.",
+        ) from error

@@ -1,0 +1,47 @@
+"""How an advertisement of keys is checked, by every client and by the server alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from discreet.errors import PeerProtocolError
+from discreet.secagg import binding
+from discreet.secagg.agreement import Agreement
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.messages import Advertise
+
+
+def check_offer(agreement: Agreement, epoch: int, offer: Advertise) -> None:
+    """Checks one advertisement: a client of the terms, the agreed sizes, the enrolled signature.
+
+    Raises:
+        PeerProtocolError: naming what is wrong.
+    """
+    num_clients = len(agreement.terms.clients)
+    if not offer.sender < num_clients:
+        raise PeerProtocolError(
+            AbortCode.UNKNOWN_CLIENT, f"client numbers must be below {num_clients}; got {offer.sender}."
+        )
+    slots = agreement.rounds_per_setup
+    if (len(offer.mask_keys), len(offer.commitments)) != (slots, slots * agreement.num_seeds):
+        raise PeerProtocolError(
+            AbortCode.MALFORMED,
+            f"an advertisement must hold keys for {slots} rounds; got {len(offer.mask_keys)}.",
+        )
+    content = binding.advertised_content(agreement, epoch, offer)
+    agreement.identities.verify(agreement.name(offer.sender), content, offer.signature)
+
+
+def check_distinct(offers: Iterable[Advertise]) -> None:
+    """Refuses a public key or commitment that occurs twice among the offers.
+
+    Raises:
+        PeerProtocolError: code ``duplicate-key``.
+    """
+    public = [
+        value for offer in offers for value in (offer.channel_key, *offer.mask_keys, *offer.commitments)
+    ]
+    if len(set(public)) != len(public):
+        raise PeerProtocolError(
+            AbortCode.DUPLICATE_KEY, "public keys and commitments must be distinct; one occurs twice."
+        )

@@ -1,0 +1,183 @@
+"""What the server keeps of a round: one accumulator, who is in it, and the shares that take the masks off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import PeerProtocolError
+from discreet.secagg import binding
+from discreet.secagg.agreement import SECRET_BYTES, Agreement
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.hazmat import keys as keyring
+from discreet.secagg.hazmat.prg import add_masks
+from discreet.secagg.hazmat.secret import Secret
+from discreet.secagg.messages import Confirm, MaskedInput, RoundStart, UnmaskShares
+from discreet.secagg.packing import add_packed
+from discreet.secagg.ring import RingVector, to_total, word_type
+from discreet.secagg.server.recovery import Released, recover_all
+from discreet.secagg.server.setup import ServerSetup
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """The outcome of a round.
+
+    Attributes:
+        total: the sum in ``[0, 2^bits)``, shape ``(length,)``.
+        survivors: the numbers of the clients in it.
+        transcript: the hash that every honest party agrees on.
+        blamed: owner to holders whose released shares did not fit. Either may have lied: the owner when it
+            dealt, the holder when it released.
+    """
+
+    total: npt.NDArray[np.uint64]
+    survivors: tuple[int, ...]
+    transcript: bytes
+    blamed: dict[int, tuple[int, ...]]
+
+
+@dataclass(slots=True)
+class ServerRound:
+    """A round in progress."""
+
+    agreement: Agreement
+    setup: ServerSetup
+    start: RoundStart
+    digest: bytes
+    accumulator: RingVector
+    arrived: set[int] = field(default_factory=set)
+    signatures: dict[int, bytes] = field(default_factory=dict)
+    released: dict[int, dict[int, bytes]] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, agreement: Agreement, setup: ServerSetup, start: RoundStart) -> ServerRound:
+        """Opens a round with an empty accumulator."""
+        digest = binding.round_digest(setup.keys_digest, setup.sharers, start)
+        empty = np.zeros(agreement.terms.length, dtype=word_type(agreement.terms.bits))
+        return cls(agreement, setup, start, digest, empty)
+
+    @property
+    def survivors(self) -> tuple[int, ...]:
+        """Everyone whose masked input is in the accumulator."""
+        return tuple(sorted(self.arrived))
+
+    @property
+    def dropouts(self) -> tuple[int, ...]:
+        """Everyone invited whose masked input is not."""
+        return tuple(index for index in self.start.roster if index not in self.arrived)
+
+    def add_masked(self, sender: int, masked: MaskedInput) -> None:
+        """Adds a masked input; one of the wrong size leaves the accumulator as it was."""
+        self._require_digest(masked.round_digest)
+        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)
+        self.arrived.add(sender)
+
+    def add_confirmation(self, sender: int, confirmation: Confirm) -> None:
+        """Takes a signature on the survivor set."""
+        self._require_digest(confirmation.round_digest)
+        content = binding.confirmed_content(self.digest, self.survivors)
+        self.agreement.identities.verify(self.agreement.name(sender), content, confirmation.signature)
+        self.signatures[sender] = confirmation.signature
+
+    def add_released(self, sender: int, released: UnmaskShares) -> None:
+        """Takes the shares that a client releases: exactly those that the survivor set asks of it."""
+        self._require_digest(released.round_digest)
+        shares = dict(released.shares)
+        if {peer: len(share) for peer, share in shares.items()} != self._expected_sizes(sender):
+            raise PeerProtocolError(
+                AbortCode.BAD_SHARE, "a client must release one share of the agreed kind for every owner."
+            )
+        for owner, share in shares.items():
+            self.released.setdefault(owner, {})[sender] = share
+
+    def finish(self, threads: int) -> RoundResult:
+        """Takes off every mask that does not cancel, and the excess noise.
+
+        Raises:
+            NotEnoughSurvivors: if a secret has too few shares; the accumulator is then still masked.
+            PeerProtocolError: if a secret cannot be recovered so that it fits its commitment.
+        """
+        owners = [index for index in self.start.roster if self._num_released(index)]
+        recovered = recover_all([self._released(owner) for owner in owners], self.agreement.terms.threshold)
+        plus, minus = self._mask_keys(recovered.secrets)
+        # What clients added is subtracted, and the other way round.
+        add_masks(self.accumulator, minus, plus, threads=threads)
+        self._subtract_excess_noise(recovered.secrets)
+        survivors = self.survivors
+        total = to_total(self.accumulator, self.agreement.terms.bits)
+        return RoundResult(
+            total, survivors, binding.transcript_hash(self.digest, survivors), recovered.blamed
+        )
+
+    def _num_released(self, owner: int) -> int:
+        """Returns how many secrets of a client are released: seeds of a survivor, else its mask key."""
+        return len(self.agreement.released_seeds(len(self.arrived))) if owner in self.arrived else 1
+
+    def _expected_sizes(self, sender: int) -> dict[int, int]:
+        """Returns whose shares a client must release, and how many bytes of them."""
+        peers = self.setup.graph[sender].owners.intersection(self.start.roster)
+        sizes = {peer: SECRET_BYTES * self._num_released(peer) for peer in peers}
+        return {peer: size for peer, size in sizes.items() if size}
+
+    def _released(self, owner: int) -> Released:
+        """Collects the shares of one client's secrets and how to tell the right secrets."""
+        verify = self._fits_commitments if owner in self.arrived else self._fits_mask_key
+        return Released(owner, self.released.get(owner, {}), lambda secret: verify(owner, secret))
+
+    def _fits_mask_key(self, owner: int, secret: bytes) -> bool:
+        """Compares a recovered private key with the advertised public key."""
+        return keyring.public_key(Secret(secret)) == self.setup.offers[owner].mask_keys[self.start.slot]
+
+    def _fits_commitments(self, owner: int, secrets: bytes) -> bool:
+        """Compares recovered seeds with the advertised commitments."""
+        slot, per_slot = self.start.slot, self.agreement.num_seeds
+        published = self.setup.offers[owner].commitments[slot * per_slot : (slot + 1) * per_slot]
+        return all(
+            binding.commitment(
+                self.agreement, seed, epoch=self.setup.epoch, client=owner, slot=slot, index=index
+            )
+            == published[index]
+            for index, seed in self._seeds(secrets)
+        )
+
+    def _seeds(self, secrets: bytes) -> list[tuple[int, bytes]]:
+        """Splits a survivor's recovered secrets into numbered seeds."""
+        indices = self.agreement.released_seeds(len(self.arrived))
+        return [
+            (index, secrets[at * SECRET_BYTES : (at + 1) * SECRET_BYTES]) for at, index in enumerate(indices)
+        ]
+
+    def _mask_keys(self, secrets: dict[int, Secret]) -> tuple[list[bytes], list[bytes]]:
+        """Returns the keys of the masks that survivors added, and of those that they subtracted."""
+        added: list[bytes] = []
+        subtracted: list[bytes] = []
+        if self.agreement.mode.double_masks:
+            for owner in self.survivors:
+                seed = secrets[owner].reveal()[:SECRET_BYTES]
+                added.append(keyring.derive(seed, self.digest, binding.self_purpose(owner)))
+        for gone in self.dropouts:
+            for peer in sorted(self.setup.graph[gone].maskers & self.arrived):
+                public = self.setup.offers[peer].mask_keys[self.start.slot]
+                agreed = keyring.agree(secrets[gone], public)
+                key = keyring.derive(agreed, self.digest, binding.pair_purpose(gone, peer))
+                (added if peer < gone else subtracted).append(key)
+        return added, subtracted
+
+    def _subtract_excess_noise(self, secrets: dict[int, Secret]) -> None:
+        """Subtracts the noise components that this many survivors do not need."""
+        noise = self.agreement.noise
+        if noise is None:
+            return
+        for owner in self.survivors:
+            for component, seed in self._seeds(secrets[owner].reveal())[1:]:
+                expanded = noise.expand(seed, component, len(self.accumulator))
+                self.accumulator -= expanded.astype(self.accumulator.dtype)
+
+    def _require_digest(self, round_digest: bytes) -> None:
+        if round_digest != self.digest:
+            raise PeerProtocolError(
+                AbortCode.WRONG_ROUND, "messages must be made for the open round; one is not."
+            )

@@ -1,0 +1,111 @@
+"""What the server keeps of a setup: the keys, the graph, and the sealed boxes on their way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from discreet.errors import PeerProtocolError
+from discreet.secagg import binding
+from discreet.secagg.agreement import Agreement
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.graph import ChosenGraph, Neighborhood
+from discreet.secagg.hazmat.keys import TAG_BYTES
+from discreet.secagg.messages import (
+    Advertise,
+    ChosenBy,
+    DeliveredShares,
+    KeyList,
+    NeighborChoice,
+    SealedShares,
+)
+from discreet.secagg.offers import check_distinct, check_offer
+
+
+@dataclass(slots=True)
+class ServerSetup:
+    """The public facts of an epoch as they come in; `ServerSession` decides when a stage is over."""
+
+    agreement: Agreement
+    epoch: int
+    offers: dict[int, Advertise] = field(default_factory=dict)
+    choices: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    boxes: dict[int, dict[int, bytes]] = field(default_factory=dict)
+    graph: dict[int, Neighborhood] = field(default_factory=dict)
+    keys_digest: bytes = b""
+
+    @property
+    def sharers(self) -> tuple[int, ...]:
+        """Everyone who got as far as sharing its secrets."""
+        return tuple(sorted(self.boxes))
+
+    def add_offer(self, sender: int, offer: Advertise) -> None:
+        """Takes a client's keys; refuses a bad signature, a wrong size and keys that someone else offered."""
+        if offer.sender != sender:
+            raise PeerProtocolError(
+                AbortCode.UNKNOWN_CLIENT, "clients must advertise under their own number."
+            )
+        check_offer(self.agreement, self.epoch, offer)
+        check_distinct((*self.offers.values(), offer))
+        self.offers[sender] = offer
+
+    def key_list(self) -> KeyList:
+        """Closes the list of keys; from here on it is what everything is bound to."""
+        keys = KeyList(tuple(self.offers[index] for index in sorted(self.offers)))
+        self.keys_digest = binding.keys_digest(self.agreement, self.epoch, keys)
+        rule = self.agreement.graph
+        if not isinstance(rule, ChosenGraph):
+            self.graph = rule.neighborhoods(sorted(self.offers), self.keys_digest)
+        return keys
+
+    def add_choice(self, sender: int, choice: NeighborChoice) -> None:
+        """Takes the neighbours that a client drew."""
+        rule = self.agreement.graph
+        others = self.offers.keys() - {sender}
+        if not (
+            isinstance(rule, ChosenGraph)
+            and others.issuperset(choice.chosen)
+            and len(choice.chosen) == min(rule.degree, len(others))
+        ):
+            raise PeerProtocolError(
+                AbortCode.BAD_GRAPH,
+                "a client must draw the agreed number of others from the key list; it did not.",
+            )
+        self.choices[sender] = choice.chosen
+
+    def chosen_by(self) -> dict[int, ChosenBy]:
+        """Fixes the graph among those who drew, and tells each who drew it."""
+        members = tuple(sorted(self.choices))
+        choosers: dict[int, list[int]] = {index: [] for index in members}
+        for chooser in members:
+            for index in choosers.keys() & self.choices[chooser]:
+                choosers[index].append(chooser)
+        for index, owners in choosers.items():
+            holders = frozenset(self.choices[index]).intersection(members)
+            self.graph[index] = Neighborhood(holders.union(owners), holders, frozenset(owners))
+        return {index: ChosenBy(tuple(owners), members) for index, owners in choosers.items()}
+
+    def add_shares(self, sender: int, shares: SealedShares) -> None:
+        """Takes a client's sealed boxes; they must be for exactly its holders and of the agreed size."""
+        size = self.agreement.rounds_per_setup * self.agreement.slot_bytes + TAG_BYTES
+        boxes = dict(shares.boxes)
+        if boxes.keys() != self.graph[sender].holders - {sender} or not all(
+            len(box) == size for box in boxes.values()
+        ):
+            raise PeerProtocolError(
+                AbortCode.MALFORMED,
+                "sealed shares must be for exactly the holders, each of the agreed size.",
+            )
+        self.boxes[sender] = boxes
+
+    def delivered(self) -> dict[int, DeliveredShares]:
+        """Sorts the boxes by receiver."""
+        sharers = self.sharers
+        return {
+            index: DeliveredShares(
+                sharers,
+                tuple(
+                    (sender, self.boxes[sender][index]) for sender in sharers if index in self.boxes[sender]
+                ),
+            )
+            for index in sharers
+        }

@@ -1,0 +1,146 @@
+"""The legal moves of client and server as data: (state, event) -> state. What is not listed is refused.
+
+Events are the classes of `discreet.secagg.messages` that arrive, and the local calls of `Call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from discreet.errors import LocalProtocolError, PeerProtocolError
+from discreet.secagg.codes import AbortCode
+from discreet.secagg.messages import (
+    Advertise,
+    ChosenBy,
+    Confirm,
+    ConfirmSet,
+    DeliveredShares,
+    KeyList,
+    MaskedInput,
+    Message,
+    NeighborChoice,
+    RoundStart,
+    SealedShares,
+    SurvivorSet,
+    UnmaskShares,
+)
+from discreet.secagg.modes import Mode
+
+
+class Call(Enum):
+    """What the owner of a session does to it."""
+
+    START = "start"
+    SUBMIT = "submit"
+    BEGIN = "begin round"
+    CLOSE = "close stage"
+
+
+class ClientState(Enum):
+    """Where a client is."""
+
+    NEW = "new"
+    ADVERTISED = "advertised"
+    CHOSEN = "neighbours chosen"
+    SHARED = "shared"
+    READY = "ready"
+    INVITED = "invited"
+    MASKED = "masked"
+    CONFIRMED = "confirmed"
+    ABORTED = "aborted"
+
+
+class ServerState(Enum):
+    """Where the server is."""
+
+    KEYS = "collecting keys"
+    CHOICES = "collecting choices"
+    SHARES = "collecting shares"
+    READY = "ready"
+    MASKED = "collecting masked inputs"
+    CONFIRMS = "collecting confirmations"
+    UNMASK = "collecting unmask shares"
+    ABORTED = "aborted"
+
+
+Event = type[Message] | Call
+ClientTable = Mapping[tuple[ClientState, Event], ClientState]
+ServerTable = Mapping[tuple[ServerState, Event], ServerState]
+
+
+def client_table(mode: Mode) -> ClientTable:
+    """Returns the moves of a client."""
+    table: dict[tuple[ClientState, Event], ClientState] = {
+        (ClientState.NEW, Call.START): ClientState.ADVERTISED,
+        (ClientState.SHARED, DeliveredShares): ClientState.READY,
+        (ClientState.READY, RoundStart): ClientState.INVITED,
+        (ClientState.INVITED, Call.SUBMIT): ClientState.MASKED,
+        (ClientState.INVITED, RoundStart): ClientState.INVITED,
+        (ClientState.MASKED, RoundStart): ClientState.INVITED,
+    }
+    if mode.chooses_neighbors:
+        table[ClientState.ADVERTISED, KeyList] = ClientState.CHOSEN
+        table[ClientState.CHOSEN, ChosenBy] = ClientState.SHARED
+    else:
+        table[ClientState.ADVERTISED, KeyList] = ClientState.SHARED
+    if mode.confirms:
+        table[ClientState.MASKED, SurvivorSet] = ClientState.CONFIRMED
+        table[ClientState.CONFIRMED, ConfirmSet] = ClientState.READY
+        table[ClientState.CONFIRMED, RoundStart] = ClientState.INVITED
+    else:
+        table[ClientState.MASKED, SurvivorSet] = ClientState.READY
+    return table
+
+
+def server_table(mode: Mode) -> ServerTable:
+    """Returns the moves of the server. ``CLOSE`` while collecting masked inputs may also end the round."""
+    table: dict[tuple[ServerState, Event], ServerState] = {
+        (ServerState.KEYS, Advertise): ServerState.KEYS,
+        (ServerState.SHARES, SealedShares): ServerState.SHARES,
+        (ServerState.SHARES, Call.CLOSE): ServerState.READY,
+        (ServerState.READY, Call.BEGIN): ServerState.MASKED,
+        (ServerState.MASKED, MaskedInput): ServerState.MASKED,
+        (ServerState.UNMASK, UnmaskShares): ServerState.UNMASK,
+        (ServerState.UNMASK, Call.CLOSE): ServerState.READY,
+    }
+    if mode.chooses_neighbors:
+        table[ServerState.KEYS, Call.CLOSE] = ServerState.CHOICES
+        table[ServerState.CHOICES, NeighborChoice] = ServerState.CHOICES
+        table[ServerState.CHOICES, Call.CLOSE] = ServerState.SHARES
+    else:
+        table[ServerState.KEYS, Call.CLOSE] = ServerState.SHARES
+    if mode.confirms:
+        table[ServerState.MASKED, Call.CLOSE] = ServerState.CONFIRMS
+        table[ServerState.CONFIRMS, Confirm] = ServerState.CONFIRMS
+        table[ServerState.CONFIRMS, Call.CLOSE] = ServerState.UNMASK
+    else:
+        table[ServerState.MASKED, Call.CLOSE] = ServerState.UNMASK
+    return table
+
+
+def next_client_state(table: ClientTable, state: ClientState, event: Event) -> ClientState:
+    """Looks a move up.
+
+    Raises:
+        LocalProtocolError: if a call is not legal here: the caller has a bug.
+        PeerProtocolError: if a message is not legal here: the server broke the order.
+    """
+    if (state, event) not in table:
+        raise _illegal(state, event)
+    return table[state, event]
+
+
+def next_server_state(table: ServerTable, state: ServerState, event: Event) -> ServerState:
+    """Looks a move up; raises as `next_client_state` does."""
+    if (state, event) not in table:
+        raise _illegal(state, event)
+    return table[state, event]
+
+
+def _illegal(state: ClientState | ServerState, event: Event) -> LocalProtocolError | PeerProtocolError:
+    """Makes the error for a move that is not in the table."""
+    code = AbortCode.ABORTED if state.name == "ABORTED" else AbortCode.OUT_OF_ORDER
+    if isinstance(event, Call):
+        return LocalProtocolError(code, f"{event.value!r} must be legal in state {state.value!r}; it is not.")
+    return PeerProtocolError(code, f"{event.__name__} must be legal in state {state.value!r}; it is not.")
