@@ -36,7 +36,7 @@ def encode(
         PrivacyViolation: a NaN or infinite coordinate, or a norm above ``grid.silo_bound``.
     """
     check_update(update, grid)
-    _check_rotation(grid, rotation)
+    check_rotation(grid, rotation)
     vector = update if rotation is None else rotation.forward(update)
     out = np.empty(grid.dimension, dtype=np.int64)
     for start in range(0, grid.dimension, _CHUNK):
@@ -57,7 +57,7 @@ def decode(
         raise ConfigurationError(
             f"total must be uint64 of shape ({grid.dimension},); got {total.dtype} of shape {total.shape}."
         )
-    _check_rotation(grid, rotation)
+    check_rotation(grid, rotation)
     real = from_ring(total, grid.bits) / grid.scale
     return real if rotation is None else rotation.inverse(real)
 
@@ -81,7 +81,8 @@ def check_update(update: npt.NDArray[np.float64], grid: Grid) -> None:
         )
 
 
-def _check_rotation(grid: Grid, rotation: Rotation | None) -> None:
+def check_rotation(grid: Grid, rotation: Rotation | None) -> None:
+    """Refuses a rotation where the grid has none, and the other way round."""
     if (rotation is not None) != grid.rotated:
         raise ConfigurationError(
             f"a rotation must be given exactly if the grid is rotated; got rotated={grid.rotated} and "

@@ -1,7 +1,9 @@
 """Integer noise: one file a law, every sampler exact or with a stated total variation."""
 
+from discreet.mechanisms.discrete_laplace import laplace_variance, sample_discrete_laplace
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
+from discreet.mechanisms.poisson_binomial import PoissonBinomial
 from discreet.mechanisms.sampler import sample_share, sampler_tv
 from discreet.mechanisms.tails import sample_tail_bound
 
@@ -9,8 +11,11 @@ __all__ = [
     "MAX_STDDEV",
     "MIN_STDDEV",
     "NoiseFamily",
+    "PoissonBinomial",
+    "laplace_variance",
     "law_for",
     "per_silo",
+    "sample_discrete_laplace",
     "sample_share",
     "sample_tail_bound",
     "sampler_tv",

@@ -2,34 +2,47 @@ r"""Pairs of Gaussians in float64 with a proven error bound, and the same pairs 
 
 Box and Muller (1958): for independent uniform U, V in (0, 1), r = √(−2 ln U) and θ = 2πV, the pair
 (σ r cos θ, σ r sin θ) is two independent N(0, σ²). Here U and V are *real* numbers, given by endless bit
-strings (`bits.Tails`). `gaussian_pairs` computes from their first 64 bits with an absolute error below
-`error_bound`; `GaussianPairs.exact` computes the same numbers as intervals from as many bits as it takes.
-Whoever rounds the fast value, and asks the exact one near a boundary, samples the rounded *real* Gaussian.
+strings (`bits.Tails`), and there are three ways to look at one pair:
 
-Error budget of the fast value in units of σ, u = 2^-53:
-  - U is read as a float64 of relative error u, 2^-63 above or below the real one, so that L = −ln U is off
-    by at most u + 2^-63/U + 8u·L; the last term takes `numpy.log` to be within 4 units in the last place,
-    NumPy's own test bound (CHECKED by the tests of this module).
-  - Pairs with L < 2^-e or L > 16 ln 2 are *unresolved*: nothing is promised. Elsewhere r = √(2L) lies in
-    [2^((1-e)/2), 4.71], and δr ≤ δL/r + u·r ≤ 1.01u·2^((e-1)/2) + 2^-47/4.7 + 5u·4.71.
-  - S ≈ sin(θ/2) and C ≈ cos(θ/2) have absolute error below 2^-51 (CHECKED: 2^-51.9), and sin θ = 2SC,
+  - `gaussian_pairs` computes from the first 64 bits in float64, off by less than `error_bound`;
+  - `GaussianPairs.extended` repeats that for a few pairs in extended precision, where the platform has it;
+  - `GaussianPairs.exact` computes intervals from as many bits as it takes.
+
+Whoever rounds the fast value, and asks the next one near a boundary, samples the rounded *real* Gaussian.
+
+Error budget of the fast value in units of σ, with u = 2^-53:
+  - L = −ln U is off by at most δL = u + 2^-63/U + 8uL (`exponentials`).
+  - Pairs with U < 2^-l or U ≥ 1 − 2^-h are *void*: nothing is promised. Elsewhere R = √(2l ln 2) ≥ r and
+    r ≥ 2^((1-h)/2), so that δr ≤ δL/r + ur ≤ 1.01u·2^((h-1)/2) + 2^(l-63)/R + 6uR (2^(l-63)/R bounds the
+    second term because U√(−ln U) increases up to U = e^{-1/2}, beyond which u covers it).
+  - S ≈ sin(θ/2) and C ≈ cos(θ/2) have absolute error below 2^-51 (CHECKED: 2^-51.9); sin θ = 2SC and
     cos θ = 1 − 2S² are then within 2^-49.
-The sum 4.71·(2^-49 + u) + 1.01u·2^((e-1)/2) + 2^-49.2 + 24u is below 2^-46 + 2^(e/2-53), the bound used.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.mechanisms.bits import GUARD_BITS, Tails
+from discreet.mechanisms.exponentials import (
+    Extended,
+    Floats,
+    Indices,
+    Words,
+    as_extended,
+    exact_neg_log,
+    extended_neg_log,
+    neg_log,
+)
 from discreet.mechanisms.intervals import Interval
 from discreet.randomness import RandomSource
 
-Floats = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
+_EXTENDED_SLACK = np.longdouble(2.0**-58)
+_EXTENDED_PI = np.longdouble(math.pi) + np.longdouble(1.2246467991473532e-16)
 
 # Chebyshev interpolation in x = a² on [0, 1] with 50 digits: sin(πa/2)/a and cos(πa/2), |a| <= 1.
 SIN_HALF_TURN = (
@@ -54,22 +67,36 @@ COS_HALF_TURN = (
     -6.382235924529259e-09,
     6.3317327178079e-11,
 )
-MAX_RADIUS = 4.71
-
-_LOW_LOG = 16.0 * np.log(2.0)
-# Where many values are resolved near rounding boundaries anyway (wide noise), a wider unresolved centre
-# buys a smaller error bound.
-_WIDE_STDDEV = 2.0**26
 
 
-def edge_bits(stddev: float) -> int:
-    """The e of the module's error budget: pairs with −ln U < 2^-e are left to the exact path."""
-    return 16 if stddev < _WIDE_STDDEV else 9
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Which pairs are void: those with U < 2^-``low`` or U ≥ 1 − 2^-``high``."""
+
+    low: int
+    high: int
+
+    @property
+    def max_radius(self) -> float:
+        """No pair that is not void has a larger r."""
+        return math.sqrt(2.0 * self.low * math.log(2.0))
 
 
+@lru_cache
+def edges(stddev: float) -> Edges:
+    """Balances the void pairs against those that are void for being within the error of a boundary."""
+    log_stddev = max(0.0, math.log2(stddev))
+    return Edges(low=int((64 - log_stddev) / 2), high=int((53 - log_stddev) * 2 / 3))
+
+
+@lru_cache
 def error_bound(stddev: float) -> float:
-    """Absolute error that no resolved value of `gaussian_pairs` exceeds."""
-    return stddev * float(2.0**-46 + 2.0 ** (edge_bits(stddev) / 2 - 53))
+    """Absolute error that no value of `gaussian_pairs` exceeds, unless it is void; see the budget above."""
+    edge = edges(stddev)
+    radius = edge.max_radius
+    near_one = 1.01 * 2.0 ** ((edge.high - 1) / 2 - 53)
+    near_zero = 2.0 ** (edge.low - 63) / radius
+    return float(1.01 * stddev * (near_one + near_zero + radius * (2.0**-49 + 7 * 2.0**-53)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,12 +106,12 @@ class GaussianPairs:
     Attributes:
         stddev: σ.
         values: shape ``(2m,)``, the m cosines, then the m sines; off by less than ``error_bound(stddev)``.
-        void: shape ``(2m,)`` booleans, or None if all values are good: where ``values`` promises nothing.
+        void_pairs: indices below m of the pairs of which ``values`` promises nothing.
     """
 
     stddev: float
     values: Floats
-    void: npt.NDArray[np.bool_] | None
+    void_pairs: Indices
     words: Words
     tails: Tails
 
@@ -93,42 +120,46 @@ class GaussianPairs:
         m = len(self.words) // 2
         pair = index % m
         precision = GUARD_BITS + extra_bits
-        u = self.tails.uniform(int(self.words[pair]), b"radius", pair, extra_bits)
+        log = exact_neg_log(int(self.words[pair]), self.tails, b"radius", pair, extra_bits)
         v = self.tails.uniform(int(self.words[m + pair]), b"angle", pair, extra_bits)
-        radius = (u.log() * -2.0).sqrt()
+        radius = (log * 2.0).sqrt()
         cosine, sine = (v * Interval.pi(precision) * 2.0).cos_sin()
         return radius * (cosine if index < m else sine) * self.stddev
+
+    def extended(self, indices: Indices) -> tuple[Extended, Extended]:
+        """The reals behind ``values[indices]`` in extended precision, and a bound on each one's error.
+
+        δr = δL/r; r·2^-58 covers the angle, of which 2π·2^-64 is unknown, the trigonometry and the products.
+        """
+        m = len(self.words) // 2
+        pairs = indices % m
+        logs, log_errors = extended_neg_log(self.words[pairs])
+        radius = np.sqrt(2 * logs)
+        # Two's complement reads [1/2, 1) as [-1/2, 0): the same angle.
+        angle = np.ldexp(self.words[m + pairs].view(np.int64).astype(np.longdouble), -63) * _EXTENDED_PI
+        direction = np.where(indices < m, np.cos(angle), np.sin(angle))
+        errors = 2 * log_errors / radius + _EXTENDED_SLACK * radius
+        return as_extended(radius * direction * self.stddev), as_extended(errors * self.stddev)
 
 
 def gaussian_pairs(stddev: float, num_pairs: int, randomness: RandomSource) -> GaussianPairs:
     """Draws ``num_pairs`` pairs of independent N(0, ``stddev``²) reals, shape ``(2 * num_pairs,)``."""
     words = randomness.words(2 * num_pairs)
     tails = Tails.drawn_from(randomness)
-    logs = _log_uniform(words[:num_pairs])
-    void = _unresolved(logs, edge_bits(stddev))
-    logs *= -2.0 * stddev * stddev
-    radius = np.sqrt(logs, out=logs)
+    radius = neg_log(words[:num_pairs])
+    radius *= 2.0 * stddev * stddev
+    np.sqrt(radius, out=radius)
     values = np.empty(2 * num_pairs)
     _cos_sin_turn(words[num_pairs:], values[:num_pairs], values[num_pairs:])
     values[:num_pairs] *= radius
     values[num_pairs:] *= radius
-    return GaussianPairs(stddev, values, None if void is None else np.tile(void, 2), words, tails)
+    return GaussianPairs(stddev, values, _void_pairs(words[:num_pairs], edges(stddev)), words, tails)
 
 
-def _log_uniform(words: Words) -> Floats:
-    """Logarithms of the uniforms that start with ``words``; the smallest are clamped, as they are void."""
-    uniform = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
-    uniform *= 2.0**-63
-    np.maximum(uniform, 2.0**-64, out=uniform)
-    return np.log(uniform, out=uniform)
-
-
-def _unresolved(logs: Floats, edge: int) -> npt.NDArray[np.bool_] | None:
-    """Where ln U is too near 0 or too far from it for the error budget; None if nowhere."""
-    high, low = -(2.0**-edge), -_LOW_LOG
-    if len(logs) == 0 or (logs.max() < high and logs.min() > low):
-        return None
-    return np.asarray((logs >= high) | (logs <= low))
+def _void_pairs(words: Words, edge: Edges) -> Indices:
+    """Pairs whose U is near 0 or 1, found by one comparison modulo 2^64."""
+    high, low = np.uint64(1 << (64 - edge.high)), np.uint64(1 << (64 - edge.low))
+    return np.flatnonzero(words + high < high + low)
 
 
 def _cos_sin_turn(words: Words, cosines: Floats, sines: Floats) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS
-from discreet.mechanisms.box_muller import Floats, GaussianPairs, error_bound, gaussian_pairs
+from discreet.mechanisms.box_muller import GaussianPairs, error_bound, gaussian_pairs
+from discreet.mechanisms.exponentials import Floats, Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.randomness import RandomSource
 
@@ -26,27 +27,42 @@ class RoundedBatch:
     Attributes:
         pairs: the reals.
         nearest: shape ``(count,)``, the nearest integers as float64; right except at ``undecided``.
-        offsets: shape ``(count,)``, real minus nearest, off by less than the pairs' error bound.
-        undecided: indices at which float64 cannot tell the nearest integer.
+        distances: shape ``(count,)``, |real − nearest|, off by less than the pairs' error bound.
+        undecided: indices at which the nearest integer is not known yet; see `exact_nearest`.
     """
 
     pairs: GaussianPairs
     nearest: Floats
-    offsets: Floats
-    undecided: npt.NDArray[np.intp]
+    distances: Floats
+    undecided: Indices
 
 
 def rounded_batch(stddev: float, count: int, randomness: RandomSource) -> RoundedBatch:
-    """Draws ``count`` Gaussian reals and splits each at its nearest integer where float64 can tell."""
+    """Draws ``count`` Gaussian reals and splits each at its nearest integer where that is certain."""
     pairs = gaussian_pairs(stddev, (count + 1) // 2, randomness)
-    values = pairs.values[:count]
-    nearest = np.rint(values)
-    values -= nearest
-    threshold = 0.5 - error_bound(stddev)
-    close = (values > threshold) | (values < -threshold)
-    if pairs.void is not None:
-        close |= pairs.void[:count]
-    return RoundedBatch(pairs, nearest, values, np.flatnonzero(close))
+    distances = pairs.values[:count]
+    nearest = np.rint(distances)
+    distances -= nearest
+    np.abs(distances, out=distances)
+    close = distances > 0.5 - error_bound(stddev)
+    half = len(pairs.values) // 2
+    close[pairs.void_pairs] = True
+    close[half:][pairs.void_pairs[pairs.void_pairs + half < count]] = True
+    undecided = np.flatnonzero(close)
+    if len(undecided):
+        undecided = _decide_extended(pairs, undecided, nearest, distances)
+    return RoundedBatch(pairs, nearest, distances, undecided)
+
+
+def _decide_extended(pairs: GaussianPairs, indices: Indices, nearest: Floats, distances: Floats) -> Indices:
+    """Settles what extended precision can, in place; returns the rest."""
+    values, errors = pairs.extended(indices)
+    integers = np.rint(values)
+    offsets = np.abs(values - integers)
+    settled = offsets < 0.5 - errors
+    nearest[indices[settled]] = integers[settled]
+    distances[indices[settled]] = offsets[settled]
+    return indices[~settled]
 
 
 def exact_nearest(pairs: GaussianPairs, index: int) -> tuple[int, Interval, int]:

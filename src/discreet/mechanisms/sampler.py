@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.mechanisms.blocks import Draw, fill
 from discreet.mechanisms.domain import check_law, check_size
 from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
 from discreet.mechanisms.skellam import draw_skellam, skellam_tv
 from discreet.mechanisms.thinning import draw_discrete_gaussian
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
 from discreet.randomness import RandomSource
-
-# Eight temporaries of one block fit in a core's second-level cache.
-BLOCK = 1 << 14
-
-Draw = Callable[[int, RandomSource], npt.NDArray[np.int64]]
 
 
 def sample_share(
@@ -67,25 +61,6 @@ def sampler_tv(law: IntegerNoise, size: int) -> float:
             return size * skellam_tv(law.silo_variance)
         case _:
             assert_never(law)
-
-
-def fill(draw: Draw, size: int, randomness: RandomSource, *, workers: int) -> npt.NDArray[np.int64]:
-    """Calls ``draw`` block by block, each block on its own derived source, on ``workers`` threads."""
-    nonce = randomness.random_bytes(16)
-    out = np.empty(size, dtype=np.int64)
-
-    def fill_block(start: int) -> None:
-        stop = min(start + BLOCK, size)
-        out[start:stop] = draw(stop - start, randomness.derive("noise", nonce, start // BLOCK))
-
-    starts = range(0, size, BLOCK)
-    if workers == 1 or len(starts) < 2:
-        for start in starts:
-            fill_block(start)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(fill_block, starts))
-    return out
 
 
 def _drawer(law: IntegerNoise) -> Draw:

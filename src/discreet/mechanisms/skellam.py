@@ -15,6 +15,7 @@ arithmetic on the integral itself decides where float64 is too close to call.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -93,8 +94,8 @@ def _attempt_wide(variance: float, count: int, randomness: RandomSource) -> tupl
     values = draw_discrete_gaussian(_proposal_stddev(variance), count, randomness)
     words = randomness.words(count)
     tails = Tails.drawn_from(randomness)
-    # 1 − a(k) is largest near |k| = 13√(μ/2), about 169²/(96μ); a fifth of room.
-    most = 1.2 * _REACH_SQUARED**2 / (96.0 * variance)
+    # 1 − a(k) is largest near |k| = 13√(μ/2), about 169²/(96μ); a fifth of room, and some for float64.
+    most = 1.2 * _REACH_SQUARED**2 / (96.0 * variance) + 2.0**-40
     candidates = np.flatnonzero(words < np.uint64(int(most * 2.0**64)))
     reject_prob = -np.expm1(log_acceptance(values[candidates], variance))
     uniform = words[candidates].astype(np.float64) * 2.0**-64
@@ -108,8 +109,14 @@ def _attempt_wide(variance: float, count: int, randomness: RandomSource) -> tupl
 
 
 def _proposal_stddev(variance: float) -> float:
-    """The s of the proposal; ε = 169/(12μ), and a little more for float64."""
-    return math.sqrt(variance * (1.0 + 1.001 * _REACH_SQUARED / (12.0 * variance)))
+    """The s of the proposal; ε = 169/(12μ), and a little more so that float64 cannot round it below."""
+    return math.sqrt(variance * (1.0 + 1.001 * _REACH_SQUARED / (12.0 * variance) + 2.0**-50))
+
+
+def _proposal_excess(variance: float) -> float:
+    """1 − μ/s² for the float64 s that is really used, without cancellation."""
+    s2 = Fraction(_proposal_stddev(variance)) ** 2
+    return float((s2 - Fraction(variance)) / s2)
 
 
 def log_acceptance(values: npt.NDArray[np.int64], variance: float) -> npt.NDArray[np.float64]:
@@ -117,11 +124,12 @@ def log_acceptance(values: npt.NDArray[np.int64], variance: float) -> npt.NDArra
     k = values.astype(np.float64)
     square = (k / variance) * k
     x2 = square / variance
-    excess = 1.0 - variance / _proposal_stddev(variance) ** 2
     series = np.zeros_like(x2)
     for coefficient in reversed(_SADDLE_SERIES):
         series = x2 * (coefficient + series)
-    return square * (series - 0.5 * excess) - 0.25 * np.log1p(x2) + _log_debye(x2, variance)
+    return (
+        square * (series - 0.5 * _proposal_excess(variance)) - 0.25 * np.log1p(x2) + _log_debye(x2, variance)
+    )
 
 
 def _log_debye(x2: npt.NDArray[np.float64], variance: float) -> npt.NDArray[np.float64]:

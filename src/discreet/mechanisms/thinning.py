@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.mechanisms.bits import GUARD_BITS
-from discreet.mechanisms.box_muller import MAX_RADIUS, error_bound
+from discreet.mechanisms.box_muller import edges, error_bound
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
 from discreet.randomness import RandomSource
@@ -71,7 +71,7 @@ def _reject_fast(
     """Positions that float64 proves rejected, and those it cannot tell."""
     tolerance = _tolerance(stddev)
     # 1 − 1/cosh z ≤ z²/2, so that most positions are accepted by one comparison.
-    z = batch.nearest * batch.offsets
+    z = batch.nearest * batch.distances
     bound = z * z
     bound *= 2.0**63 / stddev**4
     bound += 2.0**64 * tolerance
@@ -88,9 +88,10 @@ def _reject_fast(
 def _tolerance(stddev: float) -> float:
     """How far the float64 rejection probability of a resolved pair can be off, and a margin for rounding.
 
-    z = kt/σ² with |k| ≤ 4.71σ + 1/2 and t off by η = ``error_bound``; d(1 − 1/cosh z)/dz ≤ min(z, 1).
+    z = kt/σ² with |k| ≤ Rσ + 1/2 (R of `box_muller`) and t off by η = ``error_bound``; the derivative of
+    1 − 1/cosh z is at most min(z, 1).
     """
-    reach = (MAX_RADIUS * stddev + 0.5) / stddev**2
+    reach = (edges(stddev).max_radius * stddev + 0.5) / stddev**2
     return 0.5 * reach * reach * error_bound(stddev) + 2.0**-50
 
 

@@ -1,0 +1,122 @@
+r"""Several noisy local steps as one exact integer: Σ_s W_s q_s with integer step weights.
+
+A silo that adds integer noise in every local step holds integer vectors q_1 … q_S (rounded gradient sum plus
+noise, grid units) and moves its model by −Σ_s w_s q_s/scale. If every w_s is a public integer multiple W_s of
+one unit, the same for all silos, the silo can send Σ_s W_s q_s: an integer, no second rounding, and the
+decoded sum is the sum of the moves in infinite precision. This is the message of noisy-steps training, whose
+aggregate guarantee is CONDITIONAL; nothing here changes that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ConfigurationError
+
+# Larger weights eat the ring; 2^24 resolves rates to 6e-8.
+MAX_WEIGHT_BITS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class StepWeights:
+    """Integer weights W_1 … W_S and the real move that one unit of weight and one grid unit times scale make.
+
+    Attributes:
+        weights: positive integers, one a step.
+        unit: w_s = ``unit``·W_s exactly.
+    """
+
+    weights: tuple[int, ...]
+    unit: Fraction
+
+    def __post_init__(self) -> None:
+        if not (self.weights and all(weight >= 1 for weight in self.weights)):
+            raise ConfigurationError(f"step weights must be positive integers; got {self.weights}.")
+        if not max(self.weights) < 1 << MAX_WEIGHT_BITS:
+            raise ConfigurationError(
+                f"step weights must be below 2^{MAX_WEIGHT_BITS}; the largest is {max(self.weights)}. "
+                "Use rates with a small common denominator, dyadic momentum, or `rounded_weights`."
+            )
+        if not self.unit > 0:
+            raise ConfigurationError(f"unit must be positive; got {self.unit}.")
+
+    @property
+    def total(self) -> int:
+        """Σ W_s: how many times wider than one step's the ring's worst case is."""
+        return sum(self.weights)
+
+    def combine(self, steps: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """Returns Σ_s W_s q_s, exactly; the ring must have been planned for it (`combined_magnitude`)."""
+        if len(steps) != len(self.weights):
+            raise ConfigurationError(f"there must be {len(self.weights)} step vectors; got {len(steps)}.")
+        out = np.zeros_like(steps[0])
+        for weight, step in zip(self.weights, steps, strict=True):
+            out += np.int64(weight) * step
+        return out
+
+    def move(self, combined: npt.NDArray[np.int64], scale: float) -> npt.NDArray[np.float64]:
+        """Returns −``unit``·combined/``scale``, the move of the model; each coordinate is rounded once."""
+        factor = -self.unit / Fraction(scale)
+        numerator, denominator = factor.numerator, factor.denominator
+        return np.array([int(value) * numerator / denominator for value in combined], dtype=np.float64)
+
+
+def exact_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
+    r"""Weights of S steps with these learning rates and heavy-ball momentum, exactly.
+
+    v_s = m·v_{s−1} + q_s and θ_s = θ_{s−1} − γ_s v_s move the model by −Σ_s w_s q_s with
+    w_s = Σ_{j≥s} γ_j m^{j−s}.
+
+    Raises:
+        ConfigurationError: if the common unit makes a weight 2^24 or more, or a rate is not positive.
+
+    Example:
+        >>> exact_weights([Fraction(1, 10)] * 3, momentum=Fraction(1, 2)).weights
+        (7, 6, 4)
+    """
+    if not (rates and all(rate > 0 for rate in rates)):
+        raise ConfigurationError(f"learning rates must be positive; got {[float(r) for r in rates]}.")
+    if not 0 <= momentum < 1:
+        raise ConfigurationError(f"momentum must be in [0, 1); got {float(momentum)}.")
+    reals = _real_weights(rates, momentum)
+    denominator = math.lcm(*(weight.denominator for weight in reals))
+    scaled = [int(weight * denominator) for weight in reals]
+    common = math.gcd(*scaled)
+    return StepWeights(tuple(value // common for value in scaled), Fraction(common, denominator))
+
+
+def rounded_weights(
+    rates: Sequence[Fraction], momentum: Fraction = Fraction(0), *, resolution_bits: int
+) -> StepWeights:
+    """Weights as `exact_weights`, rounded to multiples of the largest over 2^``resolution_bits``.
+
+    The rounded weights *are* the algorithm that the plan names: every silo uses them, and the decoded sum is
+    again exact.
+    """
+    if not 1 <= resolution_bits < MAX_WEIGHT_BITS:
+        raise ConfigurationError(f"resolution_bits must be from 1 to 23; got {resolution_bits}.")
+    reals = _real_weights(rates, momentum)
+    unit = max(reals) / (1 << resolution_bits)
+    return StepWeights(tuple(max(1, round(weight / unit)) for weight in reals), unit)
+
+
+def combined_magnitude(weights: StepWeights, step_signal: float, step_tail: float) -> float:
+    """Bounds every coordinate of the combined sum, from bounds on one step's signal and noise; grid units.
+
+    By the union bound it fails with at most the sum of the steps' failure probabilities.
+    """
+    return weights.total * (step_signal + step_tail)
+
+
+def _real_weights(rates: Sequence[Fraction], momentum: Fraction) -> list[Fraction]:
+    weights, carried = [], Fraction(0)
+    for rate in reversed(rates):
+        carried = rate + momentum * carried
+        weights.append(carried)
+    return weights[::-1]
