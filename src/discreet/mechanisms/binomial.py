@@ -21,6 +21,8 @@ MIN_PROB = 2.0**-11
 
 _WORD = 64
 _ALL_OPEN = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+# Coordinates at a time: the temporaries stay in a core's cache.
+_CHUNK = 1 << 13
 # Planes between two looks at which coordinates still have open trials.
 _PLANES_A_LOOK = 4
 
@@ -39,12 +41,12 @@ def draw_binomial(
         raise ConfigurationError(f"trials must be from 1 to {MAX_TRIALS}; got {trials}. Lower trials.")
     if len(probs) and not (probs.min() >= MIN_PROB and probs.max() <= 1.0 - MIN_PROB):
         raise ConfigurationError("every success probability must be from 2^-11 to 1 - 2^-11; one is not.")
-    thresholds = (probs * 2.0**_WORD).astype(np.uint64)
     out = np.zeros(len(probs), dtype=np.int64)
-    for start in range(0, trials, _WORD):
-        count = min(_WORD, trials - start)
-        open_trials = _ALL_OPEN >> np.uint64(_WORD - count)
-        out += np.bitwise_count(_successes(thresholds, open_trials, randomness))
+    for left in range(0, len(probs), _CHUNK):
+        thresholds = (probs[left : left + _CHUNK] * 2.0**_WORD).astype(np.uint64)
+        for start in range(0, trials, _WORD):
+            open_trials = _ALL_OPEN >> np.uint64(max(0, start + _WORD - trials))
+            out[left : left + _CHUNK] += np.bitwise_count(_successes(thresholds, open_trials, randomness))
     return out
 
 

@@ -66,7 +66,8 @@ def _draw(scale: float, count: int, randomness: RandomSource) -> npt.NDArray[np.
     close |= words < np.uint64(1 << (64 - _LOW_BITS))
     for index in _settle_extended(scale, words, np.flatnonzero(close), geometric):
         geometric[index] = _exact_floor(scale, int(words[index]), tails, int(index))
-    return np.subtract(geometric[:count], geometric[count:])
+    difference: npt.NDArray[np.int64] = geometric[:count] - geometric[count:]
+    return difference
 
 
 def _error_bound(scale: float) -> float:

@@ -52,13 +52,13 @@ class PoissonBinomial:
         """
         if not np.all(np.abs(values) <= self.coordinate_bound):
             raise PrivacyViolation(
-                f"every coordinate must be finite and at most {self.coordinate_bound} in magnitude; one is not. "
-                "Clip or flatten the update first."
+                f"every coordinate must be finite and at most {self.coordinate_bound} in magnitude; "
+                "one is not. Clip or flatten the update first."
             )
         probs = 0.5 + self.bias * (values / self.coordinate_bound)
         return draw_binomial(self.trials, probs, randomness)
 
     def decode(self, total: npt.NDArray[np.int64], num_senders: int) -> npt.NDArray[np.float64]:
         """Returns the unbiased estimate of the sum of ``num_senders`` vectors, real units."""
-        centred = total - 0.5 * num_senders * self.trials
+        centred = total.astype(np.float64) - 0.5 * num_senders * self.trials
         return centred * (self.coordinate_bound / (self.trials * self.bias))
