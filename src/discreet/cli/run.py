@@ -23,7 +23,7 @@ from discreet.rounds.directory import write_durably
 
 def run(
     config: Annotated[Path, typer.Argument(help="A TOML config.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the results; left out: runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in --out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier training in --out.")] = False,
     as_json: Annotated[
@@ -38,7 +38,11 @@ def run(
     if resume and overwrite:
         raise ConfigurationError("--resume and --overwrite exclude each other; give one of them.")
     settings = load_config(config)
-    directory = out if out is not None else Path("runs") / settings.name
+    if resume and out is None:
+        raise ConfigurationError(
+            "--resume must say which training to go on with; give its directory as --out."
+        )
+    directory = out if out is not None else _free_directory(settings.name)
     opening = Opening.RESUME if resume else Opening.OVERWRITE if overwrite else Opening.NEW
     console = Console(stderr=as_json, highlight=False)
     with RunDisplay(console, planned=settings.training.rounds, quiet=quiet) as display:
@@ -55,6 +59,16 @@ def run(
         typer.echo(json.dumps(summary, indent=1))
     elif not quiet:
         _show(console, result, report)
+
+
+def _free_directory(name: str) -> Path:
+    """Returns runs/NAME, or runs/NAME-2 and so on if that is taken."""
+    taken = Path("runs") / name
+    return next(
+        path
+        for path in (taken, *(taken.with_name(f"{name}-{number}") for number in range(2, 1_000_000)))
+        if not path.exists()
+    )
 
 
 def summarise(result: RunResult) -> dict[str, Any]:

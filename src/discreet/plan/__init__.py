@@ -1,5 +1,6 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
+from discreet.plan.aggregation import sum_protocol
 from discreet.plan.facts import FederationFacts
 from discreet.plan.make import make_plan, silo_training
 from discreet.plan.plan import Plan, load_plan
@@ -16,4 +17,5 @@ __all__ = [
     "make_plan",
     "server_rule",
     "silo_training",
+    "sum_protocol",
 ]

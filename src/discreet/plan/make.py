@@ -13,12 +13,12 @@ from discreet.encoding import Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError
 from discreet.learning import LocalTraining
 from discreet.mechanisms import NoiseFamily, law_for
+from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.plan import Plan, adversary_guarantee
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
 from discreet.plan.training import local_training
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
-from discreet.secagg import Malicious, SemiHonest, default_threshold
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.
@@ -91,34 +91,6 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
         for adversary, honest in adversaries(facts.silos, thresholds)
     )
     return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
-
-
-def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
-    """Returns survivors, colluders and shares; by default every silo must survive.
-
-    Raises:
-        ConfigurationError: if there are too few silos, or fewer than two honest survivors are certain.
-    """
-    aggregation = config.aggregation
-    survivors = num_silos if aggregation.min_survivors is None else aggregation.min_survivors
-    if num_silos < 3:
-        raise ConfigurationError(
-            "at least 3 silos are needed, or the sum of two shows one silo's update to the other; "
-            f"got {num_silos}."
-        )
-    if survivors > num_silos:
-        raise ConfigurationError(
-            f"'aggregation.min_survivors' must be at most the number of silos, {num_silos}; got {survivors}."
-        )
-    if survivors - aggregation.max_colluding < 2:
-        raise ConfigurationError(
-            "'aggregation.min_survivors' minus 'aggregation.max_colluding' must be at least 2, or the sum "
-            f"shows a single honest silo; got {survivors} - {aggregation.max_colluding}. "
-            "Raise min_survivors or lower max_colluding."
-        )
-    mode = Malicious() if aggregation.mode == "malicious" else SemiHonest()
-    threshold = default_threshold(num_silos, survivors, aggregation.max_colluding, mode)
-    return Thresholds(num_silos, survivors, aggregation.max_colluding, threshold)
 
 
 def silo_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining:

@@ -12,6 +12,7 @@ from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
+from discreet.plan.aggregation import under_aggregation
 from discreet.plan.facts import FederationFacts
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
 from discreet.plan.training import normaliser
@@ -130,13 +131,14 @@ def adversary_guarantee(
     neighboring = NeighboringRelation.ADD_REMOVE
     if unit is Unit.CLIENT and not isinstance(adversary, ReleasedModels):
         neighboring = NeighboringRelation.REPLACE_SPECIAL
-    return guarantee(
+    found = guarantee(
         event_for(release, honest_silos=honest_silos, rounds=rounds),
         delta=config.privacy.delta,
         unit=unit,
         neighboring=neighboring,
         adversary=adversary,
     )
+    return under_aggregation(config, found)
 
 
 def load_plan(path: Path) -> Plan:

@@ -1,6 +1,6 @@
 """The round loop: the same walk for every engine, durable at every step."""
 
-from discreet.rounds.contribution import Contribution, contribute
+from discreet.rounds.contribution import Contribution, contribute, require_capacity
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.walk import RoundReport, Training, open_ledger, restore, resume_ledger, train
@@ -15,6 +15,7 @@ __all__ = [
     "Training",
     "contribute",
     "open_ledger",
+    "require_capacity",
     "restore",
     "resume_ledger",
     "train",

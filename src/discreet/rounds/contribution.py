@@ -49,14 +49,23 @@ def contribute(
         DataError: if the silo holds more records than the plan's public capacity.
         PrivacyViolation: if a run-time check of a promised bound fails; nothing leaves the silo.
     """
+    require_capacity(plan, silo, records)
+    training = silo_training(plan, model, silo)
+    update = training.update(model, parameters, records, randomness.derive("training"))
+    values = encode(update.vector, plan.grid, randomness.derive("dither"))
+    values += sample_share(plan.release.share, len(values), randomness.derive("noise"))
+    return Contribution(values, update.loss)
+
+
+def require_capacity(plan: Plan, silo: str, records: Records) -> None:
+    """Checks that a silo's training records fit what the plan publicly promises.
+
+    Raises:
+        DataError: without saying how many there are.
+    """
     capacity = plan.capacities[plan.facts.silos.index(silo)]
     if len(records.labels) > capacity:
         raise DataError(
             f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "
             "it holds more. Raise the capacity and plan again."
         )
-    training = silo_training(plan, model, silo)
-    update = training.update(model, parameters, records, randomness.derive("training"))
-    values = encode(update.vector, plan.grid, randomness.derive("dither"))
-    values += sample_share(plan.release.share, len(values), randomness.derive("noise"))
-    return Contribution(values, update.loss)

@@ -30,12 +30,15 @@ _STAGE_OF = {
     ServerState.UNMASK: Stage.UNMASK,
 }
 
+# A client that disappeared before its shares were delivered needs a new setup, like one that aborted.
+_HAS_SHARES = {ClientState.READY, ClientState.INVITED, ClientState.MASKED, ClientState.CONFIRMED}
+
 
 class InProcessRun:
     """A server and every client of an agreement, opened by the protocols of this package.
 
     A setup is made when the first round needs it and again when its slots are used up, when an invited client
-    is not part of it, or after a client ended its session.
+    is not part of it, never received its shares, or ended its session.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class InProcessRun:
             server is not None
             and server.slots_left
             and alive <= set(server.sharers)
-            and all(self._sessions[client].state is not ClientState.ABORTED for client in alive)
+            and all(self._sessions[client].state in _HAS_SHARES for client in alive)
         ):
             return server
         return self._set_up(inputs, dropouts)

@@ -10,33 +10,15 @@ from torch import nn
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.errors import ConfigurationError
-from discreet.plan import Plan
+from discreet.plan import Plan, sum_protocol
 from discreet.randomness import RandomSource
 from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute
 from discreet.secagg import (
-    Bell,
-    Bonawitz,
-    Ideal,
-    Malicious,
     RoundTerms,
-    SemiHonest,
     Stage,
-    SumProtocol,
     SumRun,
     SumTerms,
 )
-
-
-def sum_protocol(plan: Plan) -> SumProtocol:
-    """Returns the secure-aggregation protocol that the plan names."""
-    mode = Malicious() if plan.config.aggregation.mode == "malicious" else SemiHonest()
-    match plan.config.aggregation.protocol:
-        case "ideal":
-            return Ideal()
-        case "bonawitz":
-            return Bonawitz(mode)
-        case "bell":
-            return Bell(mode)
 
 
 def sum_terms(plan: Plan, session: bytes) -> SumTerms:
@@ -77,7 +59,7 @@ class LocalEngine:
         self._dropouts = tuple(dropouts)
         session = randomness.derive("session", session_label)
         terms = sum_terms(plan, session.random_bytes(32))
-        self._run: SumRun = sum_protocol(plan).open(terms, session.derive("protocol"))
+        self._run: SumRun = sum_protocol(plan.config).open(terms, session.derive("protocol"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos."""

@@ -25,7 +25,16 @@ from discreet.models import build_model, flatten, load_flat
 from discreet.plan import FederationFacts, Plan, load_plan, make_plan, server_rule
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
-from discreet.rounds import RoundReport, RunDirectory, Training, open_ledger, restore, resume_ledger, train
+from discreet.rounds import (
+    RoundReport,
+    RunDirectory,
+    Training,
+    open_ledger,
+    require_capacity,
+    restore,
+    resume_ledger,
+    train,
+)
 from discreet.rounds.directory import write_durably
 
 
@@ -90,6 +99,8 @@ def prepare(config: Config) -> Prepared:
     )
     plan = make_plan(config, facts, model)
     check_dropouts(plan, config.run.dropouts)
+    for silo in federation.silos:
+        require_capacity(plan, silo.name, silo.train)
     return Prepared(config, federation, model, plan)
 
 

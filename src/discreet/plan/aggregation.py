@@ -1,0 +1,92 @@
+"""Which secure aggregation a config names, and what a guarantee against the server takes for granted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.config import Config
+from discreet.errors import ConfigurationError
+from discreet.plan.releases import Thresholds
+from discreet.privacy.adversary import AggregationServer, ServerWithColluders
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import Status
+from discreet.secagg import (
+    Bell,
+    Bonawitz,
+    Ideal,
+    Malicious,
+    SemiHonest,
+    SemiMalicious,
+    SumProtocol,
+    default_threshold,
+)
+from discreet.secagg.bell.protocol import COMPLETE_UP_TO
+from discreet.secagg.terms import MIN_CLIENTS
+
+
+def sum_protocol(config: Config) -> SumProtocol:
+    """Returns the protocol that ``config.aggregation`` names."""
+    lying = config.aggregation.mode == "malicious"
+    match config.aggregation.protocol:
+        case "ideal":
+            return Ideal()
+        case "bonawitz":
+            return Bonawitz(Malicious() if lying else SemiHonest())
+        case "bell":
+            return Bell(SemiMalicious() if lying else SemiHonest())
+
+
+def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
+    """Returns survivors, colluders and shares; by default every silo must survive.
+
+    Raises:
+        ConfigurationError: if there are too few silos, fewer than two honest survivors are certain, or no
+            number of shares satisfies the mode.
+    """
+    aggregation = config.aggregation
+    survivors = num_silos if aggregation.min_survivors is None else aggregation.min_survivors
+    colluding = aggregation.max_colluding
+    if num_silos < MIN_CLIENTS:
+        raise ConfigurationError(
+            f"at least {MIN_CLIENTS} silos are needed, or the sum of two shows one silo's update to the "
+            f"other; got {num_silos}."
+        )
+    if survivors > num_silos:
+        raise ConfigurationError(
+            f"'aggregation.min_survivors' must be at most the number of silos, {num_silos}; got {survivors}."
+        )
+    if survivors - colluding < 2:
+        raise ConfigurationError(
+            "'aggregation.min_survivors' minus 'aggregation.max_colluding' must be at least 2, or the sum "
+            f"shows a single honest silo; got {survivors} - {colluding}. "
+            "Raise min_survivors or lower max_colluding."
+        )
+    threshold = _share_threshold(sum_protocol(config), num_silos, survivors, colluding)
+    return Thresholds(num_silos, survivors, colluding, threshold)
+
+
+def _share_threshold(protocol: SumProtocol, num_silos: int, survivors: int, colluding: int) -> int:
+    """Returns how many shares unmask: the fewest that the protocol's mode allows."""
+    match protocol:
+        case Bell() if num_silos > COMPLETE_UP_TO:
+            return protocol.sparsity(num_silos, survivors, colluding).threshold
+        case Bonawitz(mode=mode) | Bell(mode=mode):
+            return default_threshold(num_silos, survivors, colluding, mode)
+        case _:
+            return default_threshold(num_silos, survivors, colluding, SemiHonest())
+
+
+def under_aggregation(config: Config, guarantee: Guarantee) -> Guarantee:
+    """Adds to a guarantee against the server what the protocol assumes.
+
+    The oracle ``ideal`` hides nothing from whoever computes the sum, so with it a guarantee against the
+    server is CONDITIONAL on trusting that party.
+    """
+    if not isinstance(guarantee.adversary, AggregationServer | ServerWithColluders):
+        return guarantee
+    protocol = sum_protocol(config)
+    status = Status.CONDITIONAL if isinstance(protocol, Ideal) else guarantee.status
+    assumptions = (*guarantee.assumptions, *protocol.trust_model.assumptions)
+    if config.aggregation.mode == "semi-honest":
+        assumptions = (*assumptions, protocol.trust_model.server)
+    return replace(guarantee, status=status, assumptions=assumptions)
