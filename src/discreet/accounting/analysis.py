@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.accounting.bounds import BEST, Accountant, Bound, Pld, Rdp
-from discreet.accounting.coupling import gaussian_view
-from discreet.accounting.gaussian_pld import Component, gaussian_curve
-from discreet.accounting.pld import LossCurve
+from discreet.accounting.losses import loss_parts, scalar_ratio
+from discreet.accounting.pld import LossCurve, loss_curve
 from discreet.accounting.rdp import RdpCurve
-from discreet.accounting.releases import change
 from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import Tally, tally
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.adversary import Adversary
-from discreet.privacy.events import Event, Release
+from discreet.privacy.events import Event, PoissonSampling, ScalarRelease
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
@@ -89,12 +86,12 @@ def epsilon(
 
     Args:
         event: what is released.
-        delta: total failure probability, in (0, 1).
+        delta: total failure probability, in (0, 1); 0 only where all noise is Laplace.
         neighboring: the relation; ``ADD_REMOVE`` sensitivities are what `Release` states.
         accountant: `Pld` (default) falls back to `Rdp` where the noise is too coarse for it, and says so.
 
     Raises:
-        ConfigurationError: for a δ outside (0, 1).
+        ConfigurationError: for a δ outside (0, 1), or of 0 where that proves nothing.
         UnsupportedAnalysisError: where no proven analysis exists.
 
     Example:
@@ -103,11 +100,11 @@ def epsilon(
         >>> round(epsilon(Repeated(step, 1000), delta=1e-5).epsilon, 3)
         1.828
     """
-    if not 0.0 < delta < 1.0:
-        raise ConfigurationError(
-            f"delta must be in (0, 1) for noise without pure differential privacy; got {delta}."
-        )
     spec = tally(event)
+    if delta == 0.0:
+        return _bound(_pure_epsilon(spec, neighboring), 0.0, accountant)
+    if not 0.0 < delta < 1.0:
+        raise ConfigurationError(f"delta must be in (0, 1); got {delta}. Choose one well below 1/records.")
     if isinstance(accountant, Rdp):
         return _by_rdp(spec, delta, neighboring, accountant)
     return _by_pld(spec, delta, neighboring, accountant)
@@ -160,28 +157,9 @@ def _curve(spec: Tally, delta: float, neighboring: NeighboringRelation, accounta
             return EventCurve(analysis.curve, analysis.log_ratio, spec.distance, spec.failure)
         case Pld():
             tail = _COMPARISON_SHARE * delta * math.exp(-_rough_epsilon(spec, delta, neighboring))
-            components, log_ratio, lost = _components(spec.releases, neighboring, tail)
-            inner = gaussian_curve(components, delta, interval=accountant.interval)
-            return EventCurve(inner, log_ratio, spec.distance + lost, spec.failure)
-
-
-def _components(
-    releases: Sequence[tuple[Release, int]], neighboring: NeighboringRelation, tail: float
-) -> tuple[list[Component], float, float]:
-    """Sees every release as Gaussian; returns components, total log ratio and total tail."""
-    components: list[Component] = []
-    log_ratio = lost = 0.0
-    for release, count in releases:
-        view = gaussian_view(release.noise, release.dimension * count, tail / len(releases))
-        if view is None:
-            raise UnsupportedAnalysisError(
-                f"{type(release.noise).__name__} must be finer to be compared with Gaussian noise over "
-                f"{release.dimension} coordinates and {count} releases; got variance "
-                f"{release.noise.variance:.4g} grid units². Raise the scale, or use the RDP accountant."
-            )
-        components.append((change(release, neighboring), view.stddev, count))
-        log_ratio, lost = log_ratio + view.log_ratio, lost + view.tail
-    return components, log_ratio, lost
+            parts = loss_parts(spec.releases, neighboring, tail)
+            inner = loss_curve(parts, delta, interval=accountant.interval)
+            return EventCurve(inner, parts.log_ratio, spec.distance + parts.tail, spec.failure)
 
 
 def _rough_epsilon(spec: Tally, delta: float, neighboring: NeighboringRelation) -> float:
@@ -191,6 +169,25 @@ def _rough_epsilon(spec: Tally, delta: float, neighboring: NeighboringRelation) 
     except UnsupportedAnalysisError:
         return 20.0
     return min(rough, 60.0)
+
+
+def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
+    """Returns ε at δ = 0: basic composition of Laplace releases, amplified by sampling."""
+    total = 0.0
+    for atom, count in spec.releases:
+        if not isinstance(atom, ScalarRelease):
+            raise ConfigurationError(
+                f"delta must be above 0 for {type(atom).__name__}, which has no pure differential privacy; "
+                "got 0."
+            )
+        ratio = scalar_ratio(atom, neighboring)
+        sampled = isinstance(atom.sampling, PoissonSampling)
+        prob = atom.sampling.prob if isinstance(atom.sampling, PoissonSampling) else 1.0
+        amplified = sampled and neighboring is not NeighboringRelation.REPLACE_ONE
+        total += count * (math.log1p(prob * math.expm1(ratio)) if amplified else ratio)
+    if spec.failure > 0.0 or spec.distance > 0.0:
+        raise ConfigurationError("delta must cover failures and statistical distances; got 0.")
+    return total
 
 
 def _by_rdp(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Rdp) -> Bound:

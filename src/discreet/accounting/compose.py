@@ -27,6 +27,9 @@ _LOG_OUTSIDE = math.log(1e-10)
 _CHERNOFF = (3.0, 5.0, 7.5, 10.0)
 # Relative error of one transform of length N is below 8 log2(N) roundoffs (Higham 2002, Theorem 24.2).
 _FFT_FACTOR = 8.0
+# Range in which log θ is sought, and the largest θε in units of log(1/δ).
+_LOG_TILTS = (-3.0, 16.0)
+_MOST_TILT = 4.0
 # Terms below e^-40 of the leading one are bounded instead of summed.
 _NEGLIGIBLE = 40.0
 Part = tuple[DiscreteLoss, int]
@@ -56,7 +59,7 @@ class ComposedLoss:
 
     def delta_at(self, epsilon: float) -> float:
         """Returns an upper bound on δ(ε)."""
-        reach = _NEGLIGIBLE / self.theta if self.theta > 0.0 else math.inf
+        reach = _NEGLIGIBLE / self.theta
         start, stop = np.searchsorted(self.losses, (epsilon, epsilon + reach), side="right")
         beyond = self.losses[start:stop] - epsilon
         near = float(np.sum(self.tilted[start:stop] * np.exp(-self.theta * beyond) * -np.expm1(-beyond)))
@@ -80,7 +83,7 @@ class ComposedLoss:
         return root
 
 
-def compose(parts: Sequence[Part], delta: float, *, tilt: float | None = None) -> ComposedLoss:
+def compose(parts: Sequence[Part], delta: float) -> ComposedLoss:
     """Returns the law of the sum of all losses, each part ``count`` times, precise around δ = ``delta``.
 
     Guarantee:
@@ -90,10 +93,9 @@ def compose(parts: Sequence[Part], delta: float, *, tilt: float | None = None) -
     Args:
         parts: discrete laws on one common grid, each with how often it occurs.
         delta: the δ at which precision is wanted, in (0, 1).
-        tilt: θ, if it is to be given; 0 spreads precision evenly over a whole trade-off curve.
     """
     interval = parts[0][0].interval
-    theta = chernoff(parts, delta)[0] if tilt is None else tilt
+    theta, _ = chernoff(parts, delta)
     tilted = [(_tilt(part, theta), count) for part, count in parts]
     low, high = _window(tilted)
     size = fft.next_fast_len(high - low + 1, real=True)
@@ -159,8 +161,11 @@ def chernoff(parts: Sequence[Part], delta: float) -> tuple[float, float]:
         log_mgf = sum(count * _log_sum(log_probs + theta * losses) for losses, log_probs, count in coarse)
         return (log_mgf - math.log(delta)) / theta
 
-    best = minimize_scalar(objective, bounds=(-3.0, 16.0), method="bounded", options={"xatol": 1e-2})
-    return math.exp(float(best.x)), max(0.0, float(best.fun))
+    best = minimize_scalar(objective, bounds=_LOG_TILTS, method="bounded", options={"xatol": 1e-2})
+    epsilon = max(0.0, float(best.fun))
+    # A Gaussian has θε = 2 log(1/δ) + O(θ); bounded losses would send θ to infinity and δ out of reach.
+    most = -_MOST_TILT * math.log(delta) / epsilon if epsilon > 0.0 else math.inf
+    return min(math.exp(float(best.x)), max(most, math.exp(_LOG_TILTS[0]))), epsilon
 
 
 def _window(tilted: Sequence[tuple[_Tilted, int]]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from discreet.privacy.units import NeighboringRelation
 
 # Curves precise around each of these δ; the smallest of their bounds is a bound.
 _ANCHORS = (0.3, 1e-3, 1e-6, 1e-10)
-_NUM_POINTS = 160
+_NUM_POINTS = 64
 
 
 def tradeoff(

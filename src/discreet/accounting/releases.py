@@ -1,20 +1,24 @@
-"""One release under one neighbouring relation: its dominating pairs, or the reason why there are none."""
+"""How two neighbours differ in one release, or the reason why no analysis is known."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
-from discreet.accounting.pairs import DominatingPair, FixedSizePair, SampledGaussianPair
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     FixedSizeSampling,
     NoSampling,
     PoissonSampling,
     Release,
+    RepeatedPoissonSampling,
     SampledChange,
     ShuffledSampling,
+    TruncatedPoissonSampling,
 )
 from discreet.privacy.units import NeighboringRelation
+
+_FIXED_POPULATION = frozenset({NeighboringRelation.REPLACE_ONE, NeighboringRelation.REPLACE_SPECIAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +29,17 @@ class Unsampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson:
-    """A contribution of norm ``distance`` is present on one side only, with probability ``prob``."""
+class Included:
+    """``trials`` contributions of norm ``distance`` are present with probability ``prob`` each.
+
+    On one of the two data sets they are absent; if ``replaced``, they are present on both, pointing
+    anywhere.
+    """
 
     distance: float
     prob: float
-
-
-@dataclass(frozen=True, slots=True)
-class PoissonReplaced:
-    """With probability ``prob`` a contribution of norm ``distance`` turns into another such one."""
-
-    distance: float
-    prob: float
+    trials: int
+    replaced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class FixedSizeReplaced:
     prob: float
 
 
-Change = Unsampled | Poisson | PoissonReplaced | FixedSizeReplaced
+Change = Unsampled | Included | FixedSizeReplaced
 
 
 def change(release: Release, neighboring: NeighboringRelation) -> Change:
@@ -58,47 +60,44 @@ def change(release: Release, neighboring: NeighboringRelation) -> Change:
         UnsupportedAnalysisError: for combinations without a proven analysis; the message says which knob
             to turn.
     """
-    replaced = neighboring is NeighboringRelation.REPLACE_ONE or release.change is SampledChange.REPLACED
+    replaced = is_replaced(release.change, neighboring)
     distance = release.l2_sensitivity
+    moved = 2.0 * distance if replaced else distance
     match release.sampling:
-        case NoSampling():
-            return Unsampled(2.0 * distance if replaced else distance)
-        case PoissonSampling(prob=1.0):
-            return Unsampled(2.0 * distance if replaced else distance)
+        case NoSampling() | PoissonSampling(prob=1.0):
+            return Unsampled(moved)
+        case RepeatedPoissonSampling(prob=1.0, trials=trials):
+            return Unsampled(trials * moved)
         case PoissonSampling(prob=prob):
-            return PoissonReplaced(distance, prob) if replaced else Poisson(distance, prob)
+            return Included(distance, prob, 1, replaced)
+        case RepeatedPoissonSampling(prob=prob, trials=trials):
+            return Included(distance, prob, trials, replaced)
         case FixedSizeSampling(sample_size=size, population=population):
-            _require_fixed_population(neighboring, "fixed-size sampling without replacement")
-            if size == population:
-                return Unsampled(2.0 * distance)
-            return FixedSizeReplaced(2.0 * distance, size / population)
+            _require_relation(neighboring, "fixed-size sampling", {NeighboringRelation.REPLACE_ONE})
+            whole = size == population
+            return (
+                Unsampled(2.0 * distance) if whole else FixedSizeReplaced(2.0 * distance, size / population)
+            )
         case ShuffledSampling():
-            _require_fixed_population(neighboring, "shuffled sampling", special=True)
-            return Unsampled(2.0 * distance if replaced else distance)
+            _require_relation(neighboring, "shuffled sampling", _FIXED_POPULATION)
+            return Unsampled(moved)
+        case TruncatedPoissonSampling():
+            raise UnsupportedAnalysisError(
+                "truncated Poisson sampling must be tallied as Poisson sampling plus the probability of "
+                "truncation; got it untallied. Account for whole events, not for bare releases."
+            )
 
 
-def _require_fixed_population(relation: NeighboringRelation, what: str, *, special: bool = False) -> None:
-    """Refuses add/remove where the number of units is part of the mechanism."""
-    allowed = {NeighboringRelation.REPLACE_ONE, NeighboringRelation.REPLACE_SPECIAL}
+def is_replaced(change_kind: SampledChange, neighboring: NeighboringRelation) -> bool:
+    """Says whether a sampled contribution turns into another one rather than appearing or disappearing."""
+    return neighboring is NeighboringRelation.REPLACE_ONE or change_kind is SampledChange.REPLACED
+
+
+def _require_relation(relation: NeighboringRelation, what: str, allowed: Set[NeighboringRelation]) -> None:
+    """Refuses relations under which the number of units is part of the mechanism."""
     if relation not in allowed:
-        words = "replace-one or replace-special" if special else "replace-one"
+        words = " or ".join(sorted(item.value for item in allowed))
         raise UnsupportedAnalysisError(
             f"{what} must be analysed under {words}, since adding a unit changes who else is drawn; got "
             f"{relation.value}. Set the neighbouring relation, or sample by PoissonSampling."
         )
-
-
-def directions(
-    kind: Poisson | PoissonReplaced | FixedSizeReplaced, stddev: float
-) -> tuple[DominatingPair, DominatingPair]:
-    """Returns the pairs that dominate (D, D′) and (D′, D), for Gaussian noise of ``stddev``."""
-    mu = kind.distance / stddev
-    match kind:
-        case Poisson(prob=prob):
-            return SampledGaussianPair(mu, prob, 0.0), SampledGaussianPair(mu, 0.0, prob)
-        case PoissonReplaced(prob=prob):
-            pair = SampledGaussianPair(mu, prob, prob)
-            return pair, pair
-        case FixedSizeReplaced(prob=prob):
-            fixed = FixedSizePair(mu, prob)
-            return fixed, fixed

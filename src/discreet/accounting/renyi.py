@@ -11,19 +11,22 @@ import numpy as np
 from discreet.accounting.bounds import Rdp
 from discreet.accounting.coupling import gaussian_view, usable_silos
 from discreet.accounting.lattice import discrete_sum_ratio
-from discreet.accounting.pairs import Floats, Mixture
-from discreet.accounting.rdp import RdpCurve, gaussian_rdp
+from discreet.accounting.losses import inclusion_mixtures, scalar_ratio
+from discreet.accounting.pairs import Floats
+from discreet.accounting.poisson_binomial import poisson_binomial_rdp
+from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
 from discreet.accounting.rdp_sampling import fixed_size_rdp, mixture_rdp, poisson_gaussian_rdp, poisson_rdp
-from discreet.accounting.releases import (
-    Change,
-    FixedSizeReplaced,
-    Poisson,
-    PoissonReplaced,
-    Unsampled,
-    change,
-)
+from discreet.accounting.releases import Change, FixedSizeReplaced, Included, Unsampled, change
+from discreet.accounting.tally import Atom
 from discreet.errors import UnsupportedAnalysisError
-from discreet.privacy.events import DiscreteGaussianNoise, Release, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    LaplaceNoise,
+    PoissonBinomialRelease,
+    Release,
+    ScalarRelease,
+    SkellamNoise,
+)
 from discreet.privacy.units import NeighboringRelation
 
 # Orders of the quadrature for replaced contributions; it slows down with the order.
@@ -39,7 +42,7 @@ class RenyiAnalysis:
 
 
 def renyi_analysis(
-    releases: Sequence[tuple[Release, int]], neighboring: NeighboringRelation, accountant: Rdp
+    releases: Sequence[tuple[Atom, int]], neighboring: NeighboringRelation, accountant: Rdp
 ) -> RenyiAnalysis:
     """Returns the composed Rényi curve of ``releases``.
 
@@ -48,8 +51,8 @@ def renyi_analysis(
     """
     orders = np.array(sorted(set(accountant.orders)))
     total, log_ratio = np.zeros(len(orders)), 0.0
-    for release, count in releases:
-        values, cost = _release_rdp(release, count, change(release, neighboring), orders)
+    for atom, count in releases:
+        values, cost = _atom_rdp(atom, count, neighboring, orders)
         total += count * values
         log_ratio += cost
     if not np.isfinite(total).any():
@@ -58,6 +61,23 @@ def renyi_analysis(
             f"{len(orders)} orders. Add integer orders, or use the PLD accountant."
         )
     return RenyiAnalysis(RdpCurve(orders, total, accountant.conversion), log_ratio)
+
+
+def _atom_rdp(
+    atom: Atom, count: int, neighboring: NeighboringRelation, orders: Floats
+) -> tuple[Floats, float]:
+    """Returns ε_α of one release and the log ratio that all ``count`` of them cost together."""
+    match atom:
+        case Release():
+            return _release_rdp(atom, count, change(atom, neighboring), orders)
+        case ScalarRelease(noise=LaplaceNoise()):
+            # Sampling only helps (quasi-convexity); its gain is left to the loss distribution.
+            return laplace_rdp(orders, scalar_ratio(atom, neighboring)), 0.0
+        case ScalarRelease():
+            # A loss that never exceeds ε has Rényi divergence at most ε at every order.
+            return np.full(len(orders), scalar_ratio(atom, neighboring)), 0.0
+        case PoissonBinomialRelease():
+            return poisson_binomial_rdp(atom, neighboring, orders), 0.0
 
 
 def _release_rdp(release: Release, count: int, kind: Change, orders: Floats) -> tuple[Floats, float]:
@@ -86,13 +106,15 @@ def _gaussian_kind_rdp(kind: Change, stddev: float, orders: Floats) -> Floats:
     match kind:
         case Unsampled():
             return gaussian_rdp(orders, mu)
-        case Poisson(prob=prob):
+        case Included(prob=prob, trials=1, replaced=False):
             return poisson_gaussian_rdp(orders, mu, prob)
-        case PoissonReplaced(prob=prob):
+        case Included():
             values = np.full(len(orders), np.inf)
             usable = orders <= _MAX_QUADRATURE
-            upper, lower = Mixture((1.0 - prob, prob), (0.0, mu)), Mixture((1.0 - prob, prob), (0.0, -mu))
-            values[usable] = mixture_rdp(orders[usable], upper, lower)
+            one, other = inclusion_mixtures(kind, mu)
+            forward = mixture_rdp(orders[usable], one, other)
+            backward = forward if kind.replaced else mixture_rdp(orders[usable], other, one)
+            values[usable] = np.maximum(forward, backward)
             return values
         case FixedSizeReplaced(prob=prob):
             return fixed_size_rdp(orders, prob, lambda k: k * (k - 1.0) * (mu * mu / 2.0))
@@ -103,14 +125,14 @@ def _integer_rdp(kind: Change, moment: Callable[[Floats], Floats], orders: Float
     match kind:
         case Unsampled():
             return poisson_rdp(orders, 1.0, moment)
-        case Poisson(prob=prob):
+        case Included(prob=prob, trials=1, replaced=False):
             return poisson_rdp(orders, prob, moment)
         case FixedSizeReplaced(prob=prob):
             return fixed_size_rdp(orders, prob, moment)
-        case PoissonReplaced():
+        case Included():
             raise UnsupportedAnalysisError(
-                "Poisson-sampled replacement with integer noise must go through the loss distribution; got a "
-                "grid too coarse for it. Raise the scale."
+                "sampled replacement or several inclusions with integer noise must go through the loss "
+                "distribution; got a grid too coarse for it. Raise the scale."
             )
 
 

@@ -94,6 +94,26 @@ class SkellamNoise:
         return self.num_silos * self.silo_variance
 
 
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Real Laplace noise of density exp(−|x|/``scale``)/(2 ``scale``)."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_positive("LaplaceNoise", scale=self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceNoise:
+    """Integer noise of probability proportional to exp(−|k|/``scale``) (two-sided geometric)."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require_positive("DiscreteLaplaceNoise", scale=self.scale)
+
+
 IntegerNoise = RoundedGaussianNoise | DiscreteGaussianNoise | SkellamNoise
 NoiseLaw = GaussianNoise | IntegerNoise
 
@@ -116,6 +136,44 @@ class PoissonSampling:
         if not 0.0 < self.prob <= 1.0:
             raise ConfigurationError(
                 f"The 'prob' parameter of PoissonSampling must be in (0, 1]; got {self.prob}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedPoissonSampling:
+    """Within one release every unit gets ``trials`` independent chances of ``prob`` each to take part.
+
+    The sensitivity of the release is that of *one* part taken; all that a unit takes are added up. Fused
+    local steps (several sampled sub-steps under one noise) and groups of units are of this kind.
+    """
+
+    prob: float
+    trials: int
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.prob <= 1.0 and self.trials >= 1):
+            raise ConfigurationError(
+                "RepeatedPoissonSampling needs prob in (0, 1] and trials >= 1; "
+                f"got prob={self.prob}, trials={self.trials}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedPoissonSampling:
+    """Poisson sampling whose batch, if larger than ``max_batch``, is cut down in any way at all.
+
+    ``population`` is a public upper bound on the number of units.
+    """
+
+    prob: float
+    max_batch: int
+    population: int
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.prob <= 1.0 and self.max_batch >= 1 and self.population >= 1):
+            raise ConfigurationError(
+                "TruncatedPoissonSampling needs prob in (0, 1], max_batch >= 1 and population >= 1; "
+                f"got prob={self.prob}, max_batch={self.max_batch}, population={self.population}."
             )
 
 
@@ -148,7 +206,14 @@ class ShuffledSampling:
             )
 
 
-Sampling = NoSampling | PoissonSampling | FixedSizeSampling | ShuffledSampling
+Sampling = (
+    NoSampling
+    | PoissonSampling
+    | RepeatedPoissonSampling
+    | TruncatedPoissonSampling
+    | FixedSizeSampling
+    | ShuffledSampling
+)
 
 
 # --- events ------------------------------------------------------------------------------------------------
@@ -187,6 +252,51 @@ class Release:
 
     def __post_init__(self) -> None:
         _require_positive("Release", l2_sensitivity=self.l2_sensitivity, dimension=self.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRelease:
+    """One number plus Laplace noise: the queries of data-dependent preparation (counts, clipped means).
+
+    Attributes:
+        noise: law of the noise.
+        sensitivity: how far one sampled contribution moves the number, compared with its absence.
+        sampling: how units enter.
+    """
+
+    noise: LaplaceNoise | DiscreteLaplaceNoise
+    sensitivity: float
+    sampling: NoSampling | PoissonSampling = NoSampling()
+
+    def __post_init__(self) -> None:
+        _require_positive("ScalarRelease", sensitivity=self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonBinomialRelease:
+    """The sum of ``num_clients`` vectors of binomials: noise by encoding, none is added.
+
+    Client j sends, per coordinate, Binomial(``num_trials``, p) with p in [1/2 − ``theta``, 1/2 + ``theta``]
+    holding its value; a client with nothing to say sends p = 1/2. Who sends is public. Chen, Özgür, Kairouz
+    (2022), Algorithm 1.
+    """
+
+    num_trials: int
+    num_clients: int
+    theta: float
+    dimension: int
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            "PoissonBinomialRelease",
+            num_trials=self.num_trials,
+            num_clients=self.num_clients,
+            dimension=self.dimension,
+        )
+        if not 0.0 < self.theta < 0.5:
+            raise ConfigurationError(
+                f"The 'theta' parameter of PoissonBinomialRelease must be in (0, 1/2); got {self.theta}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,4 +348,4 @@ class Composed:
     events: tuple[Event, ...]
 
 
-Event = Release | Failure | StatisticalDistance | Repeated | Composed
+Event = Release | ScalarRelease | PoissonBinomialRelease | Failure | StatisticalDistance | Repeated | Composed
