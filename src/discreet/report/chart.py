@@ -6,13 +6,13 @@ Colours come from the page's style sheet by class, so that one drawing serves li
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from discreet.report.html import Html, tag
 
 _WIDTH, _HEIGHT = 340.0, 230.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 12.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60.0, 20.0, 12.0, 40.0
 _MOST_MARKERS = 24
 _MOST_TICKS = 6
 
@@ -56,11 +56,11 @@ Scale = Linear | Logarithmic
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A scale with a title and the way its ticks are written (a format specification)."""
+    """A scale with a title and the way its ticks are written."""
 
     title: str
     scale: Scale
-    tick_format: str = "g"
+    write: Callable[[float], str] = "{:.3g}".format
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _x_axis(axis: Axis) -> list[Html]:
     labels = [
         tag(
             "text",
-            format(tick, axis.tick_format),
+            axis.write(tick),
             x=f"{_x(axis, tick):.1f}",
             y=f"{floor + 15:.1f}",
             text_anchor="middle",
@@ -170,7 +170,7 @@ def _y_axis(axis: Axis) -> list[Html]:
                 class_="grid",
             )
         )
-        label = format(tick, axis.tick_format)
+        label = axis.write(tick)
         parts.append(tag("text", label, x=f"{_LEFT - 5:g}", y=f"{height + 4:.1f}", text_anchor="end"))
     middle = (_HEIGHT - _BOTTOM + _TOP) / 2
     turn = f"rotate(-90 11 {middle:g})"

@@ -47,5 +47,5 @@ def verification(report: ReportInput) -> Html:
         ),
         table("Digests", ("What", "Value", "Meaning"), digests),
         table("Software that wrote this report", ("Package", "Version"), report.versions),
-        tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex),
+        tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex, open="open"),
     )

@@ -30,7 +30,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
     return (
         Fact("Data", config.data.source, "where the records come from"),
-        Fact("Records a silo", capacities, "public upper bounds; the true numbers are not in the plan"),
+        Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
         Fact(
             "Model", f"{config.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"
         ),

@@ -61,10 +61,12 @@ def table(
     *,
     numeric: Sequence[int] = (),
 ) -> Html:
-    """Returns a table whose first cell in each row is the row's header, inside a scrollable region.
+    """Returns a titled table whose first cell in each row is the row's header, inside a scrollable region.
+
+    The title stands outside the region, so that it stays readable when a phone scrolls the table sideways.
 
     Args:
-        caption: what the table shows; also the name of the region for screen readers.
+        caption: what the table shows; also its name for screen readers.
         header: titles of the columns.
         rows: as many cells as there are titles.
         numeric: columns whose cells are aligned to the right.
@@ -82,5 +84,6 @@ def table(
         )
         for row in rows
     ]
-    inside = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
-    return tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
+    inside = tag("table", tag("thead", head), tag("tbody", *body), aria_label=caption)
+    region = tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
+    return join([tag("h3", caption), region])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
 from discreet.privacy.guarantee import Guarantee
 from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
 from discreet.report.content import AttackBound, AttackPoint, ReportInput
@@ -17,6 +17,7 @@ from discreet.report.wording import (
     epsilon_text,
     headline,
     percent,
+    percent_at_most,
     says,
     status_text,
 )
@@ -58,10 +59,14 @@ def guarantees(report: ReportInput) -> Html:
         "A smaller ε protects more."
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
-    parts.append(_guarantee_table("Guarantees against each adversary", aggregated))
+    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated))
     if alone:
         parts.append(
-            _guarantee_table("If secure aggregation were absent or broken: each silo on its own noise", alone)
+            _guarantee_table(
+                "Without it: if someone saw a silo's own message, protected by that silo's noise only",
+                "Message of",
+                alone,
+            )
         )
     return tag("section", *parts)
 
@@ -76,10 +81,10 @@ def attacker(report: ReportInput) -> Html:
         f"Upper bounds for any method of telling whether {UNITS[report.budget.unit]} was used, as {who}, "
         "who may know everything else. They follow from the guarantee; no attack was run to get them. "
         "At any threshold, hits exceed false alarms by at most "
-        f"{percent(report.attack.max_advantage)} (the membership advantage; 0 % is guessing)."
+        f"{percent_at_most(report.attack.max_advantage)} (the membership advantage; 0 % is guessing)."
     )
     rows = [
-        (percent(point.false_positive_rate), percent(point.max_true_positive_rate),
+        (percent(point.false_positive_rate), percent_at_most(point.max_true_positive_rate),
          f"{point.max_true_positive_rate / point.false_positive_rate:.3g} times")
         for point in report.attack.table
     ]  # fmt: skip
@@ -118,7 +123,7 @@ def _key_figures(report: ReportInput) -> Html:
             f"{report.charged_rounds} rounds charged",
         ),
         ("Protects", UNITS[budget.unit], RELATIONS[budget.neighboring]),
-        ("Against", budget.status.value, budget.adversary.describe()),
+        ("Standing", budget.status.value, f"against {budget.adversary.describe()}"),
     ]
     if report.final is not None:
         auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f}; "
@@ -140,15 +145,15 @@ def _point(attack: AttackBound | None) -> AttackPoint | None:
     return min(attack.table, key=lambda point: abs(point.false_positive_rate - _HEADLINE_RATE))
 
 
-def _guarantee_table(caption: str, rows: Sequence[Guarantee]) -> Html:
+def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee]) -> Html:
     """Shows guarantees, one a row."""
-    header_row = ("Adversary", "ε", "δ", "Protected unit", "Neighbouring data sets", "Status", "Assumptions")
+    header_row = (who, "ε", "δ", "Protected unit", "Neighbouring data sets", "Status", "Assumptions")
     return table(
         caption,
         header_row,
         [
             (
-                guarantee.adversary.describe(),
+                _adversary(guarantee.adversary),
                 epsilon_text(guarantee.epsilon),
                 delta_text(guarantee.delta),
                 UNITS[guarantee.unit],
@@ -162,6 +167,11 @@ def _guarantee_table(caption: str, rows: Sequence[Guarantee]) -> Html:
     )
 
 
+def _adversary(adversary: Adversary) -> str:
+    """Names an adversary in its table."""
+    return adversary.silo if isinstance(adversary, WithoutSecureAggregation) else adversary.describe()
+
+
 def _tradeoff(attack: AttackBound) -> Html:
     """Draws the bound against guessing, both axes logarithmic."""
     lowest = attack.curve[0].false_positive_rate
@@ -171,8 +181,8 @@ def _tradeoff(attack: AttackBound) -> Html:
         title="Trade-off curve",
         description="The largest true-positive rate at each false-positive rate, above the line of guessing. "
         "The table above gives values.",
-        x=Axis("False-positive rate", scale, ".1%"),
-        y=Axis("True-positive rate", scale, ".1%"),
+        x=Axis("False-positive rate", scale, percent),
+        y=Axis("True-positive rate", scale, percent),
         lines=(
             Line("best attack that the guarantee allows", bound),
             Line("guessing", ((lowest, lowest), (1.0, 1.0))),

@@ -17,6 +17,7 @@ from discreet.report.html import Html, table, tag
 from discreet.report.wording import epsilon_text, percent
 
 _UNKNOWN = "–"
+_NEVER_RELEASED = "no noise: not private, not released"
 
 
 def course(report: ReportInput) -> Html:
@@ -56,15 +57,14 @@ def _charts(report: ReportInput) -> list[Html]:
     auc = _series(report, lambda m: m.auc)
     if accuracy:
         lines = [Line("accuracy", accuracy), *([Line("AUC", auc)] if auc else [])]
-        charts.append(_over_rounds("Quality on held-out records (not private)", "accuracy, AUC", lines))
+        charts.append(_over_rounds("Quality, held-out (not private)", "accuracy, AUC", lines))
     loss = _series(report, lambda m: m.loss)
     if loss:
-        charts.append(
-            _over_rounds("Loss on held-out records (not private)", "loss", [Line("mean loss", loss)])
-        )
+        charts.append(_over_rounds("Loss, held-out (not private)", "loss", [Line("mean loss", loss)]))
     spent = tuple((float(r.release), r.epsilon_spent) for r in report.completed)
     if spent:
-        charts.append(_over_rounds("Privacy spent", "ε", [Line("proven ε so far", spent)], from_zero=True))
+        line = Line("proven ε so far", spent)
+        charts.append(_over_rounds("Privacy spent", "ε", [line], from_zero=True, write=epsilon_text))
     return charts
 
 
@@ -74,13 +74,20 @@ def _series(report: ReportInput, read: Callable[[Measured], float | None]) -> tu
     return tuple((float(release), value) for release, value in measured if value is not None)
 
 
-def _over_rounds(title: str, unit: str, lines: list[Line], *, from_zero: bool = False) -> Html:
-    """Draws lines over the number of the round."""
+def _over_rounds(
+    title: str,
+    unit: str,
+    lines: list[Line],
+    *,
+    from_zero: bool = False,
+    write: Callable[[float], str] = "{:.3g}".format,
+) -> Html:
+    """Draws lines over the number of the round; ``write`` puts their ends into words."""
     values = [y for line in lines for _, y in line.points]
     rounds = [x for line in lines for x, _ in line.points]
     ends = "; ".join(
-        f"{line.label} from {line.points[0][1]:.3g} in round {line.points[0][0]:g} "
-        f"to {line.points[-1][1]:.3g} in round {line.points[-1][0]:g}"
+        f"{line.label} from {write(line.points[0][1])} in round {line.points[0][0]:g} "
+        f"to {write(line.points[-1][1])} in round {line.points[-1][0]:g}"
         for line in lines
     )
     return draw(
@@ -88,7 +95,7 @@ def _over_rounds(title: str, unit: str, lines: list[Line], *, from_zero: bool = 
             title=title,
             description=f"{ends}. The table of rounds gives all values.",
             x=Axis("round", nice_scale(rounds, whole=True)),
-            y=Axis(unit, nice_scale(values, from_zero=from_zero), ".3g"),
+            y=Axis(unit, nice_scale(values, from_zero=from_zero)),
             lines=tuple(lines),
         )
     )
@@ -152,20 +159,23 @@ def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:
 
 def _comparison(report: ReportInput) -> Html:
     """Shows the released model beside the others, over all records and silo by silo."""
-    models: list[tuple[str, Measured]] = []
+    models: list[tuple[str, str, Measured]] = []
     if report.final is not None:
-        models.append(("this run: private, released", report.final))
+        models.append(("this run", "private, released", report.final))
     if report.comparison is not None:
-        models.append(("all records pooled, no noise: not private, not released", report.comparison.pooled))
-        models += [
-            (f"{silo} alone, no noise: not private, not released", measured)
-            for silo, measured in report.comparison.alone
-        ]
-    silos = list(dict.fromkeys(name for _, measured in models for name, _ in measured.by_silo))
+        models.append(("all records pooled", _NEVER_RELEASED, report.comparison.pooled))
+        models += [(f"{silo} alone", _NEVER_RELEASED, measured) for silo, measured in report.comparison.alone]
+    silos = list(dict.fromkeys(name for _, _, measured in models for name, _ in measured.by_silo))
     rows = []
-    for label, measured in models:
+    for label, standing, measured in models:
         at = dict(measured.by_silo)
         by_silo = [percent(at[silo]) if silo in at else _UNKNOWN for silo in silos]
-        rows.append((label, *_measured_cells(measured)[:2], *by_silo))
-    header = ("Model", "Accuracy, all silos", "AUC", *(f"Accuracy at {silo}" for silo in silos))
-    return table("Measured on the held-out records of all silos", header, rows, numeric=range(1, len(header)))
+        rows.append((label, standing, *_measured_cells(measured)[:2], *by_silo))
+    header = (
+        "Trained on",
+        "Standing",
+        "Accuracy, all silos",
+        "AUC",
+        *(f"Accuracy, {silo}" for silo in silos),
+    )
+    return table("Measured on the held-out records", header, rows, numeric=range(2, len(header)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context, Decimal
 
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
@@ -36,24 +37,38 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def epsilon_text(epsilon: float) -> str:
-    """Writes ε; an infinite one is a word.
+def percent_at_most(bound: float) -> str:
+    """Writes an upper bound on a share, rounded up in the third digit.
 
     Example:
-        >>> epsilon_text(0.99999), epsilon_text(math.inf)
-        ('1.000', 'no limit')
+        >>> percent_at_most(0.019811), percent_at_most(1.0)
+        ('1.99 %', '100 %')
     """
-    return "no limit" if math.isinf(epsilon) else f"{epsilon:.3f}"
+    exact = Decimal(100.0 * bound)
+    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(exact)
+    return f"{rounded.normalize():f} %"
+
+
+def epsilon_text(epsilon: float) -> str:
+    """Writes ε, an upper bound, rounded up; an infinite one is a word.
+
+    Example:
+        >>> epsilon_text(0.76501), epsilon_text(math.inf)
+        ('0.766', 'no limit')
+    """
+    if math.isinf(epsilon):
+        return "no limit"
+    return str(Decimal(epsilon).quantize(Decimal("0.001"), rounding=ROUND_CEILING))
 
 
 def delta_text(delta: float) -> str:
-    """Writes δ.
+    """Writes δ without a padded exponent.
 
     Example:
-        >>> delta_text(1e-5)
-        '1e-05'
+        >>> delta_text(1e-5), delta_text(0.001)
+        ('1e-5', '0.001')
     """
-    return f"{delta:.3g}"
+    return f"{delta:.3g}".replace("e-0", "e-")
 
 
 def status_text(guarantee: Guarantee) -> str:
@@ -67,11 +82,11 @@ def headline(guarantee: Guarantee, point: AttackPoint | None) -> str:
     if guarantee.is_vacuous or point is None:
         return f"Nothing finite is promised about {unit} against {guarantee.adversary.describe()}."
     return (
-        f"Suppose that {guarantee.adversary.describe()} wants to know whether {unit} was used in training, "
-        "knows all the other data, and has unlimited computing power. If their test wrongly accuses at most "
-        f"{percent(point.false_positive_rate)} of the time, it finds the truth at most "
-        f"{percent(point.max_true_positive_rate)} of the time. "
-        f"Guessing would find it {percent(point.false_positive_rate)} of the time."
+        f"Imagine {guarantee.adversary.describe()} as an attacker who knows all the other data, has "
+        f"unlimited computing power, and wants to know whether {unit} was used in training. A test that "
+        f"wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says yes at most "
+        f"{percent_at_most(point.max_true_positive_rate)} of the time. "
+        f"Blind guessing reaches {percent(point.false_positive_rate)}."
     )
 
 
@@ -114,5 +129,7 @@ def does_not_say(unit: Unit, *, measured: bool) -> tuple[str, ...]:
 
 
 def _factor(epsilon: float) -> str:
-    """Writes e^ε."""
-    return "∞" if not epsilon < 100 else f"{math.exp(epsilon):.3g}"
+    """Writes e^ε, rounded up in the third digit."""
+    if not epsilon < 100:
+        return "∞"
+    return f"{Context(prec=3, rounding=ROUND_CEILING).plus(Decimal(math.exp(epsilon))).normalize():f}"

@@ -1,0 +1,85 @@
+"""A report with one of everything, for the tests of this folder."""
+
+import math
+
+import pytest
+
+from discreet.privacy.adversary import (
+    AggregationServer,
+    ReleasedModels,
+    ServerWithColluders,
+    WithoutSecureAggregation,
+)
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.tradeoff import GaussianTradeoff
+from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.report.attack import attack_bound
+from discreet.report.content import (
+    AbortedRound,
+    Citation,
+    Comparison,
+    CompletedRound,
+    Fact,
+    LostRound,
+    Measured,
+    Refusal,
+    ReportInput,
+)
+
+HOSTILE = '<script src="https://evil.example/x.js">&\'"'
+
+
+def guarantee(adversary: object, epsilon: float, **changes: object) -> Guarantee:
+    values: dict[str, object] = {
+        "epsilon": epsilon,
+        "delta": 1e-5,
+        "unit": Unit.RECORD,
+        "neighboring": NeighboringRelation.ADD_REMOVE,
+        "adversary": adversary,
+        "status": Status.PROVEN,
+    }
+    return Guarantee(**(values | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def report() -> ReportInput:
+    budget = guarantee(ServerWithColluders(1), 0.98765)
+    good = Measured(accuracy=0.7777, loss=0.4567, auc=0.8765, by_silo=(("a", 0.75), (HOSTILE, 0.8)))
+    return ReportInput(
+        title=f"trial {HOSTILE}",
+        seeded=False,
+        silos=("a", HOSTILE, "c"),
+        planned_rounds=4,
+        budget=budget,
+        spent=guarantee(ServerWithColluders(1), 0.8123),
+        guarantees=(
+            guarantee(ReleasedModels(), 0.76501),
+            guarantee(
+                AggregationServer(),
+                0.7655,
+                status=Status.CONDITIONAL,
+                assumptions=(f"the local state {HOSTILE} stays secret",),
+            ),
+            budget,
+            guarantee(WithoutSecureAggregation(HOSTILE), math.inf),
+        ),
+        attack=attack_bound(GaussianTradeoff(0.25)),
+        outcomes=(
+            CompletedRound(1, ("a", HOSTILE, "c"), 0.4321, 1234, 0.69, 0.5, good),
+            AbortedRound(2, "not-enough-survivors"),
+            LostRound(2, f"power cut {HOSTILE}"),
+            CompletedRound(3, ("a", "c"), 0.8123, None, None, None, None),
+        ),
+        final=good,
+        comparison=Comparison(
+            pooled=Measured(0.8123, None, 0.9012, ()),
+            alone=(("a", Measured(0.6543, 0.7, None, (("a", 0.66),))),),
+        ),
+        facts=(Fact("Noise", f"rounded {HOSTILE}", "drawn at the silo"),),
+        refusals=(Refusal(f"claim {HOSTILE}", "unproven"),),
+        citations=(Citation("Accounting", "@article{x, title = {<b>}}"),),
+        plan_digest="ab" * 32,
+        ledger_head="cd" * 32,
+        versions=(("discreet", "0.1.0"),),
+        attribution="Someone <someone@example.org>",
+    )

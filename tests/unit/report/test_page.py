@@ -1,0 +1,181 @@
+import dataclasses
+import json
+import math
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from itertools import pairwise
+
+import pytest
+
+from discreet.privacy.wire import from_json
+from discreet.report import ReportInput, render, report_json
+
+VOID = {"meta", "line", "polyline", "rect", "circle"}
+
+
+class Page(HTMLParser):
+    """Collects what a browser would see, and fails on unbalanced tags."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.headings: list[int] = []
+        self.text: list[str] = []
+        self.tags: list[str] = []
+        self.feed(document)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+
+def visible(report: ReportInput) -> str:
+    return "\n".join(Page(render(report)).text)
+
+
+def test_the_page_is_well_formed_and_its_headings_skip_no_level(report: ReportInput) -> None:
+    page = Page(render(report))
+    assert page.headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(page.headings))
+    assert ("html", "lang", "en") in page.attributes
+
+
+def test_nothing_outside_the_page_is_referred_to(report: ReportInput) -> None:
+    document = render(report)
+    page = Page(document)
+    assert not {"script", "link", "img", "iframe", "object", "a"} & set(page.tags)
+    assert not [
+        name for _, name, _ in page.attributes if name in ("src", "href", "srcset", "style", "onload")
+    ]
+    style = document[document.index("<style>") : document.index("</style>")]
+    assert not re.search(r"url\(|@import|https?:", style)
+    assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+def test_hostile_names_stay_text(report: ReportInput) -> None:
+    document = render(report)
+    assert "<script" not in document
+    assert "<someone@example.org>" not in document
+    shown = visible(report)
+    assert shown.count('<script src="https://evil.example/x.js">') >= 8
+
+
+def test_every_number_is_there(report: ReportInput) -> None:
+    shown = visible(report)
+    for number in ("0.988", "0.813", "0.766", "no limit", "1e-5", "0.433", "1,234"):
+        assert number in shown, number
+    for number in ("77.8 %", "0.876", "81.2 %", "0.901", "65.4 %", "75 %", "80 %", "66 %"):
+        assert number in shown, number
+    # μ = 0.25: Φ(Φ⁻¹(x) + 0.25) at 0.1 %, 1 % and 10 %, and 2Φ(0.125) − 1.
+    for number in ("0.226 %", "1.9 %", "15.2 %", "9.95 %"):
+        assert number in shown, number
+    assert "ab" * 32 in shown
+    assert "cd" * 32 in shown
+
+
+def test_every_outcome_of_a_round_is_told_apart(report: ReportInput) -> None:
+    shown = visible(report)
+    assert "stopped before anything was seen, not charged: not-enough-survivors" in shown
+    assert "interrupted, stays charged: power cut" in shown
+    assert "2 of 3; without" in shown
+    assert "3 rounds charged" in shown
+    assert "2 of 4 planned rounds completed" in shown
+
+
+def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None:
+    shown = visible(report)
+    assert "CONDITIONAL: holds only if the stated assumption holds" in shown
+    assert "stays secret" in shown
+
+
+def test_a_simulation_says_that_it_protects_nobody(report: ReportInput) -> None:
+    assert "this run protects nobody" not in visible(report)
+    assert "this run protects nobody" in visible(dataclasses.replace(report, seeded=True))
+
+
+def test_what_is_not_private_is_marked(report: ReportInput) -> None:
+    shown = visible(report)
+    assert shown.count("no noise: not private, not released") == 2
+    bare = dataclasses.replace(report, final=None, comparison=None, outcomes=(), attack=None)
+    shown = visible(bare)
+    assert "Nothing was measured" in shown
+    assert "limits no attacker" in shown
+    assert "0 of 4 planned rounds completed" in shown
+
+
+def test_the_same_input_gives_the_same_small_page(report: ReportInput) -> None:
+    many = tuple(dataclasses.replace(report.completed[0], release=n) for n in range(1, 201))
+    document = render(dataclasses.replace(report, outcomes=many))
+    assert document == render(dataclasses.replace(report, outcomes=many))
+    assert len(document.encode()) < 400_000
+
+
+def test_json_has_the_same_content(report: ReportInput) -> None:
+    data = json.loads(json.dumps(report_json(report), allow_nan=False))
+    assert set(data) == {"version", *(field.name for field in dataclasses.fields(report))}
+    assert from_json(data["guarantees"]) == report.guarantees
+    assert math.isinf(from_json(data["guarantees"])[-1].epsilon)
+    assert data["attack"]["table"][1] == {
+        "type": "AttackPoint",
+        "false_positive_rate": 0.01,
+        "max_true_positive_rate": report.attack.table[1].max_true_positive_rate if report.attack else None,
+    }
+    assert [outcome["type"] for outcome in data["outcomes"]] == [
+        "CompletedRound",
+        "AbortedRound",
+        "LostRound",
+        "CompletedRound",
+    ]
+    assert data["final"]["by_silo"][0] == ["a", 0.75]
+
+
+# --- colours: WCAG 2.1, 1.4.3 (4.5 : 1 for text) and 1.4.11 (3 : 1 for graphics) ---
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2])
+def test_light_dark_and_print_have_enough_contrast(theme: int) -> None:
+    style = resources.files("discreet.report").joinpath("style.css").read_text()
+    blocks = re.findall(r":root \{([^}]*)\}", style)
+    assert len(blocks) == 3
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", blocks[theme]))
+    for text, ground in (
+        ("ink", "paper"),
+        ("soft", "paper"),
+        ("ink", "panel"),
+        ("soft", "panel"),
+        ("warn-ink", "warn-paper"),
+    ):
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for line in ("first", "second", "third"):
+        assert contrast(colours[line], colours["paper"]) >= 3.0, line
