@@ -174,16 +174,16 @@ class MaskedInput:
 
     TYPE: ClassVar[int] = 8
     round_digest: bytes
-    packed: bytes
+    packed: bytes | memoryview
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""
-        return self.round_digest + counted(self.packed)
+        return b"".join((self.round_digest, uint(len(self.packed), 4), self.packed))
 
     @classmethod
     def read(cls, reader: Reader) -> Self:
         """Inverse of `body`."""
-        return cls(reader.take(_HASH), reader.counted())
+        return cls(reader.take(_HASH), reader.view(reader.uint(4)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ _TYPES: dict[int, type[Message]] = {
 
 def encode(message: Message, agreement_digest: bytes, epoch: int) -> bytes:
     """Returns the canonical bytes of a message of one epoch."""
-    return _VERSION + uint(message.TYPE, 1) + agreement_digest + uint(epoch, 4) + message.body()
+    return b"".join((_VERSION, uint(message.TYPE, 1), agreement_digest, uint(epoch, 4), message.body()))
 
 
 def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:

@@ -25,6 +25,7 @@ _STAGE_OF = {
     ServerState.KEYS: Stage.ADVERTISE,
     ServerState.CHOICES: Stage.SHARE,
     ServerState.SHARES: Stage.SHARE,
+    ServerState.READY: Stage.SHARE,
     ServerState.MASKED: Stage.MASK,
     ServerState.CONFIRMS: Stage.CONFIRM,
     ServerState.UNMASK: Stage.UNMASK,
@@ -132,7 +133,7 @@ class InProcessRun:
     ) -> None:
         """Brings the server's messages to the clients that are still there, and their answers back."""
         for client, data in outgoing.items():
-            if not _sends(client, _STAGE_OF.get(server.state, Stage.MASK), dropouts):
+            if not _sends(client, _STAGE_OF[server.state], dropouts):
                 continue
             session = self._sessions[client]
             self._traffic[client] += len(data)

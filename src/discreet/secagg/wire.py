@@ -40,11 +40,15 @@ class Reader:
     __slots__ = ("_at", "_data")
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._data = memoryview(data)
         self._at = 0
 
     def take(self, size: int) -> bytes:
         """Returns the next ``size`` bytes."""
+        return bytes(self.view(size))
+
+    def view(self, size: int) -> memoryview:
+        """Returns the next ``size`` bytes without copying them."""
         end = self._at + size
         if end > len(self._data):
             raise malformed("a message must hold all its fields; got one that ends early.")

@@ -4,8 +4,8 @@ Bell, Bonawitz, Gascón, Lepoint and Raykova, "Secure single-server aggregation 
 overhead" (CCS 2020, eprint 2020/704), sections 3 and 4. With n clients, of which T collude with the server
 and D drop out, a degree k and a threshold t are good when, summed over all clients (union bound),
 
-* no honest client's secrets are recovered by colluders, except with probability 2^-(s+1): fewer than t
-  of its k neighbours collude; where the server may lie about who dropped out, ``2 t > k + colluding neighbours``,
+* colluders recover no honest client's secrets, except with probability 2^-(s+1): fewer than t
+  of its k neighbours collude; where the server may lie about dropouts, ``2 t > k + colluding ones``,
   so that it cannot collect both kinds of share;
 * the honest survivors stay connected, except with probability 2^-(s+1): otherwise the sum of each
   component would show;

@@ -64,13 +64,15 @@ def mask(
         for component, seed in enumerate(secrets.seeds[1:], start=1):
             noise = agreement.noise.expand(seed.reveal(), component, len(vector))
             vector += noise.astype(vector.dtype)
+    slot, peers = current.start.slot, sorted(place.graph.maskers & current.roster)
+    agreed = keyring.agree(secrets.mask_key, {peer: place.offers[peer].mask_keys[slot] for peer in peers})
     plus: list[bytes] = []
     minus: list[bytes] = []
-    for peer in sorted(place.graph.maskers & current.roster):
-        (plus if place.me < peer else minus).append(_pair_key(place, current, secrets, peer))
+    for peer in peers:
+        key = keyring.derive(agreed[peer], current.digest, binding.pair_purpose(place.me, peer))
+        (plus if place.me < peer else minus).append(key)
     if agreement.mode.double_masks:
-        purpose = binding.self_purpose(place.me)
-        plus.append(keyring.derive(secrets.seeds[0].reveal(), current.digest, purpose))
+        plus.append(keyring.derive(secrets.seeds[0], current.digest, binding.self_purpose(place.me)))
     add_masks(vector, plus, minus, threads=threads)
     reduce_words(vector, agreement.terms.bits)
 
@@ -139,9 +141,3 @@ def release(
             (peer, b"".join(share[part * SECRET_BYTES : (part + 1) * SECRET_BYTES] for part in parts))
         )
     return UnmaskShares(current.digest, tuple(item for item in shares if item[1]))
-
-
-def _pair_key(place: Place, current: OpenRound, secrets: SlotSecrets, peer: int) -> bytes:
-    """Derives the key of the mask that we share with a peer in this round."""
-    agreed = keyring.agree(secrets.mask_key, place.offers[peer].mask_keys[current.start.slot])
-    return keyring.derive(agreed, current.digest, binding.pair_purpose(place.me, peer))

@@ -94,6 +94,7 @@ class ClientSession:
         self._state = ClientState.NEW
         self._channel = keyring.generate(randomness)
         self._slots = setup.draw_slots(agreement, randomness)
+        self._channels: dict[int, Secret] = {}
         self._own_shares = Secret(b"")
         self._held: list[dict[int, Secret]] = []
         self._slots_used = 0
@@ -160,12 +161,8 @@ class ClientSession:
     def close(self) -> None:
         """Ends the session and wipes its secrets."""
         self._state = ClientState.ABORTED
-        secrets = [
-            self._channel,
-            self._own_shares,
-            *(share for slot in self._held for share in slot.values()),
-        ]
-        for secret in secrets:
+        held = (share for slot in self._held for share in slot.values())
+        for secret in (self._channel, *self._channels.values(), self._own_shares, *held):
             secret.wipe()
         for slot in self._slots:
             slot.wipe()
@@ -191,13 +188,15 @@ class ClientSession:
     def _deal(self, graph_place: Neighborhood) -> SealedShares:
         setup.require_holders(self._agreement, graph_place.holders)
         self._place = setup.Place(self._me, self._epoch, self._offers, self._keys_digest, graph_place)
+        self._channels = setup.open_channels(self._place, self._channel)
+        self._channel.wipe()
         dealt, self._own_shares = setup.deal(
-            self._agreement, self._place, self._channel, self._slots, self._randomness
+            self._agreement, self._place, self._channels, self._slots, self._randomness
         )
         return dealt
 
     def _on_shares(self, delivered: DeliveredShares) -> None:
-        opened = setup.open_delivered(self._agreement, self._place, self._channel, delivered)
+        opened = setup.open_delivered(self._agreement, self._place, self._channels, delivered)
         if self._me in self._place.graph.holders:
             opened[self._me] = self._own_shares
         size = self._agreement.slot_bytes
@@ -205,7 +204,7 @@ class ClientSession:
             {sender: Secret(shares.reveal()[start : start + size]) for sender, shares in opened.items()}
             for start in range(0, self._agreement.rounds_per_setup * size, size)
         ]
-        for shares in (*opened.values(), self._channel):
+        for shares in (*opened.values(), *self._channels.values()):
             shares.wipe()
         self._sharers = delivered.sharers
 

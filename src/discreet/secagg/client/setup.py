@@ -115,8 +115,18 @@ def require_holders(agreement: Agreement, holders: frozenset[int]) -> None:
         )
 
 
+def open_channels(place: Place, channel: Secret) -> dict[int, Secret]:
+    """Agrees on a secret with everyone to whom or from whom shares will go."""
+    peers = sorted((place.graph.holders | place.graph.owners) - {place.me})
+    return keyring.agree(channel, {peer: place.offers[peer].channel_key for peer in peers})
+
+
 def deal(
-    agreement: Agreement, place: Place, channel: Secret, slots: list[SlotSecrets], randomness: RandomSource
+    agreement: Agreement,
+    place: Place,
+    channels: dict[int, Secret],
+    slots: list[SlotSecrets],
+    randomness: RandomSource,
 ) -> tuple[SealedShares, Secret]:
     """Shares all slots among our holders.
 
@@ -131,13 +141,13 @@ def deal(
     boxes = []
     for receiver in (holder for holder in holders if holder != place.me):
         context = binding.share_context(place.keys_digest, place.me, receiver)
-        key = _channel_key(place, channel, receiver, context)
+        key = keyring.derive(channels[receiver], context, binding.CHANNEL_PURPOSE)
         boxes.append((receiver, keyring.seal(key, by_holder[receiver], context)))
     return SealedShares(tuple(boxes)), Secret(by_holder.get(place.me, b""))
 
 
 def open_delivered(
-    agreement: Agreement, place: Place, channel: Secret, delivered: DeliveredShares
+    agreement: Agreement, place: Place, channels: dict[int, Secret], delivered: DeliveredShares
 ) -> dict[int, Secret]:
     """Opens the boxes of everyone who shared with us.
 
@@ -160,7 +170,8 @@ def open_delivered(
     opened = {}
     for sender, box in delivered.boxes:
         context = binding.share_context(place.keys_digest, sender, place.me)
-        shares = keyring.open_sealed(_channel_key(place, channel, sender, context), box, context)
+        key = keyring.derive(channels[sender], context, binding.CHANNEL_PURPOSE)
+        shares = keyring.open_sealed(key, box, context)
         if len(shares) != agreement.rounds_per_setup * agreement.slot_bytes:
             raise PeerProtocolError(
                 AbortCode.MALFORMED,
@@ -168,9 +179,3 @@ def open_delivered(
             )
         opened[sender] = Secret(shares)
     return opened
-
-
-def _channel_key(place: Place, channel: Secret, peer: int, context: bytes) -> bytes:
-    """Derives the key of one box; the context fixes its direction, so the key seals one message only."""
-    agreed = keyring.agree(channel, place.offers[peer].channel_key)
-    return keyring.derive(agreed, context, binding.CHANNEL_PURPOSE)

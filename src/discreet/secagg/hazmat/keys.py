@@ -6,6 +6,8 @@ which it is valid, so a key made for one session, epoch, round or pair never fit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -32,25 +34,28 @@ def public_key(private: Secret) -> bytes:
     return X25519PrivateKey.from_private_bytes(private.reveal()).public_key().public_bytes_raw()
 
 
-def agree(private: Secret, peer_public: bytes) -> bytes:
-    """Returns the X25519 shared secret of a private and a public key.
+def agree(private: Secret, peers: Mapping[int, bytes]) -> dict[int, Secret]:
+    """Returns the X25519 secrets that a private key shares with every peer's public key.
 
     Raises:
-        PeerProtocolError: if the peer's key is a point of low order, for which the result is constant.
+        PeerProtocolError: if a peer's key is a point of low order, for which the result is constant.
     """
-    try:
-        return X25519PrivateKey.from_private_bytes(private.reveal()).exchange(
-            X25519PublicKey.from_public_bytes(peer_public)
-        )
-    except ValueError as error:
-        raise PeerProtocolError(
-            AbortCode.WEAK_KEY, "public keys must be points of large order; got one that is not."
-        ) from error
+    own = X25519PrivateKey.from_private_bytes(private.reveal())
+    agreed = {}
+    for peer, public in peers.items():
+        try:
+            agreed[peer] = Secret(own.exchange(X25519PublicKey.from_public_bytes(public)))
+        except ValueError as error:
+            raise PeerProtocolError(
+                AbortCode.WEAK_KEY,
+                f"public keys must be points of large order; that of client {peer} is not.",
+            ) from error
+    return agreed
 
 
-def derive(secret: bytes, context: bytes, purpose: bytes) -> bytes:
+def derive(secret: Secret, context: bytes, purpose: bytes) -> bytes:
     """Derives a 32-byte key that is valid for one purpose in one context (HKDF: salt and info)."""
-    return HKDF(SHA256(), KEY_BYTES, salt=context, info=purpose).derive(secret)
+    return HKDF(SHA256(), KEY_BYTES, salt=context, info=purpose).derive(secret.reveal())
 
 
 def seal(key: bytes, plaintext: bytes, associated: bytes) -> bytes:

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from discreet.secagg.ring import RingVector
 
 _BLOCK_BYTES = 16
 # Large enough that a call costs nothing, small enough that keystream and operand stay in a core's cache.
-_CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 17
+# Bounds the memory of open keystreams.
+_KEYS_AT_ONCE = 64
 _ZEROS = bytes(_CHUNK_BYTES)
 
 
@@ -47,13 +49,21 @@ def add_masks(vector: RingVector, plus: Sequence[bytes], minus: Sequence[bytes],
 def _add_range(part: RingVector, offset_bytes: int, plus: Sequence[bytes], minus: Sequence[bytes]) -> None:
     """Applies all masks to one range, which starts at a whole cipher block."""
     counter = (offset_bytes // _BLOCK_BYTES).to_bytes(_BLOCK_BYTES, "big")
+    for apply, keys in ((np.add, plus), (np.subtract, minus)):
+        for first in range(0, len(keys), _KEYS_AT_ONCE):
+            batch = keys[first : first + _KEYS_AT_ONCE]
+            streams = [Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor() for key in batch]
+            _apply_streams(part, streams, apply)
+
+
+def _apply_streams(part: RingVector, streams: Sequence[CipherContext], apply: np.ufunc) -> None:
+    """Runs several keystreams side by side, so that every chunk of the vector is visited while in cache."""
     per_chunk = _CHUNK_BYTES // part.itemsize
     scratch = np.empty(min(per_chunk, len(part)), dtype=part.dtype)
-    for apply, keys in ((np.add, plus), (np.subtract, minus)):
-        for key in keys:
-            encryptor = Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor()
-            for start in range(0, len(part), per_chunk):
-                target = part[start : start + per_chunk]
-                keystream = scratch[: len(target)]
-                encryptor.update_into(_ZEROS[: target.nbytes], keystream.data.cast("B"))
-                apply(target, keystream, out=target)
+    for start in range(0, len(part), per_chunk):
+        target = part[start : start + per_chunk]
+        keystream = scratch[: len(target)]
+        zeros, out = memoryview(_ZEROS)[: target.nbytes], keystream.data.cast("B")
+        for stream in streams:
+            stream.update_into(zeros, out)
+            apply(target, keystream, out=target)

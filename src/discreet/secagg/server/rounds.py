@@ -156,13 +156,14 @@ class ServerRound:
         subtracted: list[bytes] = []
         if self.agreement.mode.double_masks:
             for owner in self.survivors:
-                seed = secrets[owner].reveal()[:SECRET_BYTES]
+                seed = Secret(secrets[owner].reveal()[:SECRET_BYTES])
                 added.append(keyring.derive(seed, self.digest, binding.self_purpose(owner)))
+        slot, offers = self.start.slot, self.setup.offers
         for gone in self.dropouts:
-            for peer in sorted(self.setup.graph[gone].maskers & self.arrived):
-                public = self.setup.offers[peer].mask_keys[self.start.slot]
-                agreed = keyring.agree(secrets[gone], public)
-                key = keyring.derive(agreed, self.digest, binding.pair_purpose(gone, peer))
+            peers = sorted(self.setup.graph[gone].maskers & self.arrived)
+            agreed = keyring.agree(secrets[gone], {peer: offers[peer].mask_keys[slot] for peer in peers})
+            for peer in peers:
+                key = keyring.derive(agreed[peer], self.digest, binding.pair_purpose(gone, peer))
                 (added if peer < gone else subtracted).append(key)
         return added, subtracted
 
