@@ -23,6 +23,9 @@ from discreet.secagg import (
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import MIN_CLIENTS
 
+_RANDOM_BITS = "AES-256 in counter mode cannot be told from random bits"
+_PRIMITIVES = "X25519, Ed25519, AES-256-GCM and HKDF-SHA-256 are not broken"
+
 
 def sum_protocol(config: Config) -> SumProtocol:
     """Returns the protocol that ``config.aggregation`` names."""
@@ -77,16 +80,29 @@ def _share_threshold(protocol: SumProtocol, num_silos: int, survivors: int, coll
 
 
 def under_aggregation(config: Config, guarantee: Guarantee) -> Guarantee:
-    """Adds to a guarantee against the server what the protocol assumes.
+    """Adds to a guarantee what cryptography it rests on and, against the server, what the protocol assumes.
 
-    The oracle ``ideal`` hides nothing from whoever computes the sum, so with it a guarantee against the
-    server is CONDITIONAL on trusting that party.
+    Noise and masks are expanded by AES, so no guarantee is information-theoretic. The oracle ``ideal`` hides
+    nothing from whoever computes the sum, so with it a guarantee against the server is CONDITIONAL on
+    trusting that party.
     """
+    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, _RANDOM_BITS))
     if not isinstance(guarantee.adversary, AggregationServer | ServerWithColluders):
         return guarantee
     protocol = sum_protocol(config)
     status = Status.CONDITIONAL if isinstance(protocol, Ideal) else guarantee.status
-    assumptions = (*guarantee.assumptions, *protocol.trust_model.assumptions)
+    assumed = [_for_adversary(text, guarantee.adversary) for text in protocol.trust_model.assumptions]
+    if not isinstance(protocol, Ideal):
+        assumed.append(_PRIMITIVES)
     if config.aggregation.mode == "semi-honest":
-        assumptions = (*assumptions, protocol.trust_model.server)
-    return replace(guarantee, status=status, assumptions=assumptions)
+        assumed.append(protocol.trust_model.server)
+    return replace(guarantee, status=status, assumptions=(*guarantee.assumptions, *assumed))
+
+
+def _for_adversary(assumption: str, adversary: AggregationServer | ServerWithColluders) -> str:
+    """Puts the number of colluders that this row is about into a protocol's general assumption."""
+    colluders = adversary.num_colluders if isinstance(adversary, ServerWithColluders) else 0
+    who = {0: "no silo conspires", 1: "at most 1 silo conspires"}.get(colluders)
+    return assumption.replace(
+        "at most max_colluding clients conspire", who or f"at most {colluders} silos conspire"
+    )

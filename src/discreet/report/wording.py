@@ -82,9 +82,9 @@ def headline(guarantee: Guarantee, point: AttackPoint | None) -> str:
     if guarantee.is_vacuous or point is None:
         return f"Nothing finite is promised about {unit} against {guarantee.adversary.describe()}."
     return (
-        f"Imagine {guarantee.adversary.describe()} as an attacker who knows all the other data, has "
-        f"unlimited computing power, and wants to know whether {unit} was used in training. A test that "
-        f"wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says yes at most "
+        f"Imagine {guarantee.adversary.describe()} as an attacker who knows all the other data, can do "
+        f"all but break standard cryptography, and wants to know whether {unit} was used in training. "
+        f"A test that wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says yes at most "
         f"{percent_at_most(point.max_true_positive_rate)} of the time. "
         f"Blind guessing reaches {percent(point.false_positive_rate)}."
     )
@@ -98,7 +98,7 @@ def says(guarantee: Guarantee) -> tuple[str, ...]:
         f"Whether {unit} is {relation} changes the probability of anything that {who} could ever see "
         f"by a factor of at most e^ε = {_factor(guarantee.epsilon)}, plus at most "
         f"δ = {delta_text(guarantee.delta)}.",
-        "It holds whatever else the attacker knows or will learn, and however much they compute.",
+        "It holds whatever else the attacker knows or will learn, short of breaking standard cryptography.",
         "It holds for all that is done later with the released model: nothing computes the protection away.",
         "It covers all rounds together, those included that were interrupted.",
     )
