@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -100,6 +101,12 @@ def epsilon(
         >>> round(epsilon(Repeated(step, 1000), delta=1e-5).epsilon, 3)
         1.828
     """
+    return _epsilon(event, delta, neighboring, accountant)
+
+
+@functools.lru_cache(maxsize=1024)
+def _epsilon(event: Event, delta: float, neighboring: NeighboringRelation, accountant: Accountant) -> Bound:
+    """Computes `epsilon`; plans ask for the same event many times."""
     spec = tally(event)
     if delta == 0.0:
         return _bound(_pure_epsilon(spec, neighboring), 0.0, accountant)

@@ -22,7 +22,7 @@ class Conversion(Enum):
 
 DEFAULT_ORDERS: tuple[float, ...] = (
     *(1.0 + k / 20.0 for k in range(1, 20)),
-    *(2.0 + k / 4.0 for k in range(1, 32) if k % 4),
+    *(k / 10.0 for k in range(20, 110) if k % 10),
     *(float(k) for k in range(2, 129)),
     *(float(int(128 * 2 ** (k / 6))) for k in range(1, 25)),
 )

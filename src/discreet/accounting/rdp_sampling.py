@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from discreet.accounting.pairs import Floats, Mixture
 
@@ -54,7 +54,7 @@ def _segment_log_sum(values: Floats, starts: npt.NDArray[np.int64]) -> Floats:
 
 
 def poisson_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], Floats]) -> Floats:
-    r"""Returns ε_α of a Poisson-sampled release at integer orders, ∞ at the others.
+    r"""Returns ε_α of a Poisson-sampled release, computed at integer orders.
 
     ε_α = 1/(α−1) · log Σ_k C(α,k) (1−q)^{α−k} q^k exp(m(k)), where m(k) = (k−1) ε_k bounds the unsampled
     release. Exact for the Gaussian; Mironov, Talwar, Zhang (2019), Section 3.3. Their Theorem 5 gives both
@@ -66,9 +66,8 @@ def poisson_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], Floa
         log_moment: m(k) for k = 0 … max α; m(0) = m(1) = 0.
     """
     integers = _integers(orders)
-    values = np.full(len(orders), np.inf)
     if not integers:
-        return values
+        return np.full(len(orders), np.inf)
     table = _binomials(integers)
     moments = log_moment(np.arange(max(integers) + 1, dtype=np.float64))
     moments[:2] = 0.0
@@ -77,14 +76,22 @@ def poisson_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], Floa
     else:
         terms = table.log_binomial + (table.orders - table.k) * math.log1p(-prob) + table.k * math.log(prob)
         sums = _segment_log_sum(terms + moments[table.k.astype(np.int64)], table.starts)
-    values[orders == np.floor(orders)] = np.maximum(sums, 0.0) / (np.array(integers) - 1.0)
-    return values
+    return between_orders(orders, np.array(integers, dtype=np.float64), np.maximum(sums, 0.0))
+
+
+def between_orders(orders: Floats, integers: Floats, cumulants: Floats) -> Floats:
+    """Returns ε_α at all ``orders`` from (α − 1) ε_α at integer ones; ∞ beyond the largest.
+
+    (α − 1) D_α is convex in α and 0 at α = 1 (van Erven, Harremoës 2014, Corollary 2), so chords are bounds.
+    """
+    nodes, values = np.concatenate([[1.0], integers]), np.concatenate([[0.0], cumulants])
+    return np.asarray(np.interp(orders, nodes, values, right=np.inf) / (orders - 1.0))
 
 
 def poisson_gaussian_rdp(orders: Floats, mu: float, prob: float) -> Floats:
     """Returns ε_α of the Poisson-sampled Gaussian under add/remove, all orders (Mironov et al. 2019)."""
     values = poisson_rdp(orders, prob, lambda k: k * (k - 1.0) * (mu * mu / 2.0))
-    fractional = np.isinf(values) & (orders <= _MAX_FRACTIONAL)
+    fractional = (orders != np.floor(orders)) & (orders <= _MAX_FRACTIONAL)
     upper, lower = Mixture((1.0 - prob, prob), (0.0, mu)), Mixture((1.0,), (0.0,))
     values[fractional] = mixture_rdp(orders[fractional], upper, lower)
     return values
@@ -92,23 +99,31 @@ def poisson_gaussian_rdp(orders: Floats, mu: float, prob: float) -> Floats:
 
 def mixture_rdp(orders: Floats, upper: Mixture, lower: Mixture) -> Floats:
     """Returns D_α(upper‖lower) of two mixtures of unit Gaussians, by quadrature; any real order > 1."""
-    return np.array([_mixture_divergence(float(order), upper, lower) for order in orders])
+    values = np.empty(len(orders))
+    # Orders of similar size share one grid of nodes.
+    octaves = np.floor(np.log2(orders)).astype(np.int64)
+    for octave in np.unique(octaves):
+        chosen = octaves == octave
+        values[chosen] = _mixture_divergences(orders[chosen], upper, lower)
+    return values
 
 
-def _mixture_divergence(order: float, upper: Mixture, lower: Mixture) -> float:
-    """Returns 1/(α−1) · log ∫ P^α Q^{1−α}."""
+def _mixture_divergences(orders: Floats, upper: Mixture, lower: Mixture) -> Floats:
+    """Returns 1/(α−1) · log ∫ P^α Q^{1−α} for orders that share their nodes."""
     widest = max(*upper.means, *(-mean for mean in lower.means), 1e-9)
-    reach = 12.0 + 1.0 / math.sqrt(order)
     step = min(0.25, 0.5 / widest)
-    low, high = -reach - order * widest, reach + order * widest
-    x = np.arange(low, high + step, step)
-    logs = order * upper.log_density(x) + (1.0 - order) * lower.log_density(x) - x * x / 2.0
-    integral = float(logsumexp(logs)) + math.log(step) - 0.5 * math.log(2.0 * math.pi)
-    return max(0.0, integral) / (order - 1.0)
+    reach = 12.0 + float(orders.max()) * widest
+    x = np.arange(-reach, reach + step, step)
+    log_upper, log_lower = upper.log_density(x), lower.log_density(x)
+    logs = np.outer(orders, log_upper - log_lower) + (log_lower - x * x / 2.0)
+    peaks = logs.max(axis=1)
+    sums = np.log(np.exp(logs - peaks[:, None]).sum(axis=1)) + peaks
+    integrals = sums + math.log(step) - 0.5 * math.log(2.0 * math.pi)
+    return np.asarray(np.maximum(integrals, 0.0) / (orders - 1.0))
 
 
 def fixed_size_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], Floats]) -> Floats:
-    r"""Returns ε_α of sampling without replacement under replace-one, at integer orders, ∞ at the others.
+    r"""Returns ε_α of sampling without replacement under replace-one, computed at integer orders.
 
     Wang, Balle, Kasiviswanathan (2019), Theorem 9, for noise whose ε_∞ is unbounded:
     ε_α ≤ 1/(α−1) · log(1 + q² C(α,2) min{4(e^{ε₂}−1), 2e^{ε₂}} + Σ_{j≥3} 2 q^j C(α,j) e^{(j−1)ε_j}).
@@ -119,9 +134,8 @@ def fixed_size_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], F
         log_moment: (j − 1) ε_j of the unsampled release under replacement.
     """
     integers = _integers(orders)
-    values = np.full(len(orders), np.inf)
     if not integers:
-        return values
+        return np.full(len(orders), np.inf)
     table = _binomials(integers)
     moments = log_moment(np.arange(max(integers) + 1, dtype=np.float64))
     terms = table.log_binomial + table.k * math.log(prob) + math.log(2.0) + moments[table.k.astype(np.int64)]
@@ -135,5 +149,4 @@ def fixed_size_rdp(orders: Floats, prob: float, log_moment: Callable[[Floats], F
     terms = np.where(table.k == 0.0, 0.0, np.where(table.k == 1.0, -np.inf, terms))
     sums = _segment_log_sum(terms, table.starts)
     unsampled = moments[np.array(integers)]
-    values[orders == np.floor(orders)] = np.minimum(sums, unsampled) / (np.array(integers) - 1.0)
-    return values
+    return between_orders(orders, np.array(integers, dtype=np.float64), np.minimum(sums, unsampled))
