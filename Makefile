@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OUT ?= runs/demo
 
-.PHONY: demo test check bench install clean
+.PHONY: demo test check bench bench-accounting install clean
 
 install: $(STAMP)
 
@@ -28,6 +28,14 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# Slow and exact: each script prints its own table. BENCH=heart runs one of them.
+BENCH ?= heart accounting secagg integers training
+bench: install
+	for name in $(BENCH); do $(BIN)/python bench/$$name.py || exit 1; done
+
+bench-accounting: install
+	$(BIN)/python bench/accounting.py
 
 clean:
 	rm -rf $(VENV) runs build dist

@@ -2,8 +2,7 @@
 
     python bench/heart.py [--seeds 20] [--config examples/heart.toml]
 
-Each seed draws its own split, sampling and noise. Protocol `ideal` is used, because its sums are
-byte-identical to those of `bonawitz` (tested) and this script repeats the training many times.
+Each seed draws its own split, sampling, noise and keys.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ METRICS = ("accuracy", "auc")
 
 
 def seeded(config: Config, seed: int) -> Config:
-    """Returns ``config`` with its own split and randomness, summed by the oracle."""
+    """Returns ``config`` with its own split and randomness."""
     return config.model_copy(
         update={
             "data": config.data.model_copy(update={"split_seed": seed}),
             "run": config.run.model_copy(update={"seed": seed, "compare": True}),
-            "aggregation": config.aggregation.model_copy(update={"protocol": "ideal"}),
         }
     )
 

@@ -84,8 +84,8 @@ def headline(guarantee: Guarantee, point: AttackPoint | None) -> str:
     return (
         f"Imagine {guarantee.adversary.describe()} as an attacker who knows all the other data, can do "
         f"all but break standard cryptography, and wants to know whether {unit} was used in training. "
-        f"A test that wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says yes at most "
-        f"{percent_at_most(point.max_true_positive_rate)} of the time. "
+        f"A test that wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says "
+        f"yes at most {percent_at_most(point.max_true_positive_rate)} of the time. "
         f"Blind guessing reaches {percent(point.false_positive_rate)}."
     )
 
