@@ -66,8 +66,7 @@ def _draw(scale: float, count: int, randomness: RandomSource) -> npt.NDArray[np.
     close |= words < np.uint64(1 << (64 - _LOW_BITS))
     for index in _settle_extended(scale, words, np.flatnonzero(close), geometric):
         geometric[index] = _exact_floor(scale, int(words[index]), tails, int(index))
-    difference: npt.NDArray[np.int64] = geometric[:count] - geometric[count:]
-    return difference
+    return geometric[:count] - geometric[count:]
 
 
 def _error_bound(scale: float) -> float:
@@ -85,7 +84,8 @@ def _settle_extended(
     whole = np.floor(values)
     settled = np.abs(values - np.rint(values)) > errors * scale + values * 2.0**-62
     geometric[indices[settled]] = whole[settled]
-    return indices[~settled]
+    unsettled: Indices = indices[~settled]
+    return unsettled
 
 
 def _exact_floor(scale: float, word: int, tails: Tails, index: int) -> int:

@@ -41,7 +41,7 @@ def extended_neg_log(words: Words) -> tuple[Extended, Extended]:
     if not HAS_EXTENDED:
         return np.zeros(len(words), np.longdouble), np.full(len(words), np.inf, np.longdouble)
     uniform = np.maximum(np.ldexp(words.astype(np.longdouble), -64), np.ldexp(np.longdouble(1.0), -66))
-    rest = np.ldexp((~words).astype(np.longdouble) + np.longdouble(0.5), -64)
+    rest = np.minimum(np.ldexp((~words).astype(np.longdouble) + np.longdouble(0.5), -64), 0.5)
     values = -np.where(uniform < 0.5, np.log(uniform), np.log1p(-rest))
     errors = 2.0**-60 * values + 2.0**-64 / uniform
     return as_extended(values), as_extended(errors)

@@ -105,7 +105,8 @@ def _attempt_wide(variance: float, count: int, randomness: RandomSource) -> tupl
         for index in candidates[np.abs(uniform - reject_prob) <= _TOLERANCE]
         if _rejected_exactly(int(values[index]), variance, int(words[index]), int(index), tails)
     )
-    return values, np.asarray(rejected, dtype=np.intp)
+    # In order, so that who redraws with which bits does not depend on which arithmetic decided.
+    return values, np.sort(np.asarray(rejected, dtype=np.intp))
 
 
 def _proposal_stddev(variance: float) -> float:

@@ -62,7 +62,8 @@ def _attempt_discrete_gaussian(
         values[index] = value
         if not accepted:
             overturned.append(index)
-    return values, np.concatenate([rejected, np.asarray(overturned, dtype=np.intp)])
+    # In order, so that who redraws with which bits does not depend on which arithmetic decided.
+    return values, np.sort(np.concatenate([rejected, np.asarray(overturned, dtype=np.intp)]))
 
 
 def _reject_fast(

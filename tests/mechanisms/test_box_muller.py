@@ -1,0 +1,104 @@
+"""The error budget of the float64 Gaussian, term by term, against 200-bit arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf, workprec
+
+from discreet.mechanisms import box_muller
+from discreet.mechanisms.box_muller import COS_HALF_TURN, SIN_HALF_TURN, edges, error_bound, gaussian_pairs
+from discreet.mechanisms.exponentials import HAS_EXTENDED, extended_neg_log, neg_log
+from discreet.randomness import SeededRandom
+
+
+def _real(interval):
+    return (mp.make_mpf(interval.bounds[0]) + mp.make_mpf(interval.bounds[1])) / 2
+
+
+def test_polynomials_are_within_the_budget():
+    """2^-51 for S and C, rounding in float64 included."""
+    a = np.concatenate([np.linspace(-1, 1, 1501), [1e-9, 2.0**-30]])
+    x = a * a
+    sine = box_muller._polynomial(x, SIN_HALF_TURN, np.empty_like(x)) * a
+    cosine = box_muller._polynomial(x, COS_HALF_TURN, np.empty_like(x))
+    with workprec(200):
+        for ai, si, ci in zip(a, sine, cosine, strict=True):
+            half = mp.pi * mpf(float(ai)) / 2
+            assert abs(mpf(float(si)) - mp.sin(half)) < mpf(2) ** -51
+            assert abs(mpf(float(ci)) - mp.cos(half)) < mpf(2) ** -51
+
+
+def test_numpy_log_is_within_four_units_in_the_last_place():
+    points = np.concatenate(
+        [
+            SeededRandom(1).uniform(1500) + 2.0**-54,
+            1.0 - 2.0 ** -np.arange(1.0, 53.0),
+            2.0 ** -np.arange(1.0, 64.0),
+        ]
+    )
+    computed = np.log(points)
+    with workprec(200):
+        for point, value in zip(points, computed, strict=True):
+            exact = mp.log(mpf(float(point)))
+            assert abs(mpf(float(value)) - exact) <= 4 * mpf(2) ** -53 * 2 * abs(exact)
+
+
+@pytest.mark.parametrize("stddev", [0.3, 2.0**8, 2.0**20, 2.0**40])
+def test_values_are_within_their_bounds(stddev):
+    """Random pairs, and those nearest to the two void edges, where the bound is tightest."""
+    num_pairs = 1 << 17
+    pairs = gaussian_pairs(stddev, num_pairs, SeededRandom(3))
+    by_radius = np.setdiff1d(np.argsort(pairs.words[:num_pairs]), pairs.void_pairs, assume_unique=True)
+    chosen = np.concatenate([by_radius[:60], by_radius[-60:], by_radius[:: len(by_radius) // 300]])
+    indices = np.concatenate([chosen, chosen + num_pairs])
+    extended, errors = pairs.extended(indices)
+    worst = mpf(0)
+    with workprec(300):
+        for i, value, error in zip(indices, extended, errors, strict=True):
+            exact = _real(pairs.exact(int(i), 64))
+            worst = max(worst, abs(mpf(float(pairs.values[i])) - exact))
+            if HAS_EXTENDED:
+                high = float(value)
+                assert abs(mpf(high) + mpf(float(value - np.longdouble(high))) - exact) < mpf(float(error))
+        assert worst < error_bound(stddev)
+        # A bound that is never approached would hide a wrong unit.
+        assert worst > 1e-6 * error_bound(stddev)
+
+
+def test_void_pairs_are_those_beyond_the_edges():
+    stddev = 2.0**40
+    pairs = gaussian_pairs(stddev, 1 << 16, SeededRandom(4))
+    u = pairs.words[: 1 << 16].astype(float) * 2.0**-64
+    edge = edges(stddev)
+    expected = np.flatnonzero((u < 2.0**-edge.low) | (u >= 1 - 2.0**-edge.high))
+    assert np.array_equal(pairs.void_pairs, expected)
+    assert len(expected) > 100
+
+
+def test_more_bits_narrow_the_interval():
+    pairs = gaussian_pairs(1.0, 4, SeededRandom(5))
+    wide, narrow = pairs.exact(6, 64), pairs.exact(6, 256)
+    assert mp.make_mpf(wide.bounds[0]) <= mp.make_mpf(narrow.bounds[0])
+    assert mp.make_mpf(narrow.bounds[1]) <= mp.make_mpf(wide.bounds[1])
+    assert mp.make_mpf(narrow.bounds[1]) - mp.make_mpf(narrow.bounds[0]) < mpf(2) ** -250
+
+
+def test_uniforms_of_zero_words_are_finite():
+    words = np.array([0, 1, 2**64 - 1], dtype=np.uint64)
+    assert np.all(np.isfinite(neg_log(words)))
+    values, errors = extended_neg_log(words)
+    assert np.all(np.isfinite(values))
+    assert not HAS_EXTENDED or errors[0] >= 1.0
+
+
+def test_budget_formula():
+    """The bound is the sum that the module's docstring states, in units of σ."""
+    edge = edges(2.0**20)
+    radius = math.sqrt(2 * edge.low * math.log(2))
+    terms = 1.01 * 2 ** ((edge.high - 1) / 2 - 53) + 2.0 ** (edge.low - 63) / radius
+    terms += radius * (2.0**-49 + 6 * 2.0**-53)
+    assert error_bound(2.0**20) / 2.0**20 == pytest.approx(1.01 * terms, rel=0.1)
+    assert error_bound(2.0**20) / 2.0**20 >= terms

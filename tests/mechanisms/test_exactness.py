@@ -1,0 +1,84 @@
+"""The samplers are functions of their bits: whichever arithmetic decides, the integers are the same.
+
+Every fast path is compared with the slow one that it abbreviates, by making the fast one refuse to decide. A
+sampler whose error bound were too small would disagree with itself here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.mechanisms import discrete_laplace, exponentials, rounded_gaussian, skellam, thinning
+from discreet.mechanisms.discrete_laplace import sample_discrete_laplace
+from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
+from discreet.mechanisms.skellam import draw_skellam
+from discreet.mechanisms.thinning import draw_discrete_gaussian
+from discreet.randomness import SeededRandom
+
+STDDEVS = [0.3, 1.0, 2.0**10, 2.0**26, 2.0**40]
+
+
+@pytest.fixture
+def no_extended_precision(monkeypatch):
+    monkeypatch.setattr(exponentials, "HAS_EXTENDED", False)
+
+
+@pytest.mark.parametrize("stddev", STDDEVS)
+def test_rounded_gaussian_with_intervals_only(monkeypatch, no_extended_precision, stddev):
+    with monkeypatch.context() as patch:
+        patch.setattr(rounded_gaussian, "error_bound", lambda _: 1.0)
+        slow = draw_rounded_gaussian(stddev, 401, SeededRandom(1))
+    assert np.array_equal(slow, draw_rounded_gaussian(stddev, 401, SeededRandom(1)))
+
+
+@pytest.mark.parametrize("stddev", STDDEVS)
+def test_rounded_gaussian_with_extended_precision_only(monkeypatch, stddev):
+    with monkeypatch.context() as patch:
+        patch.setattr(rounded_gaussian, "error_bound", lambda _: 1.0)
+        middle = draw_rounded_gaussian(stddev, 20_001, SeededRandom(2))
+    assert np.array_equal(middle, draw_rounded_gaussian(stddev, 20_001, SeededRandom(2)))
+
+
+@pytest.mark.parametrize("stddev", [0.3, 1.0, 5.0])
+def test_discrete_gaussian_with_some_intervals(monkeypatch, stddev):
+    """Some positions are decided fast, some exactly: the order of redraws must not notice."""
+    with monkeypatch.context() as patch:
+        patch.setattr(thinning, "_tolerance", lambda _: 0.02)
+        mixed = draw_discrete_gaussian(stddev, 5001, SeededRandom(7))
+    assert np.array_equal(mixed, draw_discrete_gaussian(stddev, 5001, SeededRandom(7)))
+
+
+@pytest.mark.parametrize("stddev", [0.3, 1.0, 5.0, 2.0**26])
+def test_discrete_gaussian_with_intervals_only(monkeypatch, no_extended_precision, stddev):
+    with monkeypatch.context() as patch:
+        patch.setattr(thinning, "_tolerance", lambda _: 2.0)
+        slow = draw_discrete_gaussian(stddev, 301, SeededRandom(3))
+    assert np.array_equal(slow, draw_discrete_gaussian(stddev, 301, SeededRandom(3)))
+
+
+def test_skellam_with_intervals_only(monkeypatch):
+    fast = draw_skellam(4096.0, 60_000, SeededRandom(4))
+    monkeypatch.setattr(skellam, "_TOLERANCE", 2.0**-12)
+    calls = []
+    decide = skellam._rejected_exactly
+    monkeypatch.setattr(skellam, "_rejected_exactly", lambda *args: calls.append(args) or decide(*args))
+    assert np.array_equal(draw_skellam(4096.0, 60_000, SeededRandom(4)), fast)
+    assert len(calls) > 10
+
+
+@pytest.mark.parametrize("scale", [0.4, 1000.0, 2.0**39])
+def test_discrete_laplace_with_intervals_only(monkeypatch, no_extended_precision, scale):
+    fast = sample_discrete_laplace(scale, 301, SeededRandom(5))
+    monkeypatch.setattr(discrete_laplace, "_error_bound", lambda _: 1.0)
+    assert np.array_equal(sample_discrete_laplace(scale, 301, SeededRandom(5)), fast)
+
+
+def test_wide_noise_does_reach_the_slow_paths(monkeypatch):
+    """Otherwise the tests above would compare the fast path with itself."""
+    calls = []
+    exact = rounded_gaussian.exact_nearest
+    monkeypatch.setattr(rounded_gaussian, "exact_nearest", lambda *args: calls.append(args) or exact(*args))
+    monkeypatch.setattr(exponentials, "HAS_EXTENDED", False)
+    draw_rounded_gaussian(2.0**40, 2000, SeededRandom(6))
+    assert 10 < len(calls) < 200
