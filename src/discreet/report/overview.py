@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
 from discreet.privacy.guarantee import Guarantee
@@ -12,6 +12,7 @@ from discreet.report.html import Html, items, join, table, tag
 from discreet.report.wording import (
     RELATIONS,
     UNITS,
+    accuracy_text,
     delta_text,
     does_not_say,
     epsilon_text,
@@ -27,13 +28,17 @@ _DECADES = (0.001, 0.01, 0.1, 1.0)
 
 
 def header(report: ReportInput) -> Html:
-    """Writes title, warning and key figures."""
+    """Writes the title and what the report is about."""
     about = (
         f"{len(report.silos)} silos, {len(report.completed)} of {report.planned_rounds} planned rounds "
         f"completed. Plan {report.plan_digest[:16]}…"
     )
-    title = tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
-    return join([title, *([_simulation_warning()] if report.seeded else []), _key_figures(report)])
+    return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
+
+
+def at_a_glance(report: ReportInput) -> Html:
+    """Warns of a simulation and shows the key figures."""
+    return join([*([_simulation_warning()] if report.seeded else []), _key_figures(report)])
 
 
 def meaning(report: ReportInput) -> Html:
@@ -59,15 +64,20 @@ def guarantees(report: ReportInput) -> Html:
         "A smaller ε protects more."
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
-    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated))
+    numbers = _numbered_assumptions(report.guarantees)
+    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated, numbers))
     if alone:
         parts.append(
             _guarantee_table(
                 "Without it: if someone saw a silo's own message, protected by that silo's noise only",
                 "Message of",
                 alone,
+                numbers,
             )
         )
+    if numbers:
+        rows = [(label, assumption) for assumption, label in numbers.items()]
+        parts.append(table("What is assumed", ("Assumption", "It says"), rows))
     return tag("section", *parts)
 
 
@@ -127,7 +137,9 @@ def _key_figures(report: ReportInput) -> Html:
     ]
     if report.final is not None:
         auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f}; "
-        figures.append(("Accuracy", percent(report.final.accuracy), f"{auc}held-out records, not private"))
+        figures.append(
+            ("Accuracy", accuracy_text(report.final.accuracy), f"{auc}held-out records, not private")
+        )
     return tag(
         "dl",
         *(
@@ -145,8 +157,14 @@ def _point(attack: AttackBound | None) -> AttackPoint | None:
     return min(attack.table, key=lambda point: abs(point.false_positive_rate - _HEADLINE_RATE))
 
 
-def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee]) -> Html:
-    """Shows guarantees, one a row."""
+def _numbered_assumptions(rows: Sequence[Guarantee]) -> dict[str, str]:
+    """Gives each distinct assumption a short name, A1, A2, …, in order of appearance."""
+    distinct = dict.fromkeys(assumption for row in rows for assumption in row.assumptions)
+    return {assumption: f"A{number}" for number, assumption in enumerate(distinct, start=1)}
+
+
+def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], numbers: Mapping[str, str]) -> Html:
+    """Shows guarantees, one a row; ``numbers`` names the assumptions."""
     header_row = (who, "ε", "δ", "Protected unit", "Neighbouring data sets", "Status", "Assumptions")
     return table(
         caption,
@@ -159,7 +177,7 @@ def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee]) -> Html:
                 UNITS[guarantee.unit],
                 f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
                 status_text(guarantee),
-                items(guarantee.assumptions) if guarantee.assumptions else "none",
+                ", ".join(numbers[text] for text in guarantee.assumptions) or "none",
             )
             for guarantee in rows
         ],

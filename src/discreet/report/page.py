@@ -30,6 +30,7 @@ def render(report: ReportInput) -> str:
     )
     main = tag(
         "main",
+        overview.at_a_glance(report),
         overview.meaning(report),
         overview.guarantees(report),
         overview.attacker(report),

@@ -14,7 +14,7 @@ from discreet.report.content import (
     RoundOutcome,
 )
 from discreet.report.html import Html, table, tag
-from discreet.report.wording import epsilon_text, percent
+from discreet.report.wording import accuracy_text, delta_text, epsilon_text
 
 _UNKNOWN = "–"
 _NEVER_RELEASED = "no noise: not private, not released"
@@ -26,7 +26,11 @@ def course(report: ReportInput) -> Html:
     charts = _charts(report)
     if charts:
         parts.append(tag("div", *charts, class_="charts"))
-    parts.append(_rounds(report))
+    note = (
+        f"ε spent is the proven bound against {report.budget.adversary.describe()}, at "
+        f"δ = {delta_text(report.budget.delta)}, over all rounds so far."
+    )
+    parts += [_rounds(report), tag("p", note, class_="soft")]
     return tag("section", *parts)
 
 
@@ -151,7 +155,7 @@ def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:
     if measured is None:
         return (_UNKNOWN,) * 3
     return (
-        percent(measured.accuracy),
+        accuracy_text(measured.accuracy),
         _UNKNOWN if measured.auc is None else f"{measured.auc:.3f}",
         _UNKNOWN if measured.loss is None else f"{measured.loss:.3f}",
     )
@@ -169,7 +173,7 @@ def _comparison(report: ReportInput) -> Html:
     rows = []
     for label, standing, measured in models:
         at = dict(measured.by_silo)
-        by_silo = [percent(at[silo]) if silo in at else _UNKNOWN for silo in silos]
+        by_silo = [accuracy_text(at[silo]) if silo in at else _UNKNOWN for silo in silos]
         rows.append((label, standing, *_measured_cells(measured)[:2], *by_silo))
     header = (
         "Trained on",

@@ -37,6 +37,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def accuracy_text(share: float) -> str:
+    """Writes a measured accuracy with one decimal, so that a column lines up.
+
+    Example:
+        >>> accuracy_text(0.75)
+        '75.0 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
 def percent_at_most(bound: float) -> str:
     """Writes an upper bound on a share, rounded up in the third digit.
 

@@ -84,7 +84,7 @@ def test_every_number_is_there(report: ReportInput) -> None:
     shown = visible(report)
     for number in ("0.988", "0.813", "0.766", "no limit", "1e-5", "0.433", "1,234"):
         assert number in shown, number
-    for number in ("77.8 %", "0.876", "81.2 %", "0.901", "65.4 %", "75 %", "80 %", "66 %"):
+    for number in ("77.8 %", "0.876", "81.2 %", "0.901", "65.4 %", "75.0 %", "80.0 %", "66.0 %"):
         assert number in shown, number
     # μ = 0.25: Φ(Φ⁻¹(x) + 0.25) at 0.1 %, 1 % and 10 %, and 2Φ(0.125) − 1.
     for number in ("0.226 %", "1.9 %", "15.2 %", "9.95 %"):
@@ -105,6 +105,7 @@ def test_every_outcome_of_a_round_is_told_apart(report: ReportInput) -> None:
 def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None:
     shown = visible(report)
     assert "CONDITIONAL: holds only if the stated assumption holds" in shown
+    assert "A1\nthe local state" in shown
     assert "stays secret" in shown
 
 
