@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
 
+from discreet.cli.audit import audit
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.run import run
-from discreet.errors import EXIT_BAD_REQUEST, DiscreetError
+from discreet.errors import DiscreetError
 from discreet.version import __version__
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(plan)
 app.command()(report)
+app.command()(audit)
 
 
 def _show_version(value: bool) -> None:
@@ -45,18 +46,8 @@ def options(
 
 def main() -> None:
     """Runs the command line; exit code 2 for a bad request, 3 for a privacy refusal."""
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
     try:
-        app(standalone_mode=False)
+        app()
     except DiscreetError as error:
-        errors.print(f"error: {error}", markup=False)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
         sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        errors.print("interrupted; what was completed is in the run directory, go on with --resume")
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(EXIT_BAD_REQUEST)
-    except KeyboardInterrupt:
-        errors.print("interrupted; what was completed is in the run directory, go on with --resume")
-        sys.exit(130)

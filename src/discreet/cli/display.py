@@ -1,4 +1,4 @@
-"""What a person sees while a training runs: one moving line on a terminal, one line a round elsewhere."""
+"""What a person sees while a training runs: a line a round, and a moving one on a terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from discreet.rounds import RoundReport
+
+# With more rounds than this, a terminal shows the moving line only.
+_MOST_LINES = 40
 
 
 class RunDisplay:
@@ -43,7 +46,7 @@ class RunDisplay:
         """Shows one completed round."""
         status = describe(report)
         self._progress.update(self._task, completed=report.release, status=status)
-        if not self._live and not self._quiet:
+        if not self._quiet and (not self._live or report.planned <= _MOST_LINES):
             self._console.print(f"round {report.release}/{report.planned}  {status}", highlight=False)
 
 

@@ -2,30 +2,111 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.table import Table
 
+from discreet.cli.console import console
+from discreet.cli.sweep_plot import plot_sweep
 from discreet.cli.tables import guarantees_table, plan_table
 from discreet.config import load_config
-from discreet.engines.local import prepare
+from discreet.engines.local import Prepared, prepare
+from discreet.errors import ConfigurationError
+from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
 
 
 def plan(
     config: Annotated[Path, typer.Argument(help="A TOML config.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole plan as JSON.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="With --sweep: KEY=VALUE,VALUE,…", show_default=False)
+    ] = None,
+    sweeping: Annotated[
+        bool, typer.Option("--sweep", help="Plan every combination of the settings that follow.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --sweep: draw the table into this .svg, .pdf or .png.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Work out the plan that CONFIG asks for: noise, ring, bytes, and every adversary's guarantee.
 
-    Example: [bold]discreet plan examples/heart.toml[/bold]
+    Example: [bold]discreet plan examples/heart.toml --sweep local.steps=4,16 rounds=5,10,20[/bold]
     """
+    if not sweeping and (settings or plot):
+        raise ConfigurationError("settings and --plot belong to --sweep; give --sweep, or leave them out.")
+    if sweeping and not settings:
+        raise ConfigurationError("--sweep must be followed by settings, say: --sweep rounds=5,10,20.")
     prepared = prepare(load_config(config))
+    if sweeping:
+        _sweep(prepared, settings or [], plot, as_json=as_json)
+    else:
+        _one(prepared, as_json=as_json)
+
+
+def _one(prepared: Prepared, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"digest": prepared.plan.digest(), "plan": prepared.plan.to_json()}, indent=1))
         return
-    console = Console(highlight=False)
-    console.print(plan_table(prepared.plan), "")
-    console.print(guarantees_table(prepared.plan.guarantees, title="who could learn what"))
+    out = console()
+    out.print(plan_table(prepared.plan), "")
+    out.print(guarantees_table(prepared.plan.guarantees, title="who could learn what"))
+
+
+def _sweep(prepared: Prepared, settings: list[str], plot: Path | None, *, as_json: bool) -> None:
+    axes = [parse_axis(text, prepared.config) for text in settings]
+    rows = sweep(prepared.config, prepared.plan.facts, prepared.model, axes)
+    if as_json:
+        typer.echo(json.dumps([_row_json(row) for row in rows], indent=1))
+    else:
+        adversary, _ = prepared.plan.budget_adversary()
+        out = console()
+        out.print(_sweep_table(rows, adversary.describe()))
+        for number, reason in enumerate(_refusals(rows), start=1):
+            out.print(f"refused ({number}): {reason}")
+    if plot is not None:
+        plot_sweep(rows, plot)
+
+
+def _row_json(row: SweepRow) -> dict[str, object]:
+    if isinstance(row.outcome, str):
+        return {"settings": dict(row.settings), "refused": row.outcome}
+    return {"settings": dict(row.settings), **dataclasses.asdict(row.outcome)}
+
+
+def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Table:
+    table = Table(
+        title=f"ε against {adversary}; noise and signal of one round's sum",
+        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
+    for name, _ in rows[0].settings:
+        table.add_column(name)
+    for name in ("ε", "multiplier", "noise norm", "signal/noise", "bits", "bytes/round", "bytes"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        chosen = [str(value) for _, value in row.settings]
+        if isinstance(row.outcome, Costs):
+            table.add_row(*chosen, *_cells(row.outcome))
+        else:
+            number = _refusals(rows).index(row.outcome) + 1
+            table.add_row(*chosen, f"refused ({number})")
+    return table
+
+
+def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
+    """Returns the different reasons for refusal, in order."""
+    return list(dict.fromkeys(row.outcome for row in rows if isinstance(row.outcome, str)))
+
+
+def _cells(costs: Costs) -> list[str]:
+    return [
+        f"{costs.epsilon:.3f}",
+        f"{costs.noise_multiplier:.4g}",
+        f"{costs.noise_norm:.4g}",
+        f"{costs.signal_to_noise:.3g}",
+        f"{costs.bits}",
+        f"{costs.bytes_per_silo:,}",
+        f"{costs.bytes_per_training:,}",
+    ]

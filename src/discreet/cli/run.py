@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
 from discreet.cli.tables import guarantees_table, plan_table
 from discreet.config import load_config
@@ -19,6 +20,9 @@ from discreet.errors import ConfigurationError
 from discreet.privacy.wire import to_json
 from discreet.report import write_report
 from discreet.rounds.directory import write_durably
+
+# What shells report for a process that Ctrl-C ended.
+_EXIT_INTERRUPTED = 130
 
 
 def run(
@@ -44,21 +48,27 @@ def run(
         )
     directory = out if out is not None else _free_directory(settings.name)
     opening = Opening.RESUME if resume else Opening.OVERWRITE if overwrite else Opening.NEW
-    console = Console(stderr=as_json, highlight=False)
-    with RunDisplay(console, planned=settings.training.rounds, quiet=quiet) as display:
+    screen = console(stderr=as_json)
+    with RunDisplay(screen, planned=settings.training.rounds, quiet=quiet) as display:
 
         def announce(prepared: Prepared) -> None:
             if not quiet:
-                console.print(plan_table(prepared.plan), "")
+                screen.print(plan_table(prepared.plan), "")
 
-        result = run_locally(settings, directory, opening=opening, observe=display.observe, announce=announce)
+        try:
+            result = run_locally(
+                settings, directory, opening=opening, observe=display.observe, announce=announce
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted; go on with: discreet run {config} --out {directory} --resume", err=True)
+            raise typer.Exit(_EXIT_INTERRUPTED) from None
     summary = summarise(result)
     write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
     report = write_report(result.directory.path)
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
     elif not quiet:
-        _show(console, result, report)
+        _show(screen, result, report)
 
 
 def _free_directory(name: str) -> Path:
@@ -90,22 +100,22 @@ def summarise(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, result: RunResult, report: Path) -> None:
+def _show(screen: Console, result: RunResult, report: Path) -> None:
     """Prints what was promised, what it cost, and where the report is."""
     if result.seeded:
-        console.print(
+        screen.print(
             "\n[bold yellow]Simulation:[/] the noise comes from run.seed, and whoever knows the seed can "
             "remove it. The guarantees below hold only for a run without a seed."
         )
-    console.print("")
-    console.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
+    screen.print("")
+    screen.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
     if result.metrics:
-        console.print("")
-        console.print(_price(result))
+        screen.print("")
+        screen.print(_price(result))
     lost = len(result.spending.lost)
     if lost:
-        console.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
-    console.print(f"\nreport: {report}")
+        screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
+    screen.print(f"\nreport: {report}")
 
 
 def _price(result: RunResult) -> Table:

@@ -18,7 +18,7 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     location = _without_tags([str(part) for part in problem["loc"]], data)
     name = ".".join(location) or "the file"
     if problem["type"] == "extra_forbidden":
-        nearest = difflib.get_close_matches(location[-1], _known_keys(location[:-1], data), n=1, cutoff=0.5)
+        nearest = difflib.get_close_matches(location[-1], known_keys(location[:-1], data), n=1, cutoff=0.5)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         return f"unknown key {name!r}.{hint}"
     if problem["type"] == "missing":
@@ -45,7 +45,7 @@ def _without_tags(location: list[str], data: Any) -> list[str]:
     return kept
 
 
-def _known_keys(location: list[str], data: Any) -> list[str]:
+def known_keys(location: list[str], data: Any) -> list[str]:
     """Returns the keys that the table at ``location`` accepts."""
     models: list[type[BaseModel]] = [Config]
     for part in location:
