@@ -5,8 +5,8 @@ Every kind claims ``(1 + FLOAT_SLACK)`` times its exact sensitivity; the tenth o
 - *Sums in float64.* A sum of n vectors of norm at most C, in any order, is within
   1.01·n·2^-53·(n·C) of the exact one (Higham 2002, equation 4.4), on either neighbouring data set. For
   n ≤ `MAX_BATCH` that is at most 2^-12·C in all.
-- *Norms.* A clipping factor is computed from a norm of relative error at most 2^-20 (norms of explicit
-  float32 vectors, and inflated where they could come out too small).
+- *Norms.* Clipping factors are computed from norms that are rounded upwards; what float64 leaves is below
+  2^-40.
 - *Local steps.* Each step of stable-steps is off by at most `linear_step_error`; non-expansive steps do not
   amplify it, so 2·(number of steps) times it is compared with the slack before any record is touched.
 

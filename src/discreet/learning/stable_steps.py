@@ -201,7 +201,7 @@ class StableSteps:
 
     def _require_norms(self, features: FloatArray) -> None:
         limit = self.feature_norm_bound * (1.0 + FEATURE_NORM_TOLERANCE)
-        if not bool(np.all(np.einsum("np,np->n", features, features) <= limit**2)):
+        if not bool(np.all(np.vecdot(features, features) <= limit**2)):
             raise PrivacyViolation(
                 f"Every record's features must have norm at most {self.feature_norm_bound}; at least one has "
                 "not. Scale records to the public bound when they are loaded."

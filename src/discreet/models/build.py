@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
+from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
 
@@ -22,7 +23,16 @@ def linear_head(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return LinearHead(math.prod(feature_shape), 1 if num_classes == 2 else num_classes)
 
 
-BUNDLED: dict[str, ModelFactory] = {"logistic": linear_head}
+BUNDLED: dict[str, ModelFactory] = {
+    "logistic": linear_head,
+    "mlp": networks.mlp,
+    "cnn-tanh": networks.cnn_tanh,
+    "cnn-relu": networks.cnn_relu,
+    "cnn-tempered-sigmoid": networks.cnn_tempered_sigmoid,
+    "cnn-group-norm": networks.cnn_group_norm,
+    "cnn-street": networks.cnn_street,
+    "lstm": networks.lstm,
+}
 
 
 def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, seed: int) -> nn.Module:

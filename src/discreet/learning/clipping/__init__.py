@@ -2,9 +2,10 @@
 
 from discreet.learning.clipping.clipped_sum import ClippedSum, clipped_gradient_sum
 from discreet.learning.clipping.per_record import PerRecordFallbackWarning
-from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
+from discreet.learning.clipping.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 
 __all__ = [
+    "FLAT",
     "Automatic",
     "ClippedSum",
     "ClippingStyle",

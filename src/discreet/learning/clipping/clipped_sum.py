@@ -11,16 +11,16 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_rule
-from discreet.learning.clipping.linear import clipped_linear_sum, flat_features
+from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
 from discreet.learning.clipping.styles import ClippingStyle, Flat
-from discreet.models.convexity import ConvexHead, convexity
+from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat
 from discreet.randomness import RandomSource
 
 FloatVector = npt.NDArray[np.float64]
 
-# Chunks keep patches and written-out gradients in the processor's cache; 64 was fastest of 32 … 512.
+# Chunks keep patches, written-out gradients and float64 copies in the processor's cache.
 _CHUNK = 64
 
 
@@ -59,14 +59,9 @@ def clipped_gradient_sum(
         return ClippedSum(np.zeros_like(parameters), 0.0)
     head = convexity(model)
     if head is not None and isinstance(style, Flat):
-        return _linear_sum(head, parameters, records, clip_norm)
+        weights = parameters.reshape(head.outputs, -1)
+        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm))
     return _network_sum(model, parameters, records, clip_norm=clip_norm, style=style, randomness=randomness)
-
-
-def _linear_sum(head: ConvexHead, parameters: FloatVector, records: Records, clip_norm: float) -> ClippedSum:
-    weights = parameters.reshape(head.outputs, -1)
-    features = flat_features(records).astype(np.float64)
-    return ClippedSum(*clipped_linear_sum(head, weights, features, records.labels, clip_norm))
 
 
 def _network_sum(

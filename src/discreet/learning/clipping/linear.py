@@ -12,6 +12,9 @@ from discreet.models.convexity import ConvexHead
 
 FloatArray = npt.NDArray[np.float64]
 
+# Float64 copies of so many records stay in the processor's cache.
+_CHUNK = 64
+
 
 def flat_features(records: Records) -> npt.NDArray[np.float32]:
     """Each record's features as one row, shape ``(n, p)``; also for no records."""
@@ -19,28 +22,30 @@ def flat_features(records: Records) -> npt.NDArray[np.float32]:
 
 
 def clipped_linear_sum(
-    head: ConvexHead,
-    weights: FloatArray,
-    features: FloatArray,
-    labels: npt.NDArray[np.int64],
-    clip_norm: float,
+    head: ConvexHead, weights: FloatArray, records: Records, clip_norm: float
 ) -> tuple[FloatArray, float]:
-    """Returns the sum of clipped per-record gradients, shape ``(d,)``, and the summed loss.
+    """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, and the summed loss.
 
     A record's gradient is residual ⊗ features, whose norm is the product of the two norms; scaling the
-    residual by the clipping factor scales the gradient.
+    residual by the clipping factor scales the gradient. Logits are computed in float32: a residual may be
+    any function of its own record, only the norm and the sum must be exact.
 
     Args:
         head: the convex head.
         weights: shape ``(outputs, p)``.
-        features: shape ``(n, p)``.
-        labels: shape ``(n,)``.
+        records: the batch.
         clip_norm: largest L2 norm of one record's contribution.
     """
-    logits = features @ weights.T
-    loss = float(head.losses(logits, labels).sum())
-    residuals = head.residuals(logits, labels)
-    norms_squared = np.einsum("nk,nk->n", residuals, residuals)
-    norms_squared *= np.einsum("np,np->n", features, features)
-    factors = clip_norm / np.maximum(np.sqrt(norms_squared), clip_norm)
-    return ((residuals * factors[:, None]).T @ features).ravel(), loss
+    features = flat_features(records)
+    logits = (features @ weights.T.astype(np.float32)).astype(np.float64)
+    loss = float(head.losses(logits, records.labels).sum())
+    residuals = head.residuals(logits, records.labels)
+    residual_norms = np.linalg.vector_norm(residuals, axis=1)
+    total = np.zeros_like(weights)
+    for first in range(0, len(records), _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        exact = features[chunk].astype(np.float64)
+        norms = residual_norms[chunk] * np.sqrt(np.vecdot(exact, exact))
+        factors = clip_norm / np.maximum(norms, clip_norm)
+        total += (residuals[chunk] * factors[:, None]).T @ exact
+    return total.ravel(), loss

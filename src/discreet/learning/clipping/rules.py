@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece
+from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece, Reordered
 from discreet.models.convexity import LinearHead
 
 Pieces = Mapping[str, Piece]
@@ -66,12 +66,13 @@ def _convolution(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor
         inputs, backprops.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
     )
     bias = Explicit(spread.sum(dim=1))
+    channels = inputs.shape[1]
     if layer.groups == 1:
-        return {"weight": _outer(spread, patches.flatten(2)), "bias": bias}
-    records, positions = spread.shape[:2]
-    by_group = spread.reshape(records, positions, layer.groups, -1)
-    patches = patches.reshape(records, positions, layer.groups, -1, *kernel).flatten(3)
-    weight = torch.einsum("ntgk,ntgp->ngkp", by_group, patches)
+        shape = (layer.out_channels, *kernel, channels)
+        return {"weight": Reordered(_outer(spread, patches.flatten(2)), shape, (0, 3, 1, 2)), "bias": bias}
+    by_group = spread.reshape(*spread.shape[:2], layer.groups, -1)
+    patches = patches.reshape(*patches.shape[:4], layer.groups, -1)
+    weight = torch.einsum("ntgk,ntabgp->ngkpab", by_group, patches)
     return {"weight": Explicit(weight), "bias": bias}
 
 
@@ -84,20 +85,23 @@ def _patches(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> torch.Tensor:
-    """Every patch that the kernel sees, shape ``(n, positions, channels, kernel rows, kernel columns)``."""
+    """Every patch that the kernel sees, shape ``(n, positions, kernel rows, kernel columns, channels)``.
+
+    Channels come last because they lie next to each other in the channels-last layout.
+    """
     if any(padding):
         inputs = functional.pad(inputs, (padding[1], padding[1], padding[0], padding[0]))
     records, channels = inputs.shape[:2]
     by_record, by_channel, by_row, by_column = inputs.stride()
     view = inputs.as_strided(
-        (records, *output, channels, *kernel),
+        (records, *output, *kernel, channels),
         (
             by_record,
             by_row * stride[0],
             by_column * stride[1],
-            by_channel,
             by_row * dilation[0],
             by_column * dilation[1],
+            by_channel,
         ),
     )
     return view.flatten(1, 2)

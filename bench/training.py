@@ -1,0 +1,170 @@
+"""How much a private step costs over the same plain SGD step, as ratios measured in one interleaved run.
+
+    python bench/training.py                        # steps and memory
+    python bench/training.py --peer-python PY       # adds Opacus, from an environment that has it
+
+Every row is a batch of 512 images of 28 x 28; the baseline is torch's own forward, backward and update in
+the default layout. Rounds are interleaved and the medians of the ratios are printed, so that a busy machine
+disturbs all rows alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+
+from discreet.data.records import Records
+from discreet.learning.clipping import FLAT, clipped_gradient_sum
+from discreet.learning.losses import record_losses
+from discreet.models import build_model, flatten
+from discreet.randomness import SeededRandom
+
+BATCH, CLIP_NORM, RATE = 512, 1.0, 1e-3
+MODELS = ("cnn-tanh", "logistic", "mlp")
+OPACUS = Path(__file__).with_name("opacus_step.py")
+
+Step = Callable[[], None]
+
+
+def records() -> Records:
+    rng = np.random.default_rng(0)
+    return Records(rng.random((BATCH, 28, 28), dtype=np.float32), rng.integers(0, 10, BATCH))
+
+
+def plain_step(name: str, *, channels_last: bool = False) -> Step:
+    """One step of torch.optim.SGD on the mean loss."""
+    model, data = build_model(name, (28, 28), 10, seed=0), records()
+    if channels_last:
+        model.to(memory_format=torch.channels_last)
+    features, labels = torch.from_numpy(data.features), torch.from_numpy(data.labels)
+    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(features), labels).backward()
+        optimiser.step()
+
+    return step
+
+
+def private_step(name: str) -> Step:
+    """One clipped sum and the same update of the flat parameters."""
+    model, data = build_model(name, (28, 28), 10, seed=0), records()
+    state = {"parameters": flatten(model)}
+
+    def step() -> None:
+        total = clipped_gradient_sum(
+            model, state["parameters"], data, clip_norm=CLIP_NORM, style=FLAT, randomness=SeededRandom(0)
+        )
+        state["parameters"] = state["parameters"] - RATE / BATCH * total.vector
+
+    return step
+
+
+def vmap_step(name: str) -> Step:
+    """Per-record gradients by torch.func.vmap, clipped and summed in float32."""
+    model, data = build_model(name, (28, 28), 10, seed=0), records()
+    features, labels = torch.from_numpy(data.features), torch.from_numpy(data.labels)
+    params = {key: param.detach() for key, param in model.named_parameters()}
+
+    def loss_of(values: dict[str, torch.Tensor], one: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        return record_losses(functional_call(model, values, (one[None],)), label[None])[0]
+
+    per_record = vmap(grad(loss_of), in_dims=(None, 0, 0))
+
+    def step() -> None:
+        gradients = per_record(params, features, labels)
+        norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients.values()]).sum(0).sqrt()
+        factors = CLIP_NORM / norms.clamp(min=CLIP_NORM)
+        for key, value in gradients.items():
+            params[key] = params[key] - RATE / BATCH * (factors @ value.flatten(1)).view_as(params[key])
+
+    return step
+
+
+def measure(steps: dict[str, Step], rounds: int) -> dict[str, tuple[float, float]]:
+    """Returns for each row the median time in milliseconds and the median ratio to the first row."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for step in steps.values():
+        step()
+    for _ in range(rounds):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    base = np.array(next(iter(times.values())))
+    return {
+        name: (float(np.median(row)) * 1e3, float(np.median(np.array(row) / base)))
+        for name, row in times.items()
+    }
+
+
+def peak_bytes(row: str, name: str) -> int:
+    """Returns by how much a fresh process grows while it runs three steps."""
+    output = subprocess.run(
+        [sys.executable, __file__, "--memory-of", row, "--model", name],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return int(output.stdout)
+
+
+def report_memory(row: str, name: str) -> None:
+    step = {"plain SGD": plain_step, "discreet": private_step}[row](name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        step()
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+
+
+def report_steps(name: str, rounds: int) -> None:
+    rows = {"plain SGD": plain_step(name), "discreet": private_step(name), "torch.func vmap": vmap_step(name)}
+    if name.startswith("cnn"):
+        rows["plain SGD, channels-last"] = plain_step(name, channels_last=True)
+    for row, (milliseconds, ratio) in measure(rows, rounds).items():
+        print(f"  {row:28s} {milliseconds:8.1f} ms  {ratio:5.2f} x plain")
+
+
+def report_peer(peer_python: str, rounds: int, threads: int) -> None:
+    output = subprocess.run(
+        [peer_python, str(OPACUS), str(rounds), str(threads)], check=True, capture_output=True, text=True
+    )
+    for row, (milliseconds, ratio) in json.loads(output.stdout).items():
+        print(f"  {row:28s} {milliseconds:8.1f} ms  {ratio:5.2f} x plain, in its own process")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, nargs="*", default=[2, 1])
+    parser.add_argument("--peer-python", help="a Python that has torch and opacus")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    parser.add_argument("--model", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.memory_of:
+        report_memory(args.memory_of, args.model)
+        return
+    for threads in args.threads:
+        torch.set_num_threads(threads)
+        for name in MODELS:
+            print(f"{name}, batch {BATCH}, {threads} thread(s)")
+            report_steps(name, args.rounds)
+            if args.peer_python and name == "cnn-tanh":
+                report_peer(args.peer_python, args.rounds, threads)
+    plain, private = peak_bytes("plain SGD", "cnn-tanh"), peak_bytes("discreet", "cnn-tanh")
+    sizes = f"{private >> 20} / {plain >> 20} MiB"
+    print(f"peak memory of a step, cnn-tanh: {private / plain:.2f} x plain ({sizes})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Small networks from the literature of private learning, sized by the shape of one record."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from discreet.errors import ConfigurationError
+
+
+class TemperedSigmoid(nn.Module):
+    """s / (1 + exp(-T·z)) - o, bounded activations that tame per-record gradients.
+
+    Papernot, Thakurta, Song, Chien, Erlingsson (2021), equation 2. With scale 2, temperature 2 and offset
+    1 it is tanh.
+    """
+
+    def __init__(self, scale: float = 2.0, temperature: float = 2.0, offset: float = 1.0) -> None:
+        super().__init__()
+        self.scale, self.temperature, self.offset = scale, temperature, offset
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Applies the activation to every entry."""
+        return self.scale * torch.sigmoid(self.temperature * inputs) - self.offset
+
+
+class AsImage(nn.Module):
+    """Gives grey images of shape ``(n, rows, columns)`` their channel dimension."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Returns shape ``(n, channels, rows, columns)``."""
+        return inputs.unsqueeze(1) if inputs.ndim == 3 else inputs
+
+
+def cnn_tanh(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """The convolutional network of Papernot et al. (2021), Table 1: 26,010 weights on 28 x 28 images."""
+    return _two_convolutions(feature_shape, num_classes, nn.Tanh)
+
+
+def cnn_relu(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """The same network with rectified activations."""
+    return _two_convolutions(feature_shape, num_classes, nn.ReLU)
+
+
+def cnn_tempered_sigmoid(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """The same network with the tempered sigmoid of scale 2, temperature 2 and offset 1."""
+    return _two_convolutions(feature_shape, num_classes, TemperedSigmoid)
+
+
+def cnn_group_norm(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """The small network that Tramèr and Boneh (2021), Table 9, put on scattering features.
+
+    The features are normalised in groups of three channels inside the network, per record.
+    """
+    channels, rows, columns = _image_shape(feature_shape)
+    groups = channels // 3 if channels % 3 == 0 else 1
+    return nn.Sequential(
+        AsImage(),
+        nn.GroupNorm(groups, channels, affine=False),
+        nn.Conv2d(channels, 16, 3, stride=2, padding=1),
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),
+        nn.Flatten(),
+        nn.Linear(32 * ((rows + 1) // 2 - 2) * ((columns + 1) // 2 - 2), 32),
+        nn.Tanh(),
+        nn.Linear(32, num_classes),
+    )
+
+
+def cnn_street(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """A network of two wide convolutions and two dense layers: 3.4 million weights on 3 x 32 x 32 images.
+
+    The size that Liang et al. (DP-Fed-LS) report for street-view house numbers; they do not print the layers.
+    """
+    channels, rows, columns = _image_shape(feature_shape)
+    return nn.Sequential(
+        AsImage(),
+        nn.Conv2d(channels, 32, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64 * (rows // 4) * (columns // 4), 816),
+        nn.ReLU(),
+        nn.Linear(816, num_classes),
+    )
+
+
+def mlp(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """One hidden layer of 100 units."""
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(math.prod(feature_shape), 100), nn.Tanh(), nn.Linear(100, num_classes)
+    )
+
+
+class CharacterLstm(nn.Module):
+    """Predicts the next character of a window: an embedding of 8, two LSTM layers of 256.
+
+    The network of LEAF's Shakespeare task (Caldas et al. 2018), used by Liang et al.
+    """
+
+    def __init__(self, num_characters: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(num_characters, 8)
+        self.lstm = nn.LSTM(8, 256, num_layers=2, batch_first=True)
+        self.head = nn.Linear(256, num_characters)
+
+    def forward(self, windows: torch.Tensor) -> torch.Tensor:
+        """Returns logits of the next character; ``windows`` has shape ``(n, length)``."""
+        states, _ = self.lstm(self.embedding(windows.long()))
+        logits: torch.Tensor = self.head(states[:, -1])
+        return logits
+
+
+def lstm(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """`CharacterLstm` for windows of any length; the classes are the characters."""
+    if not len(feature_shape) == 1:
+        raise ConfigurationError(f"'lstm' needs windows of characters; got records of shape {feature_shape}.")
+    return CharacterLstm(num_classes)
+
+
+def _two_convolutions(
+    feature_shape: tuple[int, ...], num_classes: int, activation: type[nn.Module]
+) -> nn.Module:
+    channels, rows, columns = _image_shape(feature_shape)
+    flat = 32 * _after_two_convolutions(rows) * _after_two_convolutions(columns)
+    return nn.Sequential(
+        AsImage(),
+        nn.Conv2d(channels, 16, 8, stride=2, padding=3),
+        activation(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 4, stride=2),
+        activation(),
+        nn.MaxPool2d(2, 1),
+        nn.Flatten(),
+        nn.Linear(flat, 32),
+        activation(),
+        nn.Linear(32, num_classes),
+    )
+
+
+def _after_two_convolutions(side: int) -> int:
+    first = (side + 6 - 8) // 2 + 1 - 1
+    return (first - 4) // 2 + 1 - 1
+
+
+def _image_shape(feature_shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Returns (channels, rows, columns)."""
+    if len(feature_shape) == 2:
+        return 1, feature_shape[0], feature_shape[1]
+    if len(feature_shape) == 3:
+        return feature_shape[0], feature_shape[1], feature_shape[2]
+    raise ConfigurationError(
+        f"A convolutional network needs image records; got shape {feature_shape}. "
+        "Load the data without flattening, or use 'logistic' or 'mlp'."
+    )
