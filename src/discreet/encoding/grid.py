@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from discreet.encoding.ring import MAX_BITS, SignalBound, bits_for
+from discreet.encoding.ring import MAX_BITS, SignalBound, bits_for, check_bits
 from discreet.encoding.rotation import flattened_bound, rotation_error
 from discreet.encoding.rounding import RoundedSensitivity, arithmetic_error, rounded_l2_bound
 from discreet.errors import ConfigurationError
@@ -64,10 +64,10 @@ class GridRequest:
 
     def __post_init__(self) -> None:
         for name in ("l2_sensitivity", "silo_bound", "num_silos", "dimension", "rounds", "noise_multiplier"):
-            _require(name, getattr(self, name), "positive and finite", low=0.0, strict=True)
+            _require("GridRequest", name, getattr(self, name))
         for name in ("min_stddev", "float_error"):
-            _require(name, getattr(self, name), ">= 0 and finite", low=0.0, strict=False)
-        _require("max_inflation", self.max_inflation, "positive and finite", low=0.0, strict=True)
+            _require("GridRequest", name, getattr(self, name), or_zero=True)
+        _require("GridRequest", "max_inflation", self.max_inflation)
         if self.num_honest is not None and not 1 <= self.num_honest <= self.num_silos:
             raise ConfigurationError(f"num_honest must be from 1 to {self.num_silos}; got {self.num_honest}.")
         if not 0.0 < self.wrap_prob <= 2.0**-40:
@@ -111,6 +111,16 @@ class Grid:
     wrap_prob: float
     rotated: bool
 
+    def __post_init__(self) -> None:
+        for name in ("scale", "l2_sensitivity", "silo_bound", "dimension", "num_silos", "rounds"):
+            _require("Grid", name, getattr(self, name))
+        check_bits(self.bits)
+        if not self.scale * self.silo_bound >= 1.0:
+            raise ConfigurationError(
+                f"an update at its bound must reach at least one grid unit; scale={self.scale} and "
+                f"silo_bound={self.silo_bound} leave {self.scale * self.silo_bound:.3g}. Raise the scale."
+            )
+
     def with_noise(self, law: IntegerNoise) -> Grid:
         """Returns this grid with the width that the final noise needs."""
         return replace(self, bits=required_bits(self, law))
@@ -142,12 +152,6 @@ def plan_grid(request: GridRequest) -> Grid:
         )
     scale = _finest_scale(request, coarsest, bits)
     rounded = _sensitivity(request, scale)
-    if not scale * request.l2_sensitivity >= 1.0:
-        raise ConfigurationError(
-            f"one unit must move the update by at least one grid unit; the scale {scale} and "
-            f"l2_sensitivity={request.l2_sensitivity} leave {scale * request.l2_sensitivity:.3g}. "
-            "Lower max_inflation or raise min_stddev."
-        )
     return Grid(
         scale=scale,
         bits=bits,
@@ -226,7 +230,8 @@ def _coarsest_scale(request: GridRequest) -> float:
             raise ConfigurationError(
                 f"no grid keeps the rounding inflation within max_inflation={request.max_inflation} with "
                 f"float_error={request.float_error} and silo_bound={request.silo_bound} at "
-                f"l2_sensitivity={request.l2_sensitivity}. Raise max_inflation, or accumulate in float64."
+                f"l2_sensitivity={request.l2_sensitivity}. Raise max_inflation, lower silo_bound, or "
+                "accumulate in float64."
             )
     low = high / 2.0
     while suffices(low):
@@ -251,7 +256,8 @@ def _finest_scale(request: GridRequest, coarsest: float, bits: int) -> float:
     return best
 
 
-def _require(name: str, value: float, what: str, *, low: float, strict: bool) -> None:
-    ok = value > low if strict else value >= low
+def _require(owner: str, name: str, value: float, *, or_zero: bool = False) -> None:
+    ok = value >= 0 if or_zero else value > 0
     if not (ok and math.isfinite(value)):
-        raise ConfigurationError(f"The {name!r} parameter of GridRequest must be {what}; got {value}.")
+        what = "finite and >= 0" if or_zero else "positive and finite"
+        raise ConfigurationError(f"The {name!r} parameter of {owner} must be {what}; got {value}.")
