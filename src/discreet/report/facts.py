@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from discreet.config.sections import (
+    AggregationConfig,
     ClippedUpdateConfig,
     LocalConfig,
     NoSamplingConfig,
@@ -72,7 +73,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
 def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
     grid, thresholds = plan.grid, plan.thresholds
     return (
-        Fact("Aggregation", plan.config.aggregation.protocol, "the server learns the sum only"),
+        Fact("Aggregation", _protocol(plan.config.aggregation), "how the silos' integers are summed"),
         Fact(
             "Survivors",
             f"at least {thresholds.min_survivors} of {thresholds.num_silos}",
@@ -95,6 +96,13 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
     )
 
 
+def _protocol(aggregation: AggregationConfig) -> str:
+    if aggregation.protocol == "ideal":
+        return "ideal: an oracle for tests; whoever sums sees every contribution"
+    server = "may deviate" if aggregation.mode == "malicious" else "follows the protocol and looks"
+    return f"{aggregation.protocol}, {aggregation.mode}: the server {server}, and learns the sum only"
+
+
 def _local(local: LocalConfig) -> str:
     match local:
         case SingleStepConfig():
@@ -108,7 +116,10 @@ def _local(local: LocalConfig) -> str:
             steps = (
                 f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
             )
-            return f"stable-steps: learning rate {local.learning_rate:g}, steps: {steps}"
+            return (
+                f"stable-steps: learning rate {local.learning_rate:g}, steps: {steps}, "
+                f"passes: {local.passes}, L2 regulariser {local.l2_regulariser:g}"
+            )
 
 
 def _server(plan: Plan) -> str:
