@@ -62,10 +62,8 @@ class World:
             self.journals.setdefault(name, MemoryJournal())
         self.clients = {name: self.client(name) for name in self.names}
         source = SeededRandom(self.seed).derive("inputs")
-        half = 1 << (self.agreement.terms.bits - 1)
-        self.inputs = {
-            name: source.integers_below(self.agreement.terms.length, 2 * half) - half for name in self.names
-        }
+        spare, length = 64 - self.agreement.terms.bits, self.agreement.terms.length
+        self.inputs = {name: source.words(length).view(np.int64) >> spare for name in self.names}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,3 +163,13 @@ def make_world() -> MakeWorld:
 @pytest.fixture
 def terms_of() -> Callable[..., SumTerms]:
     return make_terms
+
+
+@pytest.fixture
+def make_session() -> Callable[[Agreement, int], World]:
+    return lambda agreement, seed: World(agreement, seed=seed)
+
+
+@pytest.fixture
+def identities_of() -> Callable[[Iterable[str]], dict[str, Identity]]:
+    return make_identities

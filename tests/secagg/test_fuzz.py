@@ -1,0 +1,145 @@
+"""Check 20: whatever arrives, the only exception is a typed abort, and every message has one encoding."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.errors import PeerProtocolError, ProtocolAbort
+from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, messages
+from discreet.secagg.terms import RoundTerms
+from discreet.secagg.transitions import ClientState, ServerState
+
+DIGEST, EPOCH = bytes(range(32)), 7
+
+hashes = st.binary(min_size=32, max_size=32)
+signatures = st.binary(min_size=64, max_size=64)
+indices = st.lists(st.integers(0, 65535), max_size=6, unique=True).map(lambda found: tuple(sorted(found)))
+numbered = st.dictionaries(st.integers(0, 65535), st.binary(max_size=80), max_size=5).map(
+    lambda found: tuple(sorted(found.items()))
+)
+hash_lists = st.lists(hashes, max_size=3).map(tuple)
+offers = st.builds(messages.Advertise, st.integers(0, 65535), hashes, hash_lists, hash_lists, signatures)
+round_terms = st.builds(RoundTerms, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), hashes)
+any_message = st.one_of(
+    offers,
+    st.lists(offers, max_size=3, unique_by=lambda offer: offer.sender).map(
+        lambda found: messages.KeyList(tuple(sorted(found, key=lambda offer: offer.sender)))
+    ),
+    st.builds(messages.NeighborChoice, indices),
+    st.builds(messages.ChosenBy, indices, indices),
+    st.builds(messages.SealedShares, numbered),
+    st.builds(messages.DeliveredShares, indices, numbered),
+    st.builds(messages.RoundStart, round_terms, st.integers(0, 2**32 - 1), indices),
+    st.builds(messages.MaskedInput, hashes, st.binary(max_size=80)),
+    st.builds(messages.SurvivorSet, hashes, indices),
+    st.builds(messages.Confirm, hashes, signatures),
+    st.builds(messages.ConfirmSet, hashes, numbered),
+    st.builds(messages.UnmaskShares, hashes, numbered),
+)
+
+
+@given(any_message)
+def test_decoding_inverts_encoding(message: messages.Message) -> None:
+    assert messages.decode(messages.encode(message, DIGEST, EPOCH), DIGEST, EPOCH) == message
+
+
+@given(any_message, st.data())
+@settings(max_examples=400)
+def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data: st.DataObject) -> None:
+    """Whatever `decode` accepts encodes to the very same bytes, so nothing has two encodings."""
+    encoded = bytearray(messages.encode(message, DIGEST, EPOCH))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(encoded) - 1))
+        encoded[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(encoded)))
+    mangled = bytes(encoded[: cut or None])
+    try:
+        decoded = messages.decode(mangled, DIGEST, EPOCH)
+    except PeerProtocolError as error:
+        if error.code not in {"malformed", "wrong-session"}:
+            raise
+    else:
+        assert messages.encode(decoded, DIGEST, EPOCH) == mangled
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_malformed(data: bytes) -> None:
+    with pytest.raises(PeerProtocolError):
+        messages.decode(data, DIGEST, EPOCH)
+
+
+def test_sets_out_of_order_have_no_encoding_of_their_own() -> None:
+    header = messages.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-2]
+    for pair in ((2, 1), (3, 3)):
+        body = b"".join(index.to_bytes(2, "little") for index in (2, *pair))
+        with pytest.raises(PeerProtocolError, match="strictly increase"):
+            messages.decode(header + body, DIGEST, EPOCH)
+
+
+def test_huge_counts_in_short_messages_cost_nothing() -> None:
+    """A count of four billion items in a message of fifty bytes ends at once."""
+    header = messages.encode(messages.MaskedInput(bytes(32), b""), DIGEST, EPOCH)[:-4]
+    with pytest.raises(PeerProtocolError, match="ends early"):
+        messages.decode(header + b"\xff\xff\xff\xff", DIGEST, EPOCH)
+
+
+def mangle(chance: random.Random, data: bytes) -> bytes:
+    """Flips bits anywhere, also in what only the receiver can check."""
+    changed = bytearray(data)
+    for _ in range(chance.randint(1, 4)):
+        changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+    return bytes(changed[: chance.choice([len(changed), chance.randrange(1, len(changed) + 1)])])
+
+
+@pytest.mark.parametrize("protocol", [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Bell()], ids=repr)
+@pytest.mark.parametrize("seed", range(12))
+def test_mangled_messages_of_the_server_end_in_typed_aborts(make_world, protocol, seed) -> None:
+    """Every client gets a mangled message at a random point; it aborts, or goes on as if nothing was."""
+    chance = random.Random(seed)
+    world = make_world(protocol, seed=seed)
+    world.upload(world.advertise())
+    outgoing = world.server.close_stage()
+    while world.gone != set(world.names) and outgoing:
+        for name in list(outgoing):
+            if name not in world.gone and chance.random() < 0.25:
+                abort_on(world, name, mangle(chance, outgoing[name]))
+        if len(world.names) - len(world.gone) < world.agreement.floor:
+            break
+        replies = world.deliver(outgoing)
+        world.upload(replies)
+        outgoing = world.begin() if world.server.state is ServerState.READY else world.server.close_stage()
+
+
+def abort_on(world, name: str, data: bytes) -> None:
+    """Feeds a mangled message; the client is finished afterwards, however it took it."""
+    world.gone.add(name)
+    try:
+        world.clients[name].receive(data)
+    except ProtocolAbort:
+        assert world.clients[name].state is ClientState.ABORTED
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_mangled_messages_of_clients_end_in_verdicts(make_world, seed) -> None:
+    """The server never raises on bytes; a sum that still comes out is one of what it accepted."""
+    chance = random.Random(seed)
+    world = make_world(seed=seed)
+    replies = world.advertise()
+    try:
+        while replies:
+            for name, data in replies.items():
+                for _ in range(3):
+                    world.server.receive(name, mangle(chance, data))
+                world.server.receive(name, data)
+            outgoing = world.server.close_stage()
+            if world.server.state is ServerState.READY and outgoing:
+                world.deliver(outgoing)
+                outgoing = world.begin()
+            replies = world.deliver(outgoing)
+    except ProtocolAbort as abort:
+        if abort.code not in {"bad-ciphertext", "bad-share", "too-few", "not-confirmed"}:
+            raise
