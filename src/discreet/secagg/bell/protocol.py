@@ -29,9 +29,15 @@ from discreet.secagg.run import InProcessRun
 from discreet.secagg.terms import SumTerms
 
 COMPLETE_UP_TO = 50
-IN_DEGREE_FACTOR = 4
-"""A client accepts at most this many times the degree as choosers: of n - 1 independent choices with mean
-``degree`` that many meet with probability below 2^-40 for every degree of at least 12 (Chernoff)."""
+
+
+def max_in_degree(degree: int) -> int:
+    """Returns how many choosers a client accepts, so that a server cannot make it mask with everyone.
+
+    Honest draws exceed this with probability below 2^-60: the number of choosers is binomial with mean
+    ``degree`` (Chernoff). Choosers get no shares, so the cap bounds work, not secrecy.
+    """
+    return 4 * degree + 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ class Bell:
         degree = self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding).degree
         if isinstance(self.mode, SemiHonest):
             return HararyGraph(degree)
-        return ChosenGraph(degree, IN_DEGREE_FACTOR * degree)
+        return ChosenGraph(degree, max_in_degree(degree))
 
     def _check_quorum(self, terms: SumTerms) -> None:
         """Refuses a floor below the number of confirmations that a survivor set needs."""

@@ -1,0 +1,51 @@
+"""Trust models, quorums and the transition tables as data."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.secagg import Bell, Bonawitz, Ideal, Malicious, SemiHonest, SemiMalicious
+from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet
+from discreet.secagg.modes import confirm_quorum
+from discreet.secagg.transitions import Call, ClientState, ServerState, client_table, server_table
+
+MODES = [Malicious(), SemiHonest(), SemiHonest(one_phase=True), SemiMalicious()]
+
+
+@pytest.mark.parametrize("n", range(3, 30))
+def test_two_quorums_share_an_honest_signer(n: int) -> None:
+    for colluding in range(n):
+        quorum = confirm_quorum(n, colluding)
+        assert 2 * quorum - n > colluding
+        assert 2 * (quorum - 1) - n <= colluding, "and it is the smallest such number"
+
+
+def test_protocols_say_whom_they_trust() -> None:
+    described = {protocol.name: protocol.trust_model.describe() for protocol in (Ideal(), Bonawitz(), Bell())}
+    assert described["bonawitz"].startswith("the server may do anything, assuming that at most max_colluding")
+    assert "committed to the key list" in described["bell"]
+    assert "nothing is hidden" in described["ideal"]
+    one_phase = Bonawitz(SemiHonest(one_phase=True)).trust_model
+    assert any("discards unread" in assumption for assumption in one_phase.assumptions)
+    assert not any("discards" in assumption for assumption in Bonawitz(SemiHonest()).trust_model.assumptions)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=repr)
+def test_no_state_is_a_dead_end_and_aborted_is_final(mode) -> None:
+    for table, last in ((client_table(mode), ClientState.ABORTED), (server_table(mode), ServerState.ABORTED)):
+        reached = {after for (_, _), after in table.items()}
+        left = {before for (before, _), _ in table.items()}
+        assert reached <= left
+        assert last not in reached | left
+
+
+@pytest.mark.parametrize("mode", MODES, ids=repr)
+def test_shares_are_released_only_behind_a_survivor_set(mode) -> None:
+    """The only ways back to READY pass a survivor set, and a confirmed one where the mode confirms."""
+    table = client_table(mode)
+    back = {(state, event) for (state, event), after in table.items() if after is ClientState.READY}
+    release = (ClientState.CONFIRMED, ConfirmSet) if mode.confirms else (ClientState.MASKED, SurvivorSet)
+    assert {event for event in back if event[0] is not ClientState.SHARED} == {release}
+    assert (ClientState.READY, SurvivorSet) not in table
+    assert table[ClientState.READY, RoundStart] is ClientState.INVITED
+    assert server_table(mode)[ServerState.READY, Call.BEGIN] is ServerState.MASKED
