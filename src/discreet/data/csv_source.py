@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from discreet.data.columns import Column, category_numbers, encode
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import Pool, checked_records
@@ -58,7 +56,7 @@ def pool_of_table(
             scale_to_norm(with_constant(features), feature_norm_bound), labels, where=table.name
         ),
         num_classes=len(schema.classes),
-        groups={name: np.array(cells) for name, cells in table.columns.items()},
+        groups=table.columns,
         own_silos=schema.silo,
         feature_norm_bound=feature_norm_bound,
         feature_names=(*names, CONSTANT),

@@ -81,13 +81,7 @@ def load_federation(
             )
         return federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
     pool = _pool(source, facts)
-    if partition is None:
-        if pool.own_silos is None:
-            raise DataError(
-                f"{pool.name}: it must be known which silo holds a record; the source does not say. "
-                "Give a partition: by column, iid or dirichlet."
-            )
-        partition = ColumnSilos(pool.own_silos)
+    partition = partition or _own_partition(pool)
     return _federation(pool, partition, test_fraction=test_fraction, split_seed=split_seed)
 
 
@@ -100,6 +94,16 @@ def _is_reference(source: str) -> bool:
     """Says whether a source is ``module:function``."""
     head, colon, _ = source.partition(":")
     return bool(colon) and head not in ("csv", "npz")
+
+
+def _own_partition(pool: Pool) -> ColumnSilos:
+    """Returns the source's own silos."""
+    if pool.own_silos is None:
+        raise DataError(
+            f"{pool.name}: it must be known which silo holds a record; the source does not say. "
+            "Give a partition: by column, iid or dirichlet."
+        )
+    return ColumnSilos(pool.own_silos)
 
 
 def _pool(source: str, facts: PublicFacts) -> Pool:

@@ -103,7 +103,7 @@ def _at_least_flat(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]
     return features[:, None] if features.ndim == 1 else features
 
 
-def _groups(arrays: dict[str, npt.NDArray[Any]], count: int, name: str) -> dict[str, npt.NDArray[np.str_]]:
+def _groups(arrays: dict[str, npt.NDArray[Any]], count: int, name: str) -> dict[str, list[str]]:
     """Returns the silo column, if there is one."""
     if SILO not in arrays:
         return {}
@@ -112,4 +112,4 @@ def _groups(arrays: dict[str, npt.NDArray[Any]], count: int, name: str) -> dict[
             f"{name}: the array 'silo' must have one entry for each of {count} records; "
             f"got shape {arrays[SILO].shape}."
         )
-    return {SILO: arrays[SILO].astype(np.str_)}
+    return {SILO: [str(silo) for silo in arrays[SILO].tolist()]}

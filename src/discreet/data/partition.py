@@ -97,8 +97,9 @@ def _by_column(pool: Pool, column: str) -> tuple[tuple[str, ...], Assignment]:
         raise DataError(
             f"{pool.name}: the silo column {column!r} does not exist.{nearest_hint(column, pool.groups)}"
         )
-    names, silos = np.unique(pool.groups[column], return_inverse=True)
-    return tuple(str(name) for name in names), silos.astype(np.int64)
+    names = sorted(set(pool.groups[column]))
+    number = {name: place for place, name in enumerate(names)}
+    return tuple(names), np.array([number[name] for name in pool.groups[column]], dtype=np.int64)
 
 
 def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:

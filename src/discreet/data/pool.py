@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ class Pool:
         records: all records, or those for training if ``test`` is given.
         num_classes: labels are below this.
         test: the source's own test records; None if a fraction of ``records`` is to be held out.
-        groups: columns that can name a record's silo, one text for each row of ``records``.
+        groups: columns that can name a record's silo, one value for each row of ``records``.
         own_silos: the column that says where records really are; None if the source does not know.
         feature_norm_bound: public bound on the L2 norm of every record, or None.
         feature_names: names of the features of flat records.
@@ -32,7 +32,7 @@ class Pool:
     records: Records
     num_classes: int
     test: Records | None = None
-    groups: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     own_silos: str | None = None
     feature_norm_bound: float | None = None
     feature_names: tuple[str, ...] = ()

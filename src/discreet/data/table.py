@@ -73,23 +73,30 @@ def read_table(path: Path) -> Table:
 
 def parse_table(content: str, *, name: str) -> Table:
     """Reads CSV text; see `read_table`."""
-    rows = [row for row in csv.reader(io.StringIO(content)) if row]
-    if not len(rows) >= 2:
-        raise DataError(f"{name}: a table must have a header and at least one row; got {len(rows)} lines.")
-    header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    rows = (row for row in csv.reader(io.StringIO(content)) if row)
+    header = [cell.strip() for cell in next(rows, [])]
     repeated = sorted({column for column in header if header.count(column) > 1})
     if repeated:
         raise DataError(f"{name}: columns must have distinct names; {repeated[0]!r} appears twice.")
-    ragged = sum(len(row) != len(header) for row in body)
+    # One object for equal cells: tables of categories and codes shrink to a fraction.
+    known: dict[str, str] = {}
+    columns: list[list[str]] = [[] for _ in header]
+    count = ragged = 0
+    for row in rows:
+        count += 1
+        if len(row) != len(header):
+            ragged += 1
+            continue
+        for column, cell in zip(columns, row, strict=True):
+            text = cell.strip()
+            column.append(known.setdefault(text, text))
     if ragged:
         raise DataError(
-            f"{name}: every row must have {len(header)} cells; "
-            f"{ragged} of {len(body)} rows have another number."
+            f"{name}: every row must have {len(header)} cells; {ragged} of {count} rows have another number."
         )
-    cells = zip(*body, strict=True)
-    return Table(
-        name, {column: tuple(map(str.strip, part)) for column, part in zip(header, cells, strict=True)}
-    )
+    if not count >= 1:
+        raise DataError(f"{name}: a table must have a header and at least one row below it; got no row.")
+    return Table(name, {title: tuple(cells) for title, cells in zip(header, columns, strict=True)})
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:

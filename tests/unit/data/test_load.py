@@ -63,7 +63,7 @@ def test_cholesterol_that_was_not_measured_is_marked() -> None:
     column = pool.feature_names.index("chol not measured")
     marked = pool.records.features[:, column] > 0
     assert int(marked.sum()) == 79
-    assert marked[pool.groups["hospital"] == "switzerland"].all()
+    assert marked[np.array(pool.groups["hospital"]) == "switzerland"].all()
     assert not pool.records.features[marked][:, pool.feature_names.index("chol")].any()
 
 

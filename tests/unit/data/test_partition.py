@@ -19,7 +19,7 @@ def pool(count: int, *, num_classes: int = 4, test: int | None = None) -> Pool:
         records=part(count),
         num_classes=num_classes,
         test=None if test is None else part(test),
-        groups={"site": np.array(["z", "a", "m"] * count)[:count]},
+        groups={"site": (["z", "a", "m"] * count)[:count]},
     )
 
 

@@ -42,8 +42,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a header and at least one row; got 0 lines"),
-        ("a,b\n", "got 1 lines"),
+        ("", "a header and at least one row below it; got no row"),
+        ("a,b\n", "got no row"),
         ("a,a\n1,2\n", "'a' appears twice"),
         ("a,b\n1,2\n3\n", "every row must have 2 cells; 1 of 2 rows"),
     ],
