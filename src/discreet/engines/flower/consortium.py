@@ -1,0 +1,122 @@
+"""A consortium on disk: one folder for each silo with its key and policy, one for the server, the signed list.
+
+``discreet new`` writes it for real silos, `rehearse` for a rehearsal on one machine, where the silos read the
+plan's own public source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from discreet.config import Config
+from discreet.engines.flower.service import ServerFolder
+from discreet.engines.local.run import prepare
+from discreet.errors import ConfigurationError
+from discreet.plan import Plan
+from discreet.policy import Consortium, generate_key
+from discreet.privacy.guarantee import Guarantee
+from discreet.rounds.directory import write_durably
+
+_REHEARSAL_DAYS = 7
+# Room for attempts that the server says came to nothing: a silo that does not trust the server charges them.
+_ROOM = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConsortiumFolder:
+    """The files of a consortium.
+
+    Attributes:
+        path: holds ``consortium.key``, ``server/`` and ``silos/NAME/``.
+    """
+
+    path: Path
+
+    @property
+    def consortium_key(self) -> Path:
+        """The private key that signs allow-lists."""
+        return self.path / "consortium.key"
+
+    @property
+    def server(self) -> ServerFolder:
+        """What the aggregation server needs."""
+        return ServerFolder(self.path / "server")
+
+    @property
+    def silos(self) -> Path:
+        """One folder for each silo."""
+        return self.path / "silos"
+
+    def silo(self, name: str) -> Path:
+        """Returns one silo's folder."""
+        return self.silos / name
+
+    def policy(self, name: str) -> Path:
+        """Returns one silo's policy."""
+        return self.silo(name) / "policy.toml"
+
+
+def rehearse(config: Config, path: Path) -> Plan:
+    """Writes a consortium whose silos rehearse ``config`` on this machine, and returns the plan.
+
+    Raises:
+        ConfigurationError: if ``path`` is not empty, or the config cannot be carried out.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    if path.exists() and any(path.iterdir()):
+        raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
+    plan = prepare(config).plan
+    folder = ConsortiumFolder(path)
+    consortium = Consortium(generate_key(folder.consortium_key))
+    keys = {}
+    for name in plan.facts.silos:
+        _require_folder_name(name)
+        keys[name] = generate_key(folder.silo(name) / "identity.key").public_key
+        text = _rehearsal_policy(name, consortium.public_key, plan, config.run.seed)
+        folder.policy(name).write_text(text, encoding="utf-8")
+    folder.server.path.mkdir()
+    plan.save(folder.server.path / "plan.json")
+    allow_list = consortium.sign(keys, serial=1).serialise()
+    write_durably(folder.server.path / "allow-list.json", allow_list)
+    return plan
+
+
+def _require_folder_name(name: str) -> None:
+    if Path(name).name != name or name in (".", ".."):
+        raise ConfigurationError(f"a silo's name must be usable as the name of a folder; got {name!r}.")
+
+
+def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, seed: int | None) -> str:
+    """Returns a policy that allows exactly this plan, with room for attempts that come to nothing."""
+    cost: Guarantee = plan.spent(plan.rounds)
+    epsilon, delta = _ROOM * cost.epsilon, _ROOM * cost.delta
+    expires = (datetime.now(UTC) + timedelta(days=_REHEARSAL_DAYS)).date()
+    aggregation = plan.config.aggregation
+    simulation = "" if seed is None else f"\n[simulation]\nseed = {seed}\n"
+    return f"""# A rehearsal: this silo reads the plan's own public source, not records of its own.
+silo = "{name}"
+expires = {expires}
+
+[consortium]
+public_key = "{consortium_key.hex()}"
+
+[data]
+source = "plan"
+
+[budget]
+max_epsilon = {epsilon!r}
+max_delta = {delta!r}
+max_epsilon_per_training = {epsilon!r}
+max_delta_per_training = {delta!r}
+
+[require]
+unit = "{plan.config.privacy.unit}"
+min_survivors = {plan.thresholds.min_survivors}
+max_colluding = {plan.thresholds.max_colluding}
+protocols = ["{aggregation.protocol}"]
+modes = ["{aggregation.mode}"]
+models = ["sha256:{plan.facts.model_digest}"]
+accept_conditional = {str(bool(getattr(plan.config.privacy, "accept_assumptions", ()))).lower()}
+{simulation}"""

@@ -1,0 +1,289 @@
+"""The server's engine: it drives secure aggregation over a wire, and invites whoever is there and willing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from discreet.engines.flower.members import Members
+from discreet.engines.flower.wire import NodeId, Posted, Wire, exchange
+from discreet.engines.local.engine import sum_terms
+from discreet.engines.silo.requests import (
+    Deliver,
+    Farewell,
+    Hello,
+    Joined,
+    Present,
+    Propose,
+    Refused,
+    Replied,
+    Reply,
+    Request,
+    decode,
+    encode,
+)
+from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
+from discreet.plan import Plan, sum_protocol
+from discreet.policy import SignedAllowList
+from discreet.randomness import RandomSource
+from discreet.rounds import RoundOrder, RoundSum
+from discreet.secagg import (
+    Accepted,
+    Agreement,
+    AllowList,
+    Bell,
+    Bonawitz,
+    ClientId,
+    RoundTerms,
+    ServerSession,
+)
+from discreet.secagg.transitions import ServerState
+
+_SESSION_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the server sends to every silo, unchanged.
+
+    Attributes:
+        plan: the agreed plan.
+        document: its serialised form.
+        allow_list: the consortium's signed list of silos.
+    """
+
+    plan: Plan
+    document: bytes
+    allow_list: SignedAllowList
+
+
+@final
+class FlowerEngine:
+    """Runs rounds over silos behind a wire; an `Engine`.
+
+    A silo that does not answer a stage in time is gone for the round and is not invited again before it has
+    answered a greeting; then everybody makes new keys. Greetings cost no time: they are sent in one round and
+    looked for in the next.
+
+    Args:
+        proposal: plan and allow-list.
+        wire: the network.
+        randomness: for the session's name.
+        patience_seconds: how long a stage waits for its slowest silo.
+        announce: is told in one line whenever a silo comes, goes or refuses.
+        protocol: left out, the plan's own.
+
+    Raises:
+        ConfigurationError: if the plan's protocol hides nothing, or a silo is not on the list.
+    """
+
+    def __init__(
+        self,
+        proposal: Proposal,
+        wire: Wire,
+        randomness: RandomSource,
+        *,
+        patience_seconds: float,
+        announce: Callable[[str], None],
+        protocol: Bonawitz | Bell | None = None,
+    ) -> None:
+        self._proposal = proposal
+        self._wire = wire
+        self._patience = patience_seconds
+        self._announce = announce
+        self._session = randomness.random_bytes(_SESSION_BYTES)
+        self._agreement = _agreement(proposal, self._session, protocol)
+        self._epoch = 0
+        self._server: ServerSession | None = None
+        self._members = Members()
+        self._pending: Mapping[ClientId, bytes] = {}
+        self._greetings: Posted = {}
+        self._traffic: dict[ClientId, int] = {}
+
+    @property
+    def seeded(self) -> bool:
+        """Says whether a silo rehearses with noise that anyone with its seed can remove."""
+        return self._members.seeded
+
+    def open(self) -> None:
+        """Proposes the plan to every node and makes the first keys; nothing private has moved yet.
+
+        Raises:
+            PrivacyRefusal: if silos refuse and too few are left; it quotes their reasons.
+            NotEnoughSurvivors: if too few silos are there.
+        """
+        try:
+            self._set_up(self._wire.nodes())
+        except NotEnoughSurvivors as abort:
+            if self._members.refusals:
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in self._members.refusals.items())
+                raise PrivacyRefusal(f"enough silos must accept the plan; refused by {reasons}") from None
+            raise NotEnoughSurvivors(
+                abort.code, f"{abort} {len(self._wire.nodes())} nodes are connected; start the silos first."
+            ) from None
+
+    def sum_round(self, order: RoundOrder) -> RoundSum:
+        """Runs one round over the members; see `Engine.sum_round`."""
+        self._traffic = {}
+        server = self._ready_server()
+        parameters = order.parameters.astype("<f8", copy=False).tobytes()
+        context = hashlib.sha256(parameters).digest()
+        terms = RoundTerms(round_index=order.release, attempt=order.sequence, context=context)
+        label = str(order.release)
+        outgoing = server.begin_round(terms, self._members.names)
+        while outgoing:
+            self._deliver(server, outgoing, parameters, label)
+            parameters = b""
+            outgoing = server.close_stage()
+        self._greet_missing()
+        result = server.result()
+        return RoundSum(
+            total=result.total,
+            survivors=tuple(map(self._agreement.name, result.survivors)),
+            transcript=result.transcript,
+            bytes_per_silo=max(self._traffic.values()),
+            training_loss=None,
+        )
+
+    def close(self) -> None:
+        """Tells the members that the training is over; waits for nobody."""
+        farewell = encode(Farewell())
+        nodes = dict.fromkeys(self._members.nodes, farewell)
+        self._wire.post(nodes, label="end", lifetime_seconds=self._patience)
+
+    def _ready_server(self) -> ServerSession:
+        """Returns a server whose keys can carry the round, after a new setup if need be."""
+        returned = self._returned()
+        server = self._server
+        enough = len(self._members.names) >= self._agreement.floor
+        if server is not None and server.slots_left and enough and not returned:
+            return server
+        return self._set_up((*self._members.nodes, *returned) if enough else self._wire.nodes())
+
+    def _set_up(self, nodes: tuple[NodeId, ...]) -> ServerSession:
+        """Opens a new epoch with the silos at ``nodes``."""
+        self._server = None
+        self._epoch += 1
+        server = ServerSession(self._agreement, self._epoch)
+        proposal = Propose(
+            epoch=self._epoch,
+            session=self._session,
+            plan=self._proposal.document,
+            allow_list=self._proposal.allow_list.serialise(),
+        )
+        self._members = self._members.forget()
+        for node, reply in self._exchange(dict.fromkeys(nodes, proposal), "join").items():
+            self._welcome(server, node, reply)
+        outgoing = server.close_stage()
+        while server.state is not ServerState.READY:
+            self._deliver(server, outgoing, b"", "keys")
+            outgoing = server.close_stage()
+        # The sealed shares travel with the next invitation: one exchange less.
+        self._pending = outgoing
+        self._members.keep(server.sharers)
+        self._server = server
+        return server
+
+    def _welcome(self, server: ServerSession, node: NodeId, reply: Reply) -> None:
+        match reply:
+            case Joined(silo=name, seeded=seeded, advertisement=data):
+                self._count(name, data)
+                verdict = server.receive(name, data)
+                if isinstance(verdict, Accepted):
+                    self._members.add(name, node, seeded=seeded)
+                    self._announce(f"{name} joined")
+                else:
+                    self._announce(f"{name} could not join ({verdict.code}): {verdict.reason}")
+            case Refused(silo=name, code=code, reason=reason):
+                self._refused(name, code, reason)
+            case _:
+                self._announce(f"node {node} answered a proposal with something else; ignored")
+
+    def _deliver(
+        self, server: ServerSession, outgoing: Mapping[ClientId, bytes], parameters: bytes, label: str
+    ) -> None:
+        """Brings the server's messages to the silos, and takes in what they answer in time."""
+        requests = {
+            self._members.node(name): Deliver(
+                (self._pending[name], data) if name in self._pending else (data,), parameters
+            )
+            for name, data in outgoing.items()
+        }
+        names = {self._members.node(name): name for name in outgoing}
+        self._pending = {}
+        for node, reply in self._exchange(requests, label).items():
+            self._take(server, names[node], reply)
+        for name in set(server.awaited) & set(self._members.names):
+            self._announce(f"{name} did not answer in time and is out until it returns")
+            self._members.remove(name)
+
+    def _take(self, server: ServerSession, name: ClientId, reply: Reply) -> None:
+        match reply:
+            case Replied(message=data):
+                self._count(name, data)
+                verdict = server.receive(name, data)
+                if not isinstance(verdict, Accepted):
+                    self._announce(f"{name}: message rejected ({verdict.code}): {verdict.reason}")
+            case Refused(code=code, reason=reason):
+                self._refused(name, code, reason)
+            case _:
+                self._announce(f"{name} answered with something else; ignored")
+
+    def _refused(self, name: ClientId, code: str, reason: str) -> None:
+        self._announce(f"{name} refused ({code}): {reason}")
+        self._members.refuse(name, code, reason)
+
+    def _exchange(self, requests: Mapping[NodeId, Request], label: str) -> dict[NodeId, Reply]:
+        """Sends requests and returns the replies that can be read."""
+        encoded: dict[int, bytes] = {id(request): encode(request) for request in requests.values()}
+        bodies = {node: encoded[id(request)] for node, request in requests.items()}
+        answers = exchange(self._wire, bodies, label=label, patience_seconds=self._patience)
+        replies: dict[NodeId, Reply] = {}
+        for node, answer in answers.items():
+            try:
+                reply = decode(answer)
+            except PeerProtocolError as error:
+                self._announce(f"node {node}: {error}")
+                continue
+            if isinstance(reply, Present | Joined | Replied | Refused):
+                replies[node] = reply
+        return replies
+
+    def _greet_missing(self) -> None:
+        """Greets the nodes that take no part; who answers is proposed to in a later round."""
+        missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
+        if missing <= self._members.refusals.keys():
+            return
+        others = set(self._wire.nodes()) - set(self._members.nodes)
+        greeting = encode(Hello())
+        self._greetings = self._wire.post(
+            dict.fromkeys(others, greeting), label="hello", lifetime_seconds=self._patience
+        )
+
+    def _returned(self) -> tuple[NodeId, ...]:
+        """Returns the nodes of silos that answered a greeting and have not refused."""
+        posted, self._greetings = self._greetings, {}
+        nodes = []
+        for message, answer in self._wire.collect(posted).items() if posted else ():
+            reply = None if answer is None else decode(answer)
+            if isinstance(reply, Present) and reply.silo not in self._members.refusals:
+                self._announce(f"{reply.silo} is back; everybody makes new keys")
+                nodes.append(posted[message])
+        return tuple(nodes)
+
+    def _count(self, name: ClientId, data: bytes) -> None:
+        self._traffic[name] = self._traffic.get(name, 0) + len(data)
+
+
+def _agreement(proposal: Proposal, session: bytes, protocol: Bonawitz | Bell | None) -> Agreement:
+    """Returns what server and silos must hold in common."""
+    chosen = protocol or sum_protocol(proposal.plan.config)
+    if not isinstance(chosen, Bonawitz | Bell):
+        raise ConfigurationError(
+            "'aggregation.protocol' must hide contributions from the server between machines; "
+            f'{chosen.name!r} does not. Use "bonawitz".'
+        )
+    keys = {name: bytes.fromhex(key) for name, key in proposal.allow_list.silos.items()}
+    return chosen.agreement(sum_terms(proposal.plan, session), AllowList(keys))

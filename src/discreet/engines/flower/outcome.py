@@ -1,0 +1,63 @@
+"""How a start of the server ended, and what the survivors that really were make of the guarantee."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from discreet.accounting import guarantee
+from discreet.errors import DiscreetError
+from discreet.plan import Plan
+from discreet.plan.releases import event_for
+from discreet.privacy.events import Composed
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Entry, spending
+from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.wire import to_json
+from discreet.rounds.directory import write_durably
+
+
+def survivors_guarantee(plan: Plan, entries: tuple[Entry, ...]) -> Guarantee:
+    """Returns the guarantee against the plan's strongest adversary, from the survivors of every round.
+
+    A completed release counts the noise of its own survivors less the colluders; one that was interrupted
+    counts the planned minimum. Never weaker than the plan's worst case, and stronger where more silos stayed.
+    """
+    spent = spending(entries)
+    adversary, _ = plan.budget_adversary()
+    colluding = plan.thresholds.max_colluding
+    counts: dict[int, int] = {}
+    for completed in spent.completed:
+        honest = len(completed.survivors) - colluding
+        counts[honest] = counts.get(honest, 0) + 1
+    interrupted = spent.charged - len(spent.completed)
+    if interrupted:
+        honest = plan.thresholds.honest_survivors
+        counts[honest] = counts.get(honest, 0) + interrupted
+    events = [
+        event_for(plan.release, honest_silos=honest, rounds=rounds)
+        for honest, rounds in sorted(counts.items())
+    ]
+    neighboring = NeighboringRelation.ADD_REMOVE
+    if plan.unit is Unit.CLIENT:
+        neighboring = NeighboringRelation.REPLACE_SPECIAL
+    return guarantee(
+        Composed(tuple(events)),
+        delta=plan.config.privacy.delta,
+        unit=plan.unit,
+        neighboring=neighboring,
+        adversary=adversary,
+    )
+
+
+def write_outcome(
+    path: Path, *, guarantee: Guarantee | None = None, error: DiscreetError | None = None
+) -> None:
+    """Writes the outcome durably: a guarantee if the training was completed, else the error."""
+    document = {
+        "status": "completed" if error is None else "stopped",
+        "guarantee": None if guarantee is None else to_json(guarantee),
+        "error": None if error is None else str(error),
+        "exit_code": 0 if error is None else error.exit_code,
+    }
+    write_durably(path, json.dumps(document, indent=1).encode())

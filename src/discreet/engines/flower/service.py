@@ -1,0 +1,171 @@
+"""The server's job: load the agreed plan, gather silos, walk the rounds, leave durable files behind."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import save
+
+from discreet.engines.flower.engine import FlowerEngine, Proposal
+from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
+from discreet.engines.flower.wire import Wire
+from discreet.errors import ConfigurationError, DiscreetError
+from discreet.models import build_model, flatten, load_flat
+from discreet.plan import Plan, load_plan, server_rule
+from discreet.policy import SignedAllowList
+from discreet.policy.review import model_digest
+from discreet.privacy.ledger import LedgerWriter
+from discreet.randomness import SecureRandom
+from discreet.rounds import (
+    RoundReport,
+    RunDirectory,
+    Training,
+    open_ledger,
+    restore,
+    resume_ledger,
+    train,
+)
+from discreet.rounds.directory import write_durably
+
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFolder:
+    """The server's files: what it was given, and the run directory that it writes.
+
+    Attributes:
+        path: holds ``plan.json`` and ``allow-list.json``; gets ``run/``, ``server.log``, ``outcome.json``.
+    """
+
+    path: Path
+
+    @property
+    def run(self) -> RunDirectory:
+        """Ledger, metrics, checkpoints and model, as of every engine."""
+        return RunDirectory(self.path / "run")
+
+    @property
+    def outcome(self) -> Path:
+        """How the last start ended."""
+        return self.path / "outcome.json"
+
+    @property
+    def log(self) -> Path:
+        """One line for everything worth knowing."""
+        return self.path / "server.log"
+
+    def proposal(self) -> Proposal:
+        """Reads plan and allow-list.
+
+        Raises:
+            ConfigurationError: if one is missing or does not fit.
+        """
+        plan = load_plan(self.path / "plan.json")
+        try:
+            allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
+        except OSError as error:
+            raise ConfigurationError(f"allow-list.json must be readable; got: {error.strerror}.") from None
+        return Proposal(plan, (self.path / "plan.json").read_bytes(), allow_list)
+
+
+def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:
+    """Carries the plan in ``folder`` out over ``wire``; goes on where an earlier start was interrupted.
+
+    Raises:
+        DiscreetError: if it cannot be completed; ``outcome.json`` says why, the ledger what was spent.
+    """
+    announce = _announcer(folder.log)
+    folder.outcome.unlink(missing_ok=True)
+    try:
+        final = _carry_out(wire, folder, announce, patience_seconds)
+    except DiscreetError as error:
+        announce(f"stopped: {error}")
+        write_outcome(folder.outcome, error=error)
+        raise
+    announce("completed")
+    return final
+
+
+def _carry_out(
+    wire: Wire, folder: ServerFolder, announce: Callable[[str], None], patience_seconds: float
+) -> Training:
+    proposal = folder.proposal()
+    plan = proposal.plan
+    model = build_model(
+        plan.config.model.name, plan.facts.feature_shape, plan.facts.num_classes, seed=plan.config.model.seed
+    )
+    if model_digest(model) != plan.facts.model_digest:
+        raise ConfigurationError(
+            "the plan's model digest must be that of the model built here; it is another. "
+            "Plan again with the installed versions."
+        )
+    _await_nodes(wire, len(plan.facts.silos), patience_seconds)
+    engine = FlowerEngine(
+        proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce
+    )
+    engine.open()
+    with _ledger(folder.run, plan, seeded=engine.seeded) as ledger:
+        parameters = flatten(model)
+        start = Training(parameters, server_rule(plan.config).init(len(parameters)))
+        state = restore(folder.run, ledger, start)
+        try:
+            final = train(
+                plan, engine, folder.run, ledger, state, measure=_no_metrics, observe=_observer(announce)
+            )
+        finally:
+            engine.close()
+        guarantee = survivors_guarantee(plan, ledger.entries)
+    load_flat(model, final.parameters)
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    write_durably(folder.run.model, save(tensors))
+    write_outcome(folder.outcome, guarantee=guarantee)
+    return final
+
+
+def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
+    """Opens the run directory's ledger, an interrupted one where there is one."""
+    if directory.plan.exists() and directory.ledger.exists():
+        if load_plan(directory.plan).digest() != plan.digest():
+            raise ConfigurationError(
+                f"{directory.path} must belong to the plan beside it; it holds another. Move it away."
+            )
+        return resume_ledger(directory, plan, seeded=seeded)
+    directory.prepare(overwrite=False)
+    plan.save(directory.plan)
+    return open_ledger(directory, plan, seeded=seeded)
+
+
+def _await_nodes(wire: Wire, wanted: int, patience_seconds: float) -> None:
+    """Waits until all silos seem to be there, or the time is up; the engine decides whether it is enough."""
+    deadline = time.monotonic() + patience_seconds
+    while len(wire.nodes()) < wanted and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+
+
+def _no_metrics(_: Any) -> dict[str, float]:
+    """Measures nothing: the server holds no records, and silos send none of their numbers."""
+    return {}
+
+
+def _announcer(path: Path) -> Callable[[str], None]:
+    def announce(line: str) -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"time": round(time.time(), 3), "line": line}) + "\n")
+
+    return announce
+
+
+def _observer(announce: Callable[[str], None]) -> Callable[[RoundReport], None]:
+    def observe(report: RoundReport) -> None:
+        announce(
+            f"round {report.release}/{report.planned}: {len(report.sum.survivors)} silos, "
+            f"{report.spent} so far, {report.seconds:.1f} s"
+        )
+
+    return observe

@@ -1,0 +1,177 @@
+"""What a server may ask of a silo and what a silo answers: closed unions with one canonical byte form.
+
+A message is a JSON header (its type, its small fields, the sizes of its byte strings) and then the byte
+strings themselves, so that a masked vector of ten million weights is carried without any encoding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from discreet.errors import PeerProtocolError
+from discreet.secagg import AbortCode
+
+_MAGIC = b"dsr1"
+_LENGTH_BYTES = 4
+_MAX_HEADER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Asks whether a silo is there; costs nothing and promises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Asks a silo to take part in a training, or to make new keys for one that it takes part in.
+
+    Attributes:
+        epoch: number of the key setup within ``session``.
+        session: 32 bytes, fresh for every start of the server.
+        plan: the serialised plan.
+        allow_list: the allow-list that the consortium signed.
+    """
+
+    epoch: int
+    session: bytes
+    plan: bytes
+    allow_list: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Brings secure-aggregation messages, and with an invitation the public model that the round starts from.
+
+    Attributes:
+        messages: server messages of `discreet.secagg`, in order.
+        parameters: float64, little-endian; empty unless the last message invites to a round.
+    """
+
+    messages: tuple[bytes, ...]
+    parameters: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """Says that the training is over; the silo forgets its session's secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Answers `Hello`."""
+
+    silo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The silo takes part: its first message of secure aggregation.
+
+    ``seeded`` says that it rehearses with noise that anyone with the seed can remove.
+    """
+
+    silo: str
+    seeded: bool
+    advertisement: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The silo's next message of secure aggregation; empty if it has none to send."""
+
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The silo does not do what was asked. ``reason`` is one line that is safe to show."""
+
+    silo: str
+    code: str
+    reason: str
+
+
+Request = Hello | Propose | Deliver | Farewell
+Reply = Present | Joined | Replied | Refused
+
+_KINDS: dict[str, type[Request | Reply]] = {
+    kind.__name__: kind for kind in (Hello, Propose, Deliver, Farewell, Present, Joined, Replied, Refused)
+}
+
+
+def encode(message: Request | Reply) -> bytes:
+    """Returns the byte form of a message.
+
+    Example:
+        >>> decode(encode(Replied(b"sum"))) == Replied(b"sum")
+        True
+    """
+    small: dict[str, object] = {"kind": type(message).__name__}
+    sizes: dict[str, int | list[int]] = {}
+    body: list[bytes] = []
+    for field in dataclasses.fields(message):
+        value = getattr(message, field.name)
+        if isinstance(value, bytes):
+            sizes[field.name] = len(value)
+            body.append(value)
+        elif isinstance(value, tuple):
+            sizes[field.name] = [len(item) for item in value]
+            body.extend(value)
+        else:
+            small[field.name] = value
+    header = json.dumps({**small, "sizes": sizes}, separators=(",", ":")).encode()
+    return b"".join((_MAGIC, len(header).to_bytes(_LENGTH_BYTES, "little"), header, *body))
+
+
+def decode(data: bytes) -> Request | Reply:
+    """Reads a message.
+
+    Raises:
+        PeerProtocolError: code ``malformed``, for anything that `encode` did not write.
+    """
+    start = len(_MAGIC) + _LENGTH_BYTES
+    length = int.from_bytes(data[len(_MAGIC) : start], "little")
+    if data[: len(_MAGIC)] != _MAGIC or not 0 < length <= _MAX_HEADER or len(data) < start + length:
+        raise _malformed("must start with a header of this version")
+    try:
+        header = json.loads(data[start : start + length])
+        kind = _KINDS[header.pop("kind")]
+        values, end = _byte_strings(header.pop("sizes"), data, start + length)
+        message: Request | Reply = cast("Callable[..., Request | Reply]", kind)(**header, **values)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _malformed("must have a known kind and its fields") from None
+    if end != len(data) or not _well_typed(message):
+        raise _malformed("must hold fields of the right types and nothing else")
+    return message
+
+
+def _byte_strings(
+    sizes: dict[str, int | list[int]], data: bytes, start: int
+) -> tuple[dict[str, bytes | tuple[bytes, ...]], int]:
+    """Cuts the byte strings that follow the header."""
+    values: dict[str, bytes | tuple[bytes, ...]] = {}
+    for name, size in sizes.items():
+        parts = []
+        for length in [size] if isinstance(size, int) else size:
+            if not 0 <= length <= len(data) - start:
+                raise ValueError(name)
+            parts.append(data[start : start + length])
+            start += length
+        values[name] = parts[0] if isinstance(size, int) else tuple(parts)
+    return values, start
+
+
+def _well_typed(message: Request | Reply) -> bool:
+    """Says whether every field has the type that its class declares."""
+    types = {"int": int, "str": str, "bytes": bytes, "bool": bool, "tuple[bytes, ...]": tuple}
+    return all(
+        type(getattr(message, field.name)) is types[str(field.type)] for field in dataclasses.fields(message)
+    )
+
+
+def _malformed(what: str) -> PeerProtocolError:
+    return PeerProtocolError(AbortCode.MALFORMED, f"a request or reply {what}; it does not.")

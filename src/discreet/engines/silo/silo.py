@@ -1,0 +1,206 @@
+"""A silo without a network: requests in, replies out; the policy decides, the ledger remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import final
+
+from discreet.engines.local.engine import sum_terms
+from discreet.engines.silo.records import load_records
+from discreet.engines.silo.requests import (
+    Deliver,
+    Farewell,
+    Hello,
+    Joined,
+    Present,
+    Propose,
+    Refused,
+    Replied,
+    Reply,
+    Request,
+)
+from discreet.engines.silo.state import SiloState
+from discreet.engines.silo.training import Book, OpenSession, SiloTraining
+from discreet.errors import DataError, DiscreetError, ProtocolAbort
+from discreet.plan import Plan, sum_protocol
+from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
+from discreet.policy.review import Approval
+from discreet.randomness import RandomSource, SecureRandom, SeededRandom
+from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+def _ignore(_: str) -> None:
+    """Logs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a silo takes from its machine: a clock, and a place for lines that must not leave it."""
+
+    today: Callable[[], date] = _today
+    log: Callable[[str], None] = _ignore
+
+
+@final
+class Silo:
+    """One data owner's side of every training.
+
+    Guarantee:
+        A masked contribution leaves only under a plan that the policy allows and this code has worked out
+        again, only after its cost is durably in the silo's ledger, and never under a round or key that was
+        used before, whatever the server says. Every other answer holds keys, shares or refusals.
+
+    Args:
+        policy: the owner's rules.
+        identity: this silo's signing key.
+        surroundings: clock and log.
+
+    Raises:
+        LedgerError: if the ledger is damaged or in use.
+    """
+
+    def __init__(self, policy: Policy, identity: Identity, surroundings: Surroundings | None = None) -> None:
+        self._policy = policy
+        self._identity = identity
+        self._surroundings = surroundings or Surroundings()
+        self._state = SiloState(policy)
+        self._ledger = SiloLedger.open(self._state.ledger)
+        self._journal = FileJournal(self._state.journal)
+        self._training: SiloTraining | None = None
+
+    @property
+    def name(self) -> str:
+        """The silo's name in plans."""
+        return self._policy.silo
+
+    def handle(self, request: Request) -> Reply:
+        """Answers one request; every failure becomes a refusal that is safe to show to the server."""
+        log = self._surroundings.log
+        try:
+            return self._answer(request)
+        except PolicyRefusal as refusal:
+            code, reason = refusal.code, str(refusal)
+        except DataError as error:
+            log(f"refused: {error}")
+            code, reason = (
+                RefusalCode.DATA,
+                "its records must fit the plan; they do not. Its own log says why.",
+            )
+        except ProtocolAbort as abort:
+            code, reason = RefusalCode.PROTOCOL, f"{abort.code}: {abort}"
+        except DiscreetError as error:
+            log(f"failed: {error}")
+            code, reason = RefusalCode.INTERNAL, f"{type(error).__name__}; its own log says more."
+        log(f"refused ({code}): {reason}")
+        return Refused(self.name, str(code), reason)
+
+    def close(self) -> None:
+        """Forgets the session's secrets and releases the ledger."""
+        self._end_training()
+        self._ledger.close()
+
+    def _answer(self, request: Request) -> Reply:
+        match request:
+            case Hello():
+                return Present(self.name)
+            case Propose():
+                return self._join(request)
+            case Deliver():
+                if self._training is None:
+                    raise PolicyRefusal(
+                        RefusalCode.PROTOCOL, "a training must be proposed before its messages; none is."
+                    )
+                return Replied(self._training.deliver(request))
+            case Farewell():
+                self._end_training()
+                return Replied(b"")
+
+    def _join(self, proposal: Propose) -> Joined:
+        """Reviews a proposal and, if it is allowed, offers keys for it."""
+        self._end_training()
+        policy, log = self._policy, self._surroundings.log
+        identities = self._state.accept_allow_list(proposal.allow_list)
+        if identities.keys.get(self.name) != self._identity.public_key:
+            raise PolicyRefusal(
+                RefusalCode.IDENTITY,
+                f"the allow-list must hold the key of {self.name}; it holds another or none. "
+                "Enrol this silo's public key and sign the list again.",
+            )
+        approval = self._review(proposal.plan)
+        records = load_records(policy.data.source, approval.plan, self.name)
+        protocol = _masking_protocol(approval.plan)
+        agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)
+        session = ClientSession(
+            agreement,
+            self.name,
+            proposal.epoch,
+            identity=self._identity,
+            randomness=SecureRandom(),
+            journal=self._journal,
+        )
+        advertisement = session.start()
+        self._state.keep_plan(approval.plan)
+        self._ledger.join(approval.plan.digest(), seeded=policy.simulation is not None)
+        self._training = SiloTraining(
+            approval,
+            records,
+            OpenSession(agreement, proposal.epoch, session),
+            book=Book(self._state, self._ledger, self._surroundings.today),
+            randomness=self._randomness(),
+        )
+        log(f"joined plan {approval.plan.digest()[:16]}: {approval.cost}")
+        return Joined(self.name, policy.simulation is not None, advertisement)
+
+    def _review(self, document: bytes) -> Approval:
+        """Applies the policy; a plan that waits for a person is kept where that person finds it."""
+        try:
+            return review(
+                document,
+                self._policy,
+                self._state.account(self._ledger),
+                today=self._surroundings.today(),
+                approved=self._state.approved(),
+            )
+        except PolicyRefusal as refusal:
+            if refusal.code is RefusalCode.APPROVAL:
+                path = self._state.keep_pending(document)
+                self._surroundings.log(f"a plan waits for approval: {path}")
+            raise
+
+    def _randomness(self) -> RandomSource:
+        simulation = self._policy.simulation
+        return SecureRandom() if simulation is None else SeededRandom(simulation.seed)
+
+    def _end_training(self) -> None:
+        if self._training is not None:
+            self._training.close()
+            self._training = None
+
+
+def open_silo(policy_path: Path, surroundings: Surroundings | None = None) -> Silo:
+    """Opens the silo of a ``policy.toml``.
+
+    Raises:
+        ConfigurationError: if the policy or the key cannot be used.
+        LedgerError: if the ledger is damaged or another process serves this silo.
+    """
+    policy = load_policy(policy_path)
+    return Silo(policy, load_key(policy.identity), surroundings)
+
+
+def _masking_protocol(plan: Plan) -> Bonawitz | Bell:
+    """Returns the plan's protocol, which must mask: the oracle protects nothing between machines."""
+    protocol = sum_protocol(plan.config)
+    if not isinstance(protocol, Bonawitz | Bell):
+        raise PolicyRefusal(
+            RefusalCode.NOT_ALLOWED,
+            f"aggregation.protocol must hide contributions from the server; {protocol.name!r} does not.",
+        )
+    return protocol

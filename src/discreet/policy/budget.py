@@ -1,0 +1,85 @@
+"""What a silo has spent and what is left, worked out by the silo itself from plans and its own ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from discreet.plan import Plan
+from discreet.plan.plan import adversary_guarantee
+from discreet.policy.document import BudgetTable, Policy
+from discreet.policy.refusal import PolicyRefusal, RefusalCode
+from discreet.privacy.adversary import ServerWithColluders
+from discreet.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """How one training is charged at a silo: its plan, and how many others are assumed to collude."""
+
+    plan: Plan
+    max_colluding: int
+
+    @classmethod
+    def under(cls, plan: Plan, policy: Policy) -> Self:
+        """Charges a plan under the more pessimistic of the plan's and the owner's assumption."""
+        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
+
+    @property
+    def honest_silos(self) -> int:
+        """Shares of noise that are certain under this assumption; the silo's own is, whoever colludes."""
+        return max(1, self.plan.thresholds.min_survivors - self.max_colluding)
+
+    def cost(self, releases: int) -> Guarantee:
+        """Returns the guarantee for this silo's units after ``releases`` releases."""
+        return adversary_guarantee(
+            self.plan.config,
+            self.plan.release,
+            adversary=ServerWithColluders(self.max_colluding),
+            honest_silos=self.honest_silos,
+            rounds=releases,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Every training of this silo with the number of releases charged.
+
+    Trainings compose by addition of ε and of δ, which holds even if later plans depend on earlier results
+    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter).
+    """
+
+    charged: Mapping[str, tuple[Charge, int]]
+
+    def without(self, plan_digest: str) -> Account:
+        """Returns the account of all other trainings."""
+        return Account({plan: entry for plan, entry in self.charged.items() if plan != plan_digest})
+
+    def total(self) -> tuple[float, float]:
+        """Returns (ε, δ) of everything that was charged."""
+        costs = [charge.cost(count) for charge, count in self.charged.values() if count]
+        return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
+
+    def require(self, budget: BudgetTable, charge: Charge, releases: int) -> Guarantee:
+        """Returns the cost of ``releases`` releases of a training if the budget allows them.
+
+        Raises:
+            PolicyRefusal: code ``budget``, naming the limit that would be exceeded.
+        """
+        cost = charge.cost(releases)
+        _require_within("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases)
+        _require_within("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
+        epsilon, delta = self.without(charge.plan.digest()).total()
+        _require_within("max_epsilon", epsilon + cost.epsilon, budget.max_epsilon, releases)
+        _require_within("max_delta", delta + cost.delta, budget.max_delta, releases)
+        return cost
+
+
+def _require_within(key: str, value: float, limit: float, releases: int) -> None:
+    if not value <= limit:
+        raise PolicyRefusal(
+            RefusalCode.BUDGET,
+            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit:g}; they come to "
+            f"{value:.4g}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
+        )

@@ -1,0 +1,108 @@
+"""A silo's own ledger: every contribution that left it, over all trainings, in one hash chain.
+
+The entries are those of `discreet.privacy.ledger`, read from the silo's side. `Opened` and `Resumed` say
+which training the following entries belong to; `Intent` is durable before a masked contribution leaves;
+`Completed` follows when the silo helped to unmask it. What was not seen to complete is `Lost`, which stays
+charged: a server that says "that round was aborted, once more" is not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from discreet.privacy.ledger import (
+    Aborted,
+    Completed,
+    Entry,
+    Intent,
+    LedgerWriter,
+    Lost,
+    Opened,
+    Resumed,
+    Spending,
+    spending,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SiloLedger:
+    """The open ledger of one silo; holds the file's lock while it lives."""
+
+    writer: LedgerWriter
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Opens or creates the ledger and verifies its chain.
+
+        Raises:
+            LedgerError: if the chain is broken or another process writes it.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return cls(LedgerWriter.open(path))
+
+    def trainings(self) -> dict[str, Spending]:
+        """Returns what every training spent here, by plan digest."""
+        return {plan: spending(entries) for plan, entries in by_training(self.writer.entries).items()}
+
+    def join(self, plan_digest: str, *, seeded: bool) -> None:
+        """Turns to a training, new or old; contributions that an interruption left open are lost."""
+        entries = self.writer.entries
+        for plan, spent in self.trainings().items():
+            if spent.pending is not None:
+                self._turn_to(plan)
+                self.writer.append(
+                    Lost(spent.pending.release, "the silo cannot know whether it was unmasked")
+                )
+        if plan_digest in by_training(entries):
+            self.writer.append(Resumed(plan_digest))
+        else:
+            self.writer.append(Opened(plan_digest, "seeded" if seeded else "secure"))
+
+    def contribute(self, plan_digest: str, model_digest: str) -> int:
+        """Records durably that a masked contribution is about to leave; returns its number."""
+        release = self.trainings()[plan_digest].charged + 1
+        self.writer.append(Intent(release, model_digest))
+        return release
+
+    def complete(self, release: int, survivors: tuple[str, ...], transcript: str, model_digest: str) -> None:
+        """Records that this silo helped to unmask a release that started from ``model_digest``."""
+        self.writer.append(Completed(release, survivors, transcript, model_digest))
+
+    def settle(self, plan_digest: str, *, believe_abort: bool) -> None:
+        """Ends a contribution that was never unmasked as far as this silo knows.
+
+        Args:
+            plan_digest: the training.
+            believe_abort: True only if the plan's trust model takes the server at its word; the contribution
+                is then not charged.
+        """
+        pending = self.trainings()[plan_digest].pending
+        if pending is None:
+            return
+        ending = (
+            Aborted(pending.release, "server-aborted")
+            if believe_abort
+            else Lost(pending.release, "the server asked again; no proof that it was not unmasked")
+        )
+        self.writer.append(ending)
+
+    def _turn_to(self, plan_digest: str) -> None:
+        self.writer.append(Resumed(plan_digest))
+
+    def close(self) -> None:
+        """Releases the lock."""
+        self.writer.close()
+
+
+def by_training(entries: tuple[Entry, ...]) -> Mapping[str, list[Entry]]:
+    """Splits a silo's entries by the training that they belong to."""
+    trainings: dict[str, list[Entry]] = {}
+    current: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Opened | Resumed):
+            current = trainings.setdefault(entry.plan_digest, [])
+        current.append(entry)
+    return trainings

@@ -1,0 +1,210 @@
+"""The owner's review: a plan's bytes and a policy in, an approval or a refusal out. No I/O, no trust.
+
+Nothing that the plan *states* about its guarantee is believed: the silo plans again from the config and the
+public facts with its own installed code, compares, and computes the guarantee from what it got.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Set
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from torch import nn
+
+from discreet.errors import ConfigurationError, PrivacyRefusal
+from discreet.models import build_model, flatten
+from discreet.plan import Plan, load_plan, make_plan
+from discreet.policy.budget import Account, Charge
+from discreet.policy.document import Policy
+from discreet.policy.refusal import PolicyRefusal, RefusalCode
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import Status
+from discreet.privacy.wire import Json
+
+# Two machines may differ in the last digits of a calibrated number; a real difference is far larger.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What the silo agrees to, in its own numbers.
+
+    Attributes:
+        plan: as proposed, and as planned again here.
+        model: the public model, built here.
+        charge: how the training is charged at this silo.
+        cost: the guarantee for this silo's units over all planned rounds, under the owner's assumption.
+    """
+
+    plan: Plan
+    model: nn.Module
+    charge: Charge
+    cost: Guarantee
+
+
+def read_plan(document: bytes) -> Plan:
+    """Reads a proposed plan.
+
+    Raises:
+        PolicyRefusal: if it is no plan, or was altered after its digest was taken.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.json"
+        path.write_bytes(document)
+        try:
+            return load_plan(path)
+        except (ConfigurationError, KeyError, TypeError, ValueError) as error:
+            reason = str(error) if isinstance(error, ConfigurationError) else type(error).__name__
+            raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {reason}") from None
+
+
+def review(document: bytes, policy: Policy, account: Account, *, today: date, approved: Set[str]) -> Approval:
+    """Decides whether a silo takes part in a proposed plan.
+
+    Guarantee:
+        If this returns, the plan follows from its own config and facts by this silo's own code, and all its
+        releases together stay within the policy's budget when the policy's number of silos collude.
+
+    Args:
+        document: the serialised plan, as received.
+        policy: the owner's rules.
+        account: what this silo's ledger says was spent, in all trainings.
+        today: the date.
+        approved: digests of the plans that a person approved here.
+
+    Raises:
+        PolicyRefusal: with a reason that is safe to show to the server.
+    """
+    plan = read_plan(document)
+    _check_rules(plan, policy, today)
+    model = _public_model(plan, policy)
+    _check_plan_follows(plan, model)
+    charge = Charge.under(plan, policy)
+    _check_honest(charge)
+    cost = account.require(policy.budget, charge, plan.rounds)
+    if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
+        raise _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
+    digest = plan.digest()
+    if policy.require.approval == "person" and digest not in approved:
+        raise PolicyRefusal(
+            RefusalCode.APPROVAL,
+            f"plan {digest[:16]} must be approved by a person at {policy.silo}; it waits there.",
+        )
+    return Approval(plan, model, charge, cost)
+
+
+def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
+    """Compares what the plan asks with what the policy allows; nothing is built or loaded yet."""
+    require, config = policy.require, plan.config
+    if today > policy.expires:
+        raise PolicyRefusal(
+            RefusalCode.EXPIRED, f"{policy.silo}'s policy must be valid; it expired on {policy.expires}."
+        )
+    if policy.silo not in plan.facts.silos:
+        raise _not_allowed("silos", f"a list with {policy.silo!r}", ", ".join(plan.facts.silos))
+    if config.privacy.unit != require.unit:
+        raise _not_allowed("privacy.unit", require.unit, config.privacy.unit)
+    if config.aggregation.protocol not in require.protocols:
+        raise _not_allowed(
+            "aggregation.protocol", "one of " + ", ".join(require.protocols), config.aggregation.protocol
+        )
+    if config.aggregation.mode not in require.modes:
+        raise _not_allowed("aggregation.mode", "one of " + ", ".join(require.modes), config.aggregation.mode)
+    if plan.thresholds.min_survivors < require.min_survivors:
+        raise _not_allowed(
+            "aggregation.min_survivors",
+            f"at least {require.min_survivors}",
+            str(plan.thresholds.min_survivors),
+        )
+    _check_columns(plan, policy)
+
+
+def _check_columns(plan: Plan, policy: Policy) -> None:
+    allowed = policy.data.columns
+    if allowed is None:
+        return
+    data = plan.config.data
+    wanted = [*(data.ranges or {}), *(data.categories or {})]
+    if not wanted:
+        raise _not_allowed("data", "a list of feature columns ('ranges', 'categories')", "none")
+    forbidden = sorted(set(wanted) - set(allowed))
+    if forbidden:
+        raise _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))
+
+
+def _public_model(plan: Plan, policy: Policy) -> nn.Module:
+    """Builds the plan's model, after its name or digest was found in the policy: factories are code."""
+    config, facts = plan.config, plan.facts
+    if not {config.model.name, f"sha256:{facts.model_digest}"} & set(policy.require.models):
+        raise _not_allowed("model", "one of " + ", ".join(policy.require.models), config.model.name)
+    try:
+        model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
+    except ConfigurationError as error:
+        raise PolicyRefusal(RefusalCode.PLAN, f"the plan's model must be buildable here: {error}") from None
+    if model_digest(model) != facts.model_digest:
+        raise PolicyRefusal(
+            RefusalCode.PLAN,
+            "the plan's model digest must be that of the model built here; it is another. "
+            "Another architecture, other initial weights, or another version of torch was used.",
+        )
+    return model
+
+
+def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
+    """Plans again from config and facts, and refuses any difference in noise, grid, floors or guarantee."""
+    try:
+        again = make_plan(plan.config, plan.facts, model)
+    except (ConfigurationError, PrivacyRefusal) as error:
+        raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
+    difference = first_difference(plan.to_json(), again.to_json())
+    if difference is not None:
+        raise PolicyRefusal(
+            RefusalCode.PLAN,
+            f"the plan must follow from its own config; {difference!r} differs from what this silo gets. "
+            "The plan was altered, or the parties run different versions of discreet.",
+        )
+
+
+def _check_honest(charge: Charge) -> None:
+    if not charge.honest_silos >= 2:
+        raise PolicyRefusal(
+            RefusalCode.NOT_ALLOWED,
+            f"at least 2 honest silos must survive if {charge.max_colluding} collude, as this silo assumes; "
+            f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
+            f"{charge.honest_silos}. Raise 'aggregation.min_survivors'.",
+        )
+
+
+def model_digest(model: nn.Module) -> str:
+    """Returns the SHA-256 of architecture and initial weights that plans name."""
+    return hashlib.sha256(repr(model).encode() + flatten(model).tobytes()).hexdigest()
+
+
+def first_difference(stated: Json, own: Json, where: str = "") -> str | None:
+    """Returns the path of the first value in which two plans differ by more than rounding, or None.
+
+    Example:
+        >>> first_difference({"noise": {"stddev": 1.0}}, {"noise": {"stddev": 2.0}})
+        'noise.stddev'
+    """
+    if isinstance(stated, dict) and isinstance(own, dict):
+        keys = sorted(stated.keys() | own.keys())
+        steps = ((stated.get(key), own.get(key), f"{where}.{key}".lstrip(".")) for key in keys)
+        return next((found for a, b, path in steps if (found := first_difference(a, b, path))), None)
+    if isinstance(stated, list) and isinstance(own, list) and len(stated) == len(own):
+        items = enumerate(zip(stated, own, strict=True))
+        return next((found for i, (a, b) in items if (found := first_difference(a, b, f"{where}.{i}"))), None)
+    if isinstance(stated, float) and isinstance(own, float):
+        return None if math.isclose(stated, own, rel_tol=_SAME) else where or "the plan"
+    return None if type(stated) is type(own) and stated == own else where or "the plan"
+
+
+def _not_allowed(what: str, allowed: str, got: str) -> PolicyRefusal:
+    return PolicyRefusal(
+        RefusalCode.NOT_ALLOWED, f"{what} must be {allowed} at this silo; the plan has {got}."
+    )
