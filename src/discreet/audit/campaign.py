@@ -1,0 +1,183 @@
+"""``discreet audit``: rehearse a config many times with canaries and look at everything that can be seen."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.accounting import tradeoff
+from discreet.audit.canaries import coordinate_canaries, record_canaries
+from discreet.audit.coins import sampling_finding
+from discreet.audit.findings import Finding
+from discreet.audit.interruption import noise_across_interruption
+from discreet.audit.judge import judge
+from discreet.audit.noise import noise_findings
+from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
+from discreet.audit.sensitivity import sensitivity_finding
+from discreet.engines.local import Prepared
+from discreet.errors import ConfigurationError
+from discreet.mechanisms import per_silo
+from discreet.plan import Plan
+from discreet.plan.releases import adversaries
+from discreet.privacy.adversary import Adversary
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.tradeoff import TradeoffCurve
+from discreet.privacy.units import Unit
+from discreet.randomness import SeededRandom
+
+_MOST_RECORD_CANARIES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """How much work an audit does.
+
+    Attributes:
+        canaries: how many of each kind, over all rehearsals; more canaries, sharper bounds.
+        trials: pairs of neighbours for the sensitivity search.
+        confidence: of each statement, in (0, 1).
+        seed: of all rehearsals.
+    """
+
+    canaries: int = 2000
+    trials: int = 200
+    confidence: float = 0.99
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (self.canaries >= 16 and self.trials >= 1):
+            raise ConfigurationError(
+                "an audit must have at least 16 canaries and 1 trial; "
+                f"got canaries={self.canaries}, trials={self.trials}."
+            )
+        if not 0.0 < self.confidence < 1.0:
+            raise ConfigurationError(f"confidence must be in (0, 1); got {self.confidence}.")
+        if not self.seed >= 0:
+            raise ConfigurationError(f"seed must be >= 0; got {self.seed}.")
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def _ignore(_what: str, _done: int, _total: int) -> None:
+    """Shows nothing."""
+
+
+def audit(
+    prepared: Prepared, settings: AuditSettings, *, progress: Progress = _ignore
+) -> tuple[Finding, ...]:
+    """Audits everything that a config claims, by rehearsals with seeded noise.
+
+    Guarantee:
+        If every claim holds, a sensitivity or sampling finding is never ``exceeded``; each other kind is with
+        the probability that its finding states.
+
+    Args:
+        prepared: config, records, public model and plan.
+        settings: how much work.
+        progress: called with what is being done, how much of it is done, and how much there is.
+    """
+    source = SeededRandom(settings.seed).derive("audit")
+    runs = _coordinate_runs(prepared, settings, source.derive("coordinates"), progress)
+    findings: list[Finding] = list(
+        _canary_findings(prepared.plan, [run.scores for run in runs], "gradient-space", settings)
+    )
+    if prepared.plan.unit is Unit.RECORD:
+        crafted = _record_runs(prepared, settings, source.derive("records"), progress)
+        findings.extend(_canary_findings(prepared.plan, crafted, "input-space", settings))
+    findings.extend(_noise(prepared.plan, runs, settings.confidence))
+    findings.extend(_interrupted(prepared, source.derive("interruption"), settings.confidence))
+    findings.extend(_sensitivities(prepared, settings, source.derive("neighbours"), progress))
+    sampled = sampling_finding(prepared)
+    return (*findings, *(() if sampled is None else (sampled,)))
+
+
+def _coordinate_runs(
+    prepared: Prepared, settings: AuditSettings, source: SeededRandom, progress: Progress
+) -> list[CanaryRun]:
+    per_run = min(settings.canaries, prepared.plan.facts.dimension)
+    runs = math.ceil(settings.canaries / per_run)
+    done = []
+    for number in range(runs):
+        progress("gradient-space canaries", number, runs)
+        own = source.derive(number)
+        canaries = coordinate_canaries(prepared.plan, per_run, own.derive("canaries"))
+        done.append(coordinate_run(prepared, canaries, own))
+    return done
+
+
+def _record_runs(
+    prepared: Prepared, settings: AuditSettings, source: SeededRandom, progress: Progress
+) -> list[tuple[Scores, ...]]:
+    per_run = min(_MOST_RECORD_CANARIES, prepared.plan.facts.dimension, max(prepared.plan.capacities) // 2)
+    runs = math.ceil(settings.canaries / per_run)
+    done = []
+    for number in range(runs):
+        progress("input-space canaries", number, runs)
+        own = source.derive(number)
+        canaries = record_canaries(prepared.plan, prepared.model, per_run, own.derive("canaries"))
+        done.append(record_run(prepared, canaries, own))
+    return done
+
+
+def _canary_findings(
+    plan: Plan, runs: Sequence[tuple[Scores, ...]], kind: str, settings: AuditSettings
+) -> Iterator[Finding]:
+    for scores in zip(*runs, strict=True):
+        claim, curve = claimed(plan, scores[0].adversary)
+        yield judge(scores, canaries=kind, claim=claim, curve=curve, confidence=settings.confidence)
+
+
+def claimed(plan: Plan, adversary: Adversary) -> tuple[Guarantee, TradeoffCurve]:
+    """Returns what the plan claims against ``adversary``: the guarantee and the whole trade-off curve."""
+    guarantee = next(claim for claim in plan.guarantees if claim.adversary == adversary)
+    honest = dict(adversaries(plan.facts.silos, plan.thresholds))[adversary]
+    event = plan.event(honest, plan.rounds)
+    return guarantee, tradeoff(event, neighboring=guarantee.neighboring)
+
+
+def _noise(plan: Plan, runs: Sequence[CanaryRun], confidence: float) -> Iterator[Finding]:
+    """Checks the noise of all survivors, and what is left of it when colluders tell theirs."""
+    survivors, colluding = plan.thresholds.min_survivors, plan.thresholds.max_colluding
+    yield from noise_findings(
+        np.concatenate([run.noise for run in runs]),
+        variance=per_silo(plan.release.share, survivors).variance,
+        scenario=f"{survivors} of {plan.thresholds.num_silos} silos survive",
+        confidence=confidence,
+    )
+    if colluding:
+        yield from noise_findings(
+            np.concatenate([run.honest_noise for run in runs]),
+            variance=per_silo(plan.release.share, plan.thresholds.honest_survivors).variance,
+            scenario=f"{survivors} survive, {colluding} of them without noise",
+            confidence=confidence,
+        )
+
+
+def _interrupted(prepared: Prepared, source: SeededRandom, confidence: float) -> Iterator[Finding]:
+    """Checks that a run that was interrupted and resumed draws fresh noise throughout."""
+    if prepared.plan.rounds < 2:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = noise_across_interruption(prepared, source, Path(folder) / "run")
+    yield from noise_findings(
+        rows,
+        variance=per_silo(prepared.plan.release.share, prepared.plan.thresholds.num_silos).variance,
+        scenario="interrupted after the first sum, resumed",
+        confidence=confidence,
+    )
+
+
+def _sensitivities(
+    prepared: Prepared, settings: AuditSettings, source: SeededRandom, progress: Progress
+) -> Iterator[Finding]:
+    silos = prepared.plan.facts.silos
+    for number, silo in enumerate(silos):
+        progress("neighbouring silos", number, len(silos))
+        trials = max(1, settings.trials // len(silos))
+        yield sensitivity_finding(prepared, silo, trials=trials, randomness=source.derive(silo))

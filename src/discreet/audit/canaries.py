@@ -1,0 +1,223 @@
+"""Canaries: units that an audit adds by its own coins, so that it knows the right answers to its guesses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from discreet.data import Federation, Records, Silo
+from discreet.errors import ConfigurationError
+from discreet.learning import LocalTraining
+from discreet.plan import Plan, silo_training
+from discreet.randomness import SeededRandom
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Coins = npt.NDArray[np.bool_]
+
+
+class Directions(Protocol):
+    """What each of m canaries contributes to a round at one public model, grid units."""
+
+    def project(self, vector: Floats) -> Floats:
+        """Returns the inner product of ``vector``, shape ``(d,)``, with each contribution, ``(m,)``."""
+        ...
+
+    def squared_norms(self) -> Floats:
+        """Returns the squared L2 norm of each contribution, ``(m,)``."""
+        ...
+
+    def expected(self, share: float) -> Floats | float:
+        """Returns what the others add on average to a score if each takes part with probability ``share``."""
+        ...
+
+
+class Canaries(Protocol):
+    """Units whose contribution to a round is a function of the public model alone."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def at(self, parameters: Floats) -> Directions:
+        """Returns the contributions to a round that starts from ``parameters``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinateCanaries:
+    """Gradient-space canaries: each moves one coordinate by the whole planned sensitivity.
+
+    No record can do more under the plan, and different canaries do not disturb each other: the worst case of
+    Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis (2023), arXiv:2302.07956 ("Dirac").
+
+    Attributes:
+        coordinates: one for each canary, distinct, shape ``(m,)``.
+        height: grid units, at most the sensitivity after rounding.
+        dimension: number of coordinates of the sum.
+    """
+
+    coordinates: Integers
+    height: int
+    dimension: int
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.coordinates)
+
+    def injected(self, taking_part: Coins) -> Integers:
+        """Returns what those that take part add to the sum: ``height`` at their coordinates."""
+        vector = np.zeros(self.dimension, dtype=np.int64)
+        vector[self.coordinates[taking_part]] = self.height
+        return vector
+
+    def at(self, parameters: Floats) -> CoordinateCanaries:  # noqa: ARG002 - the same at every model
+        """Returns itself."""
+        return self
+
+    def project(self, vector: Floats) -> Floats:
+        """Reads the coordinates."""
+        return vector[self.coordinates] * self.height
+
+    def squared_norms(self) -> Floats:
+        """Returns ``height`` squared, m times."""
+        return np.full(self.count, float(self.height) ** 2)
+
+    def expected(self, share: float) -> float:  # noqa: ARG002 - canaries do not meet
+        """Returns zero: a canary is alone on its coordinate."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDirections:
+    """Lone updates of crafted records, shape ``(m, d)``, grid units."""
+
+    updates: Floats
+
+    def project(self, vector: Floats) -> Floats:
+        """Returns inner products."""
+        return np.asarray(self.updates @ vector)
+
+    def squared_norms(self) -> Floats:
+        """Returns squared norms."""
+        return np.asarray(np.square(self.updates).sum(axis=1))
+
+    def expected(self, share: float) -> Floats:
+        """Returns the mean contribution of the other canaries along each one."""
+        return share * (self.project(self.updates.sum(axis=0)) - self.squared_norms())
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCanaries:
+    """Input-space canaries: crafted records that go through clipping and local training like all others.
+
+    Attributes:
+        plan: the agreement.
+        model: the architecture; scratch space.
+        owner: name of the silo that holds them.
+        records: the crafted records.
+    """
+
+    plan: Plan
+    model: nn.Module
+    owner: str
+    records: Records
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.records)
+
+    def at(self, parameters: Floats) -> RecordDirections:
+        """Computes the update that each record makes alone, sampled for certain."""
+        training = silo_training(self.plan, self.model, self.owner)
+        rows = [
+            _lone_update(training, self.model, parameters, self.records.take(np.array([row])))
+            for row in range(self.count)
+        ]
+        return RecordDirections(np.stack(rows) * self.plan.grid.scale)
+
+
+def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:
+    """Chooses ``count`` coordinates at random; fewer if there are fewer.
+
+    Raises:
+        ConfigurationError: if the sensitivity is below one grid unit.
+    """
+    height = math.floor(plan.grid.l2_sensitivity)
+    if not height >= 1:
+        raise ConfigurationError(
+            "the sensitivity after rounding must be at least one grid unit to place a canary; "
+            f"got {plan.grid.l2_sensitivity}."
+        )
+    dimension = plan.facts.dimension
+    return CoordinateCanaries(randomness.permutation(dimension)[:count], height, dimension)
+
+
+def record_canaries(plan: Plan, model: nn.Module, count: int, randomness: SeededRandom) -> RecordCanaries:
+    """Crafts records of the largest norm that is allowed, in random directions, with random labels.
+
+    They belong to the silo of largest capacity; at most half of that capacity is used.
+    """
+    owner, capacity = max(zip(plan.facts.silos, plan.capacities, strict=True), key=lambda pair: pair[1])
+    records = crafted_records(plan, min(count, capacity // 2), randomness)
+    return RecordCanaries(plan, model, owner, records)
+
+
+def crafted_records(plan: Plan, count: int, randomness: SeededRandom) -> Records:
+    """Draws records on the sphere of allowed features, or uniform noise where no bound is stated."""
+    shape, bound = plan.facts.feature_shape, plan.facts.feature_norm_bound
+    noise = randomness.uniform(count * math.prod(shape)).reshape(count, -1)
+    if bound is not None:
+        noise -= 0.5
+        # Scaled in float64 and a little inward, so that rounding to float32 stays inside.
+        noise *= bound * (1.0 - 2.0**-20) / np.linalg.norm(noise, axis=1, keepdims=True)
+    labels = randomness.integers_below(count, plan.facts.num_classes)
+    return Records(noise.reshape(count, *shape).astype(np.float32), labels)
+
+
+def with_canaries(federation: Federation, plan: Plan, canaries: RecordCanaries) -> Federation:
+    """Returns the federation that the adversary knows: room is made for all canaries, none is in it yet."""
+    capacity = plan.capacities[plan.facts.silos.index(canaries.owner)]
+    own = federation.silo(canaries.owner).train
+    kept = own.take(np.arange(max(1, min(len(own), capacity - canaries.count))))
+    return replace_train(federation, canaries.owner, kept)
+
+
+def add_records(federation: Federation, silo: str, added: Records) -> Federation:
+    """Returns the federation with ``added`` after the training records of ``silo``."""
+    own = federation.silo(silo).train
+    joined = Records(
+        np.concatenate([own.features, added.features]), np.concatenate([own.labels, added.labels])
+    )
+    return replace_train(federation, silo, joined)
+
+
+def replace_train(federation: Federation, name: str, train: Records) -> Federation:
+    """Returns the federation with other training records in one silo."""
+    silos = tuple(
+        Silo(silo.name, train, silo.test) if silo.name == name else silo for silo in federation.silos
+    )
+    return Federation(
+        name=federation.name,
+        silos=silos,
+        num_classes=federation.num_classes,
+        feature_shape=federation.feature_shape,
+        feature_norm_bound=federation.feature_norm_bound,
+    )
+
+
+def _lone_update(training: LocalTraining, model: nn.Module, parameters: Floats, record: Records) -> Floats:
+    """Returns the update of a silo with one record, tossing its coin until it is sampled."""
+    source = SeededRandom(0)
+    while True:
+        update = training.update(model, parameters, record, source)
+        if update.batch == 1:
+            return update.vector

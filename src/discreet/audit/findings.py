@@ -1,0 +1,119 @@
+"""What audits find, as values: what was measured, beside what was claimed, and whether the claim held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryFinding:
+    """Guesses about canaries against the claim for one adversary.
+
+    Guarantee:
+        If the claim is true, ``exceeded`` is True with probability at most 2·(1 − ``confidence``), because it
+        asks two tests.
+
+    Attributes:
+        canaries: which ones, in words.
+        claim: the guarantee that was audited.
+        count: canaries in all rehearsals together.
+        guesses: how many were guessed, fixed beforehand.
+        correct: how many guesses were right.
+        audited_epsilon_lower: no mechanism with a smaller ε, at the claimed δ, explains the guesses.
+        audited_gaussian_epsilon_lower: the same among mechanisms with a Gaussian trade-off curve.
+        p_value: bound on the probability of so many right guesses under the claimed trade-off curve.
+        confidence: of each of the three statements above.
+    """
+
+    canaries: str
+    claim: Guarantee
+    count: int
+    guesses: int
+    correct: int
+    audited_epsilon_lower: float
+    audited_gaussian_epsilon_lower: float
+    p_value: float
+    confidence: float
+
+    @property
+    def exceeded(self) -> bool:
+        """True when the claim is refuted."""
+        return self.audited_epsilon_lower > self.claim.epsilon or self.p_value < 1.0 - self.confidence
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFinding:
+    """One property of the noise in the sums against its planned law.
+
+    Attributes:
+        scenario: who survived and who colluded, in words.
+        check: the property, in words.
+        observed: measured value.
+        expected: its value under the plan.
+        p_value: probability of a value at least so far off under the plan.
+        samples: integers looked at.
+        confidence: of the whole family of checks; each check has its share of the error.
+        checks: size of that family.
+    """
+
+    scenario: str
+    check: str
+    observed: float
+    expected: float
+    p_value: float
+    samples: int
+    confidence: float
+    checks: int
+
+    @property
+    def exceeded(self) -> bool:
+        """True when the noise does not follow the plan."""
+        return self.p_value < (1.0 - self.confidence) / self.checks
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityFinding:
+    """The largest movement of an update by one unit that was found, against the planned bound.
+
+    Attributes:
+        silo: whose local training it is.
+        largest: L2, real units.
+        claimed: the bound that the noise was planned for.
+        trials: pairs of neighbours that were tried.
+    """
+
+    silo: str
+    largest: float
+    claimed: float
+    trials: int
+
+    @property
+    def exceeded(self) -> bool:
+        """True when a pair of neighbours breaks the bound: a proof, not a statistic."""
+        return not self.largest <= self.claimed
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingFinding:
+    """The exact probability with which the sampler lets a unit in, against the accounted one.
+
+    Attributes:
+        silo: whose sampler it is.
+        actual: inclusion probability as a fraction of 2^64 words.
+        claimed: the probability that was accounted.
+    """
+
+    silo: str
+    actual: float
+    claimed: float
+    is_larger: bool
+
+    @property
+    def exceeded(self) -> bool:
+        """True when units take part more often than accounted, by however little."""
+        return self.is_larger
+
+
+Finding = CanaryFinding | NoiseFinding | SensitivityFinding | SamplingFinding

@@ -1,0 +1,168 @@
+"""Canaries in a rehearsal of the whole walk: who was in, judged from what an adversary sees."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.canaries import (
+    Canaries,
+    CoordinateCanaries,
+    Directions,
+    RecordCanaries,
+    add_records,
+    with_canaries,
+)
+from discreet.audit.rehearsal import Rehearsal, rehearse, sampling_prob
+from discreet.encoding import to_ring
+from discreet.engines.local import Prepared
+from discreet.mechanisms import per_silo
+from discreet.plan import Plan
+from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder
+from discreet.rounds.walk import update
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Coins = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What one adversary thinks of every canary: larger means more likely in.
+
+    Attributes:
+        adversary: whose view it is.
+        values: shape ``(m,)``.
+        included: the truth, shape ``(m,)``.
+    """
+
+    adversary: Adversary
+    values: Floats
+    included: Coins
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryRun:
+    """One rehearsal with gradient-space canaries: the scores of every view, and the noise that was seen.
+
+    Attributes:
+        scores: one for each adversary that sees an aggregate.
+        noise: what all survivors added, one row a round; grid units.
+        honest_noise: the same without the shares of colluders.
+    """
+
+    scores: tuple[Scores, ...]
+    noise: Integers
+    honest_noise: Integers
+
+
+def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness: SeededRandom) -> CanaryRun:
+    """Rehearses once with gradient-space canaries, each in or out by a fair coin."""
+    prob = sampling_prob(prepared.plan)
+    included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
+    sampling = randomness.derive("canary sampling")
+    added: list[Integers] = []
+
+    def inject(order: RoundOrder) -> Integers:  # noqa: ARG001 - Dirac canaries do not look at the model
+        added.append(canaries.injected(included & sampling.bernoulli(canaries.count, prob)))
+        return added[-1]
+
+    rehearsal = rehearse(prepared, randomness, known=prepared.federation, inject=inject)
+    noise = _left_over(rehearsal, 0) - np.stack(added)
+    honest = _left_over(rehearsal, prepared.plan.thresholds.max_colluding) - np.stack(added)
+    return CanaryRun(_views(prepared, rehearsal, canaries, included), noise, honest)
+
+
+def record_run(prepared: Prepared, canaries: RecordCanaries, randomness: SeededRandom) -> tuple[Scores, ...]:
+    """Rehearses once with input-space canaries, each in or out by a fair coin; one score a view."""
+    included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
+    known = with_canaries(prepared.federation, prepared.plan, canaries)
+    trained = add_records(known, canaries.owner, canaries.records.take(included))
+    rehearsal = rehearse(prepared, randomness, known=known, trained=trained, keep=(canaries.owner,))
+    return _views(prepared, rehearsal, canaries, included)
+
+
+def _left_over(rehearsal: Rehearsal, colluding: int) -> Integers:
+    """Returns what is left of every sum when the first ``colluding`` survivors tell their noise."""
+    return np.stack(
+        [
+            rehearsal.insider.left_over(
+                step.order, step.outcome, colluders=step.outcome.survivors[:colluding]
+            )
+            for step in rehearsal.steps
+        ]
+    )
+
+
+def _views(
+    prepared: Prepared, rehearsal: Rehearsal, canaries: Canaries, included: Coins
+) -> tuple[Scores, ...]:
+    """Scores the canaries in every view that the plan makes a claim for."""
+    directions = [canaries.at(step.order.parameters) for step in rehearsal.steps]
+    # The owner of record canaries may be any silo, so it does not collude.
+    honest = canaries.owner if isinstance(canaries, RecordCanaries) else None
+    colluding = prepared.plan.thresholds.max_colluding
+
+    def sums(colluders: int) -> Floats:
+        return _sum_scores(prepared.plan, rehearsal, directions, honest=honest, colluding=colluders)
+
+    views = [
+        Scores(ReleasedModels(), _model_scores(prepared.plan, rehearsal, directions), included),
+        Scores(AggregationServer(), sums(0), included),
+    ]
+    if colluding:
+        views.append(Scores(ServerWithColluders(colluding), sums(colluding), included))
+    return tuple(views)
+
+
+def _sum_scores(
+    plan: Plan, rehearsal: Rehearsal, directions: list[Directions], *, honest: str | None, colluding: int
+) -> Floats:
+    r"""Returns each canary's log likelihood ratio, in minus out, over all sums.
+
+    A round counts log(1 − q + q·exp((⟨c, x⟩ − ‖c‖²/2)/σ²)) for what is left over, x, noise variance σ².
+    """
+    prob, scores = sampling_prob(plan), 0.0
+    for step, canary in zip(rehearsal.steps, directions, strict=True):
+        survivors = step.outcome.survivors
+        colluders = [name for name in survivors if name != honest][:colluding]
+        left = rehearsal.insider.left_over(step.order, step.outcome, colluders=colluders)
+        variance = per_silo(plan.release.share, len(survivors) - len(colluders)).variance
+        along = canary.project(left.astype(np.float64)) - canary.expected(prob / 2.0)
+        exponent = (along - canary.squared_norms() / 2.0) / variance
+        with np.errstate(divide="ignore"):
+            scores = scores + np.logaddexp(np.log1p(-prob), np.log(prob) + exponent)
+    return np.asarray(scores)
+
+
+def _model_scores(plan: Plan, rehearsal: Rehearsal, directions: list[Directions]) -> Floats:
+    """Correlates the last model with what each canary would have done to it.
+
+    The last model is compared with the one that the same walk would have reached on known sums only.
+    """
+    state, prob = rehearsal.start, sampling_prob(plan)
+    for step in rehearsal.steps:
+        known = rehearsal.insider.contributions(step.order, step.outcome.survivors)
+        outcome = dataclasses.replace(step.outcome, total=to_ring(known, plan.grid.bits))
+        state = update(plan, state, outcome)
+    moved = rehearsal.steps[-1].after.parameters - state.parameters
+    # In grid units of one round, so that the other canaries' mean can be taken off.
+    unit = _movement_of_a_unit(plan, rehearsal)
+    return np.asarray(sum(c.project(moved / unit) - c.expected(prob / 2.0) for c in directions))
+
+
+def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
+    """Returns how far one grid unit in every sum moves the last model, by the linear server rule."""
+    ones = np.ones(plan.facts.dimension, dtype=np.int64)
+    moved, still = rehearsal.start, rehearsal.start
+    for step in rehearsal.steps:
+        outcome = dataclasses.replace(step.outcome, total=to_ring(ones, plan.grid.bits))
+        moved = update(plan, moved, outcome)
+        still = update(plan, still, dataclasses.replace(outcome, total=np.zeros_like(outcome.total)))
+    distance = float(np.max(np.abs(moved.parameters - still.parameters)))
+    return distance if distance > 0.0 else 1.0

@@ -1,0 +1,140 @@
+"""A seeded rehearsal of a plan through the production engine, at the fewest survivors that it allows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.insider import Insider
+from discreet.config.sections import Dropout
+from discreet.data import Federation
+from discreet.encoding import to_ring
+from discreet.engines.local import LocalEngine, Prepared
+from discreet.errors import UnsupportedAnalysisError
+from discreet.models import build_model, flatten
+from discreet.plan import Plan, server_rule
+from discreet.privacy.events import NoSampling, PoissonSampling
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder, RoundSum, Training
+from discreet.rounds.walk import update
+
+Integers = npt.NDArray[np.int64]
+Injection = Callable[[RoundOrder], Integers]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One round of a rehearsal.
+
+    Attributes:
+        order: what the server asked for.
+        outcome: what secure aggregation returned, injected canaries included.
+        after: the server's state after it.
+    """
+
+    order: RoundOrder
+    outcome: RoundSum
+    after: Training
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """All rounds, and who could have known what.
+
+    Attributes:
+        start: the state before the first round.
+        steps: one for each round.
+        insider: the adversary that knows all but the honest noise.
+    """
+
+    start: Training
+    steps: tuple[Step, ...]
+    insider: Insider
+
+
+def rehearse(
+    prepared: Prepared,
+    randomness: SeededRandom,
+    *,
+    known: Federation,
+    trained: Federation | None = None,
+    inject: Injection | None = None,
+    keep: tuple[str, ...] = (),
+) -> Rehearsal:
+    """Carries out every round of the plan once.
+
+    Args:
+        prepared: the plan and the public model.
+        randomness: all coins and noise of the rehearsal.
+        known: the records that the adversary knows.
+        trained: the records that are trained on, canaries included; left out, ``known``.
+        inject: what canaries add to a round's sum, grid units.
+        keep: silos that must not drop out.
+    """
+    plan = prepared.plan
+    initial = initial_parameters(prepared)
+    start = Training(initial, server_rule(plan.config).init(len(initial)))
+    source = randomness.derive("engine")
+    engine = LocalEngine(
+        plan,
+        known if trained is None else trained,
+        prepared.model,
+        source,
+        session_label=0,
+        dropouts=worst_dropouts(plan, keep),
+    )
+    state, steps = start, []
+    for release in range(1, plan.rounds + 1):
+        order = RoundOrder(release, release, state.parameters)
+        outcome = engine.sum_round(order)
+        if inject is not None:
+            outcome = added(plan, outcome, inject(order))
+        state = update(plan, state, outcome)
+        steps.append(Step(order, outcome, state))
+    return Rehearsal(start, tuple(steps), Insider(plan, known, prepared.model, source))
+
+
+def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...]:
+    """Returns dropouts that leave exactly ``min_survivors`` silos in every sum."""
+    spare = plan.thresholds.num_silos - plan.thresholds.min_survivors
+    leaving = [name for name in plan.facts.silos if name not in keep][::-1][:spare]
+    return tuple(
+        Dropout(silo=name, round=release, stage="mask")
+        for release in range(1, plan.rounds + 1)
+        for name in leaving
+    )
+
+
+def added(plan: Plan, outcome: RoundSum, integers: Integers) -> RoundSum:
+    """Returns the outcome as if ``integers`` had been part of one survivor's contribution."""
+    total = outcome.total + to_ring(integers, plan.grid.bits)
+    return dataclasses.replace(outcome, total=to_ring(total.view(np.int64), plan.grid.bits))
+
+
+def sampling_prob(plan: Plan) -> float:
+    """Returns the probability with which a unit takes part in a round.
+
+    Raises:
+        UnsupportedAnalysisError: for samplings whose coins are not independent from unit to unit.
+    """
+    match plan.release.sampling:
+        case NoSampling():
+            return 1.0
+        case PoissonSampling(prob=prob):
+            return prob
+        case other:
+            raise UnsupportedAnalysisError(
+                f"canaries need independent sampling of units; got {type(other).__name__}. "
+                "Audit a plan with Poisson sampling, or without."
+            )
+
+
+def initial_parameters(prepared: Prepared) -> npt.NDArray[np.float64]:
+    """Builds the public initial weights again; the prepared model is scratch space."""
+    config, facts = prepared.config, prepared.plan.facts
+    model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
+    return flatten(model)

@@ -1,0 +1,99 @@
+"""Neighbouring silos under equal coins: how far one unit really moves an update."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.canaries import crafted_records
+from discreet.audit.findings import SensitivityFinding
+from discreet.data import Records
+from discreet.engines.local import Prepared
+from discreet.errors import PrivacyViolation
+from discreet.models import flatten
+from discreet.plan import silo_training
+from discreet.privacy.units import Unit
+from discreet.randomness import Label, RandomSource, SeededRandom
+
+Floats = npt.NDArray[np.float64]
+
+_WEIGHT_SCALES = (0.0, 0.1, 1.0, 10.0)
+_FEATURE_SCALES = (1.0, 30.0)
+
+
+class EqualCoins(RandomSource):
+    """The first n words of call k are the same however many the call asks for.
+
+    Silos draw one value a record and call, so a silo with one more record, at the end, sees the same coins
+    for all the others: the coupling under which sensitivities are proven.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(bytes(32))
+        self._seed, self._calls = seed, 0
+
+    def derive(self, *labels: Label) -> EqualCoins:
+        """Returns another such source."""
+        return EqualCoins(int(SeededRandom(self._seed).derive(*labels).words(1)[0]) >> 1)
+
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
+        """Returns words that depend on the number of the call and the place only."""
+        self._calls += 1
+        return SeededRandom(self._seed).derive(self._calls).words(count)
+
+
+def sensitivity_finding(
+    prepared: Prepared, silo: str, *, trials: int, randomness: SeededRandom
+) -> SensitivityFinding:
+    """Adds a crafted unit to ``silo`` in many ways and measures how far the update moves.
+
+    The unit is a real record with another label, or noise as large as the plan allows; the public model is
+    the initial one or random weights. For the client unit the neighbour has no records at all.
+
+    Args:
+        prepared: plan, model and records.
+        silo: whose local training is tried.
+        trials: pairs of neighbours.
+        randomness: chooses them.
+    """
+    plan = prepared.plan
+    training = silo_training(plan, prepared.model, silo)
+    initial = flatten(prepared.model)
+    largest = 0.0
+    for trial in range(trials):
+        source = randomness.derive(trial)
+        scale = _WEIGHT_SCALES[trial % len(_WEIGHT_SCALES)]
+        parameters = initial + scale * (source.uniform(len(initial)) - 0.5)
+        base, more = _neighbours(prepared, silo, trial, source)
+        seed = int(source.words(1)[0]) >> 1
+        try:
+            with_unit, without = (
+                training.update(prepared.model, parameters, records, EqualCoins(seed)).vector
+                for records in (more, base)
+            )
+        except PrivacyViolation:
+            # A run-time check stopped the round: nothing would have left the silo.
+            continue
+        largest = max(largest, float(np.linalg.norm(with_unit - without)))
+    return SensitivityFinding(silo, largest, training.l2_sensitivity(), trials)
+
+
+def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom) -> tuple[Records, Records]:
+    """Returns a silo's records without and with one unit more."""
+    plan = prepared.plan
+    own = prepared.federation.silo(silo).train
+    capacity = plan.capacities[plan.facts.silos.index(silo)]
+    base = own.take(np.arange(min(len(own), capacity - 1)))
+    if plan.unit is Unit.CLIENT:
+        return own.take(np.arange(0)), own
+    if trial % 2:
+        unit = base.take(source.integers_below(1, len(base)))
+        shifted = (unit.labels + 1) % plan.facts.num_classes
+        unit = Records(unit.features, shifted)
+    else:
+        unit = crafted_records(plan, 1, source)
+        if plan.facts.feature_norm_bound is None:
+            scale = _FEATURE_SCALES[trial // 2 % len(_FEATURE_SCALES)]
+            unit = Records(unit.features * np.float32(scale), unit.labels)
+    more = Records(np.concatenate([base.features, unit.features]), np.concatenate([base.labels, unit.labels]))
+    return base, more

@@ -1,0 +1,61 @@
+"""Small federations for audits, summed by the oracle, and their plans."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.config import load_config, parse_config
+from discreet.engines.local import Prepared, prepare
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+
+DIGITS: dict[str, Any] = {
+    "name": "digits",
+    "data": {"source": "digits", "record_capacity": 420, "partition": {"kind": "iid", "silos": 4}},
+    "training": {
+        "rounds": 3,
+        "local": {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 20},
+    },
+    "privacy": {"epsilon": 3.0, "delta": 1e-5},
+    "aggregation": {"protocol": "ideal", "min_survivors": 3, "max_colluding": 1},
+}
+
+
+@pytest.fixture(scope="session")
+def heart() -> Prepared:
+    config = load_config(HEART)
+    oracle = config.aggregation.model_copy(update={"protocol": "ideal"})
+    return prepare(config.model_copy(update={"aggregation": oracle}))
+
+
+@pytest.fixture(scope="session")
+def digits() -> Prepared:
+    return prepare(parse_config(DIGITS, source="test"))
+
+
+@pytest.fixture(scope="session")
+def sampled() -> Prepared:
+    """Single-step on a small network, records sampled."""
+    training = {
+        "rounds": 2,
+        "local": {"kind": "single-step"},
+        "sampling": {"kind": "poisson", "probability": 0.25},
+    }
+    privacy = {"epsilon": 4.0, "delta": 1e-5, "clip_norm": 1.0}
+    model = {"name": "small_network:network"}
+    return prepare(
+        parse_config(DIGITS | {"training": training, "privacy": privacy, "model": model}, source="test")
+    )
+
+
+@pytest.fixture(scope="session")
+def clients() -> Prepared:
+    training = {"rounds": 2, "local": {"kind": "clipped-update", "learning_rate": 0.5}}
+    privacy = {"unit": "client", "epsilon": 8.0, "delta": 1e-3, "clip_norm": 1.0}
+    return prepare(parse_config(DIGITS | {"training": training, "privacy": privacy}, source="test"))

@@ -1,0 +1,51 @@
+"""The command: one table, JSON, and an exit code that says whether the claims held."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import HEART
+from test_planted_bugs import halved_share
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+
+FEW = ["--canaries", "64", "--trials", "8", "--quiet"]
+
+
+def test_audit_of_the_demo_prints_one_table() -> None:
+    result = CliRunner().invoke(app, ["audit", str(HEART), *FEW], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "input-space canaries" in result.output
+    assert "noise law, 7 checks" in result.output
+    assert "local training of switzerland" in result.output
+    assert "EXCEEDED" not in result.output
+
+
+def test_audit_of_a_finished_run_uses_its_plan(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert CliRunner().invoke(app, ["run", str(HEART), "--out", str(out), "--quiet"]).exit_code == 0
+    plan = json.loads((out / "plan.json").read_text())["digest"]
+    result = CliRunner().invoke(app, ["audit", str(out), *FEW, "--json"])
+    assert result.exit_code == 0
+    document = json.loads(result.output)
+    assert document["plan"] == plan
+    assert document["exceeded"] is False
+    kinds = {finding["kind"] for finding in document["findings"]}
+    assert kinds == {"CanaryFinding", "NoiseFinding", "SensitivityFinding"}
+
+
+def test_exit_code_is_one_when_a_claim_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.rounds.contribution.sample_share", halved_share)
+    result = CliRunner().invoke(app, ["audit", str(HEART), *FEW])
+    assert result.exit_code == 1
+    assert "EXCEEDED" in result.output
+
+
+@pytest.mark.parametrize("option", [["--canaries", "3"], ["--confidence", "1"], ["--seed", "-1"]])
+def test_bad_settings_are_refused(option: list[str]) -> None:
+    result = CliRunner().invoke(app, ["audit", str(HEART), *option])
+    assert result.exit_code != 0
+    assert option[0].removeprefix("--") in str(result.exception)

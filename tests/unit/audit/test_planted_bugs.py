@@ -1,0 +1,148 @@
+"""Bugs of the kind that other systems shipped, each planted and found by at least one audit."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from discreet.audit import AuditSettings, CanaryFinding, NoiseFinding, audit
+from discreet.audit.canaries import coordinate_canaries
+from discreet.audit.coins import sampling_finding
+from discreet.audit.interruption import noise_across_interruption
+from discreet.audit.noise import exceeded, noise_findings
+from discreet.audit.sensitivity import sensitivity_finding
+from discreet.engines.local import LocalEngine, Prepared
+from discreet.learning import LocalUpdate, SingleStep
+from discreet.learning.clipping.styles import Flat
+from discreet.mechanisms import per_silo, sample_share
+from discreet.privacy.events import IntegerNoise
+from discreet.randomness import RandomSource, SeededRandom
+from discreet.rounds import Contribution, RoundOrder
+
+SETTINGS = AuditSettings(canaries=1300, trials=8, confidence=0.99, seed=4)
+
+
+def halved_share(law: IntegerNoise, size: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
+    """Noise of half the planned deviation."""
+    return np.rint(0.5 * sample_share(law, size, randomness)).astype(np.int64)
+
+
+def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
+    """False-alarm rate: 2 % for each of 6 canary findings, 1 % for each of 3 noise families."""
+    assert not [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
+
+
+def test_a_noise_share_too_small_is_found(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.rounds.contribution.sample_share", halved_share)
+    failed = [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
+    assert any(isinstance(finding, NoiseFinding) and "variance" in finding.check for finding in failed)
+    guessed = [finding for finding in failed if isinstance(finding, CanaryFinding)]
+    assert {finding.canaries for finding in guessed} == {"gradient-space"}
+    assert any(finding.audited_gaussian_epsilon_lower > finding.claim.epsilon for finding in guessed)
+
+
+def test_a_clip_that_forgets_one_layer_is_found(sampled: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_layer_only(_: Flat, norms_squared: torch.Tensor, clip_norm: float) -> torch.Tensor:
+        return (clip_norm / norms_squared[0].sqrt().clamp(min=clip_norm)).expand_as(norms_squared)
+
+    honest = sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1))
+    assert not honest.exceeded
+    assert honest.largest > 0.8 * honest.claimed
+    monkeypatch.setattr(Flat, "factors", first_layer_only)
+    assert sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1)).exceeded
+
+
+def test_a_batch_mean_that_counts_private_records_is_found(
+    sampled: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = SingleStep.update
+
+    def mean_of_the_batch(self: SingleStep, *arguments: Any) -> LocalUpdate:
+        update = honest(self, *arguments)
+        expected = self.sampling_prob * 420
+        return dataclasses.replace(update, vector=update.vector / max(1, update.batch) * expected)
+
+    monkeypatch.setattr(SingleStep, "update", mean_of_the_batch)
+    assert sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1)).exceeded
+
+
+def noise_after_interruption(prepared: Prepared, folder: Path) -> tuple[NoiseFinding, ...]:
+    return noise_findings(
+        noise_across_interruption(prepared, SeededRandom(9), folder / "run"),
+        variance=per_silo(prepared.plan.release.share, 4).variance,
+        scenario="resumed",
+        confidence=0.999,
+    )
+
+
+def test_noise_that_is_reused_after_a_resume_is_found(
+    digits: Prepared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    honest_engine = LocalEngine._contribution
+    rounds_of: dict[int, list[int]] = {}
+
+    def numbered_since_the_start(self: LocalEngine, name: str, order: RoundOrder) -> Contribution:
+        seen = rounds_of.setdefault(id(self), [])
+        if order.sequence not in seen:
+            seen.append(order.sequence)
+        return honest_engine(self, name, dataclasses.replace(order, sequence=len(seen)))
+
+    assert not exceeded(noise_after_interruption(digits, tmp_path / "honest"))
+    monkeypatch.setattr(LocalEngine, "_contribution", numbered_since_the_start)
+    found = {f.check for f in noise_after_interruption(digits, tmp_path / "planted") if f.exceeded}
+    assert "largest correlation of two rounds" in found
+
+
+def test_poisson_coins_in_single_precision_are_found(
+    sampled: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uniform float32 numbers are multiples of 2^-24, so below 0.1 there are more of them than a tenth."""
+    tenth = dataclasses.replace(sampled, plan=_with_sampling_prob(sampled, 0.1))
+    honest = sampling_finding(tenth)
+    assert honest is not None
+    assert not honest.exceeded
+    assert honest.actual == pytest.approx(honest.claimed, rel=1e-15)
+
+    def in_single_precision(self: RandomSource, count: int, prob: float) -> npt.NDArray[np.bool_]:
+        coins = (self.words(count) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+        return coins < np.float32(prob)
+
+    monkeypatch.setattr(RandomSource, "bernoulli", in_single_precision)
+    planted = sampling_finding(tenth)
+    assert planted is not None
+    assert planted.exceeded
+    assert planted.actual == pytest.approx(1677722 / 2**24, rel=1e-12)
+
+
+def _with_sampling_prob(prepared: Prepared, prob: float) -> Any:
+    """Returns the plan with another sampling probability, in its config and its release."""
+    plan = prepared.plan
+    sampling = plan.config.training.sampling.model_copy(update={"probability": prob})
+    training = plan.config.training.model_copy(update={"sampling": sampling})
+    release = dataclasses.replace(
+        plan.release,
+        sampling=type(plan.release.sampling)(prob),  # type: ignore[call-arg]
+    )
+    config = plan.config.model_copy(update={"training": training})
+    return dataclasses.replace(plan, config=config, release=release)
+
+
+def test_a_canary_that_is_larger_than_planned_is_found(
+    digits: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit itself: twice the sensitivity is as bad as half the noise."""
+
+    def doubled(*arguments: Any) -> Any:
+        canaries = coordinate_canaries(*arguments)
+        return dataclasses.replace(canaries, height=2 * canaries.height)
+
+    monkeypatch.setattr("discreet.audit.campaign.coordinate_canaries", doubled)
+    failed = [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
+    assert failed
+    assert all(isinstance(finding, CanaryFinding) for finding in failed)
