@@ -59,7 +59,7 @@ def _decide_extended(pairs: GaussianPairs, indices: Indices, nearest: Floats, di
     values, errors = pairs.extended(indices)
     integers = np.rint(values)
     offsets = np.abs(values - integers)
-    settled = offsets < 0.5 - errors
+    settled = (offsets < 0.5 - errors) & (errors <= error_bound(pairs.stddev))
     nearest[indices[settled]] = integers[settled]
     distances[indices[settled]] = offsets[settled]
     return indices[~settled]

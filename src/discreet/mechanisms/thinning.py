@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.mechanisms.bits import GUARD_BITS
-from discreet.mechanisms.box_muller import edges, error_bound
+from discreet.mechanisms.box_muller import error_bound
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
 from discreet.randomness import RandomSource
@@ -54,8 +54,9 @@ def _attempt_discrete_gaussian(
     words = randomness.words(count)
     values = batch.nearest.astype(np.int64)
     rejected, unsure = _reject_fast(batch, stddev, words)
+    if not len(unsure) and not len(batch.undecided):
+        return values, rejected
     unsure = np.union1d(unsure, batch.undecided)
-    rejected = np.setdiff1d(rejected, unsure, assume_unique=True)
     overturned = []
     for index in unsure:
         value, accepted = _decide_exactly(batch, stddev, int(words[index]), int(index))
@@ -63,22 +64,19 @@ def _attempt_discrete_gaussian(
         if not accepted:
             overturned.append(index)
     # In order, so that who redraws with which bits does not depend on which arithmetic decided.
-    return values, np.sort(np.concatenate([rejected, np.asarray(overturned, dtype=np.intp)]))
+    return values, np.union1d(np.setdiff1d(rejected, unsure), np.asarray(overturned, dtype=np.intp))
 
 
 def _reject_fast(
     batch: RoundedBatch, stddev: float, words: npt.NDArray[np.uint64]
 ) -> tuple[Indices, Indices]:
-    """Positions that float64 proves rejected, and those it cannot tell."""
+    """Positions that float64 proves rejected, and those it cannot tell; both in order."""
     tolerance = _tolerance(stddev)
-    # 1 − 1/cosh z ≤ z²/2, so that most positions are accepted by one comparison.
-    z = batch.nearest * batch.distances
-    bound = z * z
-    bound *= 2.0**63 / stddev**4
-    bound += 2.0**64 * tolerance
-    np.minimum(bound, _LARGEST_FLOAT_WORD, out=bound)
-    candidates = np.flatnonzero(words < bound.astype(np.uint64))
-    half = np.abs(z[candidates]) / (2.0 * stddev**2)
+    # 1 − 1/cosh z ≤ z²/2 and |z| ≤ reach/2: one comparison accepts nearly everything where the law is wide.
+    most = min(_LARGEST_FLOAT_WORD, 2.0**64 * (0.125 * _reach(stddev) ** 2 + tolerance))
+    candidates = np.flatnonzero(words <= np.uint64(int(most)))
+    half = batch.nearest[candidates] * batch.distances[candidates]
+    half /= 2.0 * stddev**2
     reject_prob = 2.0 * np.sinh(half) ** 2 / np.cosh(2.0 * half)
     uniform = words[candidates].astype(np.float64) * 2.0**-64
     rejected = candidates[uniform < reject_prob - tolerance]
@@ -86,14 +84,18 @@ def _reject_fast(
     return rejected, unsure
 
 
+def _reach(stddev: float) -> float:
+    """Largest |k|/σ² outside the exact path: U ≥ 2^-64 there, so that r ≤ √(128 ln 2) < 9.42."""
+    return (9.42 * stddev + 0.5) / stddev**2
+
+
 def _tolerance(stddev: float) -> float:
     """How far the float64 rejection probability of a resolved pair can be off, and a margin for rounding.
 
-    z = kt/σ² with |k| ≤ Rσ + 1/2 (R of `box_muller`) and t off by η = ``error_bound``; the derivative of
+    z = kt/σ² with |z| ≤ reach/2, and t off by η = ``error_bound``, hence z by η·reach; the derivative of
     1 − 1/cosh z is at most min(z, 1).
     """
-    reach = (edges(stddev).max_radius * stddev + 0.5) / stddev**2
-    return 0.5 * reach * reach * error_bound(stddev) + 2.0**-50
+    return 0.5 * _reach(stddev) ** 2 * error_bound(stddev) + 2.0**-50
 
 
 def _decide_exactly(batch: RoundedBatch, stddev: float, word: int, index: int) -> tuple[int, bool]:
