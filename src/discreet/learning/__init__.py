@@ -5,6 +5,8 @@ from discreet.learning.contract import LocalTraining, LocalUpdate
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.losses import mean_loss, record_losses
 from discreet.learning.metrics import Evaluation, evaluate
+from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepClaim, StepNoise
+from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
 from discreet.learning.stable_steps import StableSteps
 
@@ -14,8 +16,13 @@ __all__ = [
     "LocalSgd",
     "LocalTraining",
     "LocalUpdate",
+    "NoisySteps",
+    "NoisyUpdate",
+    "Sharded",
     "SingleStep",
     "StableSteps",
+    "StepClaim",
+    "StepNoise",
     "evaluate",
     "mean_loss",
     "record_losses",

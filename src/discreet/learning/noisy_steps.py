@@ -1,0 +1,190 @@
+r"""Noisy-steps: integer noise in every local step, one weighted integer at the end; record unit.
+
+Theory §2.5. This is Algorithm 2 of Heikkilä (2025) and the local training of private federated learning with
+local DP. Two claims can be made for it, and they differ in standing: see `NoisySteps.local_claim` and
+`NoisySteps.aggregate_claim`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.encoding import Grid, StepWeights, encode, exact_weights
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.clipping.styles import FLAT, ClippingStyle
+from discreet.learning.float_error import project, require_finite, require_summable, with_slack
+from discreet.mechanisms import per_silo, sample_share
+from discreet.privacy.events import Composed, Event, Failure, IntegerNoise, Release, Repeated
+from discreet.privacy.units import Status, Unit
+from discreet.randomness import RandomSource
+from discreet.sampling.samplers import Poisson
+
+FloatVector = npt.NDArray[np.float64]
+
+INDEPENDENT_LOCAL_STATE = "independent-local-state"
+_ASSUMPTION = (
+    "the gradients of later local steps do not depend on the silo's own unreleased state; ordinary training "
+    "does not satisfy this, and for constructed data the claim is false"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepClaim:
+    """An event together with how well it is founded to call it the cost of a round."""
+
+    event: Event
+    status: Status
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepNoise:
+    """How one local step becomes integers: the grid of one step and the law of the planned sum."""
+
+    grid: Grid
+    law: IntegerNoise
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoisyUpdate:
+    """What a silo sends: Σ_s W_s q_s in grid units, noise included, shape ``(d,)``; the rest is private."""
+
+    combined: npt.NDArray[np.int64]
+    loss: float
+    batch: int
+
+    def __repr__(self) -> str:
+        return "NoisyUpdate(<private>)"
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySteps:
+    """Local DP-SGD with heavy-ball momentum, whose steps sum up to one exact integer.
+
+    Only optimisers that are linear with coefficients common to all silos have a sum that secure aggregation
+    can form, so rates and momentum are rational numbers and nothing adaptive (Adam, AdaGrad) is offered.
+
+    Attributes:
+        clip_norm: largest L2 norm of one record's gradient, real units.
+        rates: learning rate of each local step, on the scale of the gradient *sum*.
+        momentum: local momentum, starting at zero every round.
+        sampling_prob: probability that a record enters a step.
+        style: how gradients are brought into the ball.
+
+    Raises:
+        ConfigurationError: if a number is out of range, or the rates have no small common unit.
+    """
+
+    unit: ClassVar[Unit] = Unit.RECORD
+
+    clip_norm: float
+    rates: tuple[Fraction, ...]
+    momentum: Fraction = Fraction(0)
+    sampling_prob: float = 1.0
+    style: ClippingStyle = FLAT
+
+    def __post_init__(self) -> None:
+        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
+            raise ConfigurationError(f"'clip_norm' of NoisySteps must be positive; got {self.clip_norm}.")
+        Poisson(self.sampling_prob)
+        self.weights()
+
+    def weights(self) -> StepWeights:
+        """The integer weight of each step in the message."""
+        return exact_weights(self.rates, self.momentum)
+
+    def step_sensitivity(self) -> float:
+        """How far one sampled record moves the gradient sum of one step, L2, real units."""
+        return with_slack(self.clip_norm)
+
+    def local_claim(self, noise: StepNoise) -> StepClaim:
+        """What whoever sees this silo's own message learns: every step at the silo's own noise. PROVEN.
+
+        Each q_s is released to the silo's next step and to nobody else; composing all of them covers the
+        dependence of later gradients on earlier noise.
+        """
+        return StepClaim(self._round_event(noise, per_silo(noise.law, 1)), Status.PROVEN)
+
+    def aggregate_claim(self, noise: StepNoise, accept_assumptions: Collection[str]) -> StepClaim:
+        """What whoever sees the sum learns by Theorem 4.6 of Heikkilä (2025): the summed noise a step.
+
+        One step is single-step training, and the claim is PROVEN. Several steps use earlier ones that
+        were not released, which adaptive composition does not cover (theory §1 has a counterexample): the
+        claim is CONDITIONAL and made only when its assumption is accepted by name.
+
+        Raises:
+            UnsupportedAnalysisError: for several steps, unless ``accept_assumptions`` holds
+                `INDEPENDENT_LOCAL_STATE`.
+        """
+        event = self._round_event(noise, noise.law)
+        if len(self.rates) == 1:
+            return StepClaim(event, Status.PROVEN)
+        if INDEPENDENT_LOCAL_STATE not in accept_assumptions:
+            raise UnsupportedAnalysisError(
+                f"noisy-steps with {len(self.rates)} steps has no proven guarantee at the aggregate; it "
+                f"needs that {_ASSUMPTION}. Use stable-steps, sharded or single-step, calibrate to the local "
+                f"guarantee, or add {INDEPENDENT_LOCAL_STATE!r} to accept_assumptions."
+            )
+        return StepClaim(event, Status.CONDITIONAL, (_ASSUMPTION,))
+
+    def update(
+        self,
+        model: nn.Module,
+        parameters: FloatVector,
+        records: Records,
+        noise: StepNoise,
+        randomness: RandomSource,
+    ) -> NoisyUpdate:
+        """Runs the steps; each gradient sum is rounded and gets its noise before it moves the local model."""
+        place, velocity = parameters.copy(), np.zeros_like(parameters)
+        steps: list[npt.NDArray[np.int64]] = []
+        loss, batch = 0.0, 0
+        for rate in self.rates:
+            released, step_loss, size = self._step(model, place, records, noise, randomness)
+            steps.append(released)
+            velocity = float(self.momentum) * velocity + released / noise.grid.scale
+            place = place - float(rate) * velocity
+            loss, batch = loss + step_loss, batch + size
+        return NoisyUpdate(self.weights().combine(steps), loss / max(1, batch), batch)
+
+    def _step(
+        self,
+        model: nn.Module,
+        place: FloatVector,
+        records: Records,
+        noise: StepNoise,
+        randomness: RandomSource,
+    ) -> tuple[npt.NDArray[np.int64], float, int]:
+        """One noisy integer gradient sum, the batch's summed loss and its size."""
+        chosen = Poisson(self.sampling_prob).draw(len(records), randomness)
+        require_summable(len(chosen))
+        total = clipped_gradient_sum(
+            model,
+            place,
+            records.take(chosen),
+            clip_norm=self.clip_norm,
+            style=self.style,
+            randomness=randomness,
+        )
+        require_finite(total.vector, "The sum of clipped gradients")
+        bounded = project(total.vector, noise.grid.silo_bound)
+        released = encode(bounded, noise.grid, randomness)
+        released += sample_share(noise.law, len(released), randomness)
+        return released, total.loss, len(chosen)
+
+    def _round_event(self, noise: StepNoise, law: IntegerNoise) -> Event:
+        sampling = Poisson(self.sampling_prob).event()
+        step: Event = Release(law, noise.grid.l2_sensitivity, noise.grid.dimension, sampling)
+        if noise.grid.rounding_failure_prob > 0.0:
+            step = Composed((step, Failure(noise.grid.rounding_failure_prob, "rounding bound")))
+        return Repeated(step, len(self.rates))

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.data.records import Records
+from discreet.encoding import GridRequest, plan_grid
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.learning import NoisySteps, SingleStep, StepNoise
+from discreet.learning.noisy_steps import INDEPENDENT_LOCAL_STATE
+from discreet.mechanisms import NoiseFamily, law_for
+from discreet.models import LinearHead
+from discreet.privacy.events import Composed, PoissonSampling, Release, Repeated
+from discreet.privacy.units import Status
+from discreet.randomness import SeededRandom
+
+RATES = (Fraction(1, 10),) * 3
+
+
+def records(count: int = 30) -> Records:
+    rng = np.random.default_rng(0)
+    return Records(rng.normal(size=(count, 4)).astype(np.float32), rng.integers(0, 3, count))
+
+
+def noise(kind: NoisySteps, *, multiplier: float = 2.0, num_silos: int = 10) -> StepNoise:
+    grid = plan_grid(
+        GridRequest(
+            l2_sensitivity=kind.step_sensitivity(),
+            silo_bound=30 * kind.clip_norm,
+            num_silos=num_silos,
+            dimension=12,
+            rounds=1,
+            noise_multiplier=multiplier,
+        )
+    )
+    variance = (multiplier * grid.l2_sensitivity) ** 2
+    return StepNoise(grid, law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=variance, num_silos=num_silos))
+
+
+def release_of(event: object) -> Release:
+    """The release inside the repeated step."""
+    assert isinstance(event, Repeated)
+    inner = event.event.events[0] if isinstance(event.event, Composed) else event.event
+    assert isinstance(inner, Release)
+    return inner
+
+
+def test_the_local_claim_is_proven_at_the_silos_own_noise() -> None:
+    kind = NoisySteps(1.0, RATES, sampling_prob=0.1)
+    claim = kind.local_claim(noise(kind))
+    release = release_of(claim.event)
+    assert (claim.status, claim.assumptions) == (Status.PROVEN, ())
+    assert claim.event.count == 3
+    assert release.sampling == PoissonSampling(0.1)
+    central = noise(kind).law.variance
+    assert release.noise.variance == pytest.approx(central / 10)
+
+
+def test_the_aggregate_claim_needs_an_explicit_opt_in() -> None:
+    kind = NoisySteps(1.0, RATES)
+    with pytest.raises(UnsupportedAnalysisError, match=r"no proven guarantee.*accept_assumptions"):
+        kind.aggregate_claim(noise(kind), accept_assumptions=())
+    claim = kind.aggregate_claim(noise(kind), accept_assumptions=(INDEPENDENT_LOCAL_STATE,))
+    assert claim.status is Status.CONDITIONAL
+    assert "do not depend on the silo's own unreleased state" in claim.assumptions[0]
+    assert release_of(claim.event).noise.variance == noise(kind).law.variance
+
+
+def test_one_step_is_proven_at_the_aggregate() -> None:
+    kind = NoisySteps(1.0, RATES[:1])
+    assert kind.aggregate_claim(noise(kind), accept_assumptions=()).status is Status.PROVEN
+
+
+def test_one_step_sends_the_clipped_sum_plus_noise() -> None:
+    kind, data, start = NoisySteps(1.0, (Fraction(1),)), records(), np.zeros(12)
+    step = noise(kind, multiplier=1.0)
+    sent = kind.update(LinearHead(4, 3), start, data, step, SeededRandom(1)).combined
+    exact = -SingleStep(1.0).update(LinearHead(4, 3), start, data, SeededRandom(1)).vector
+    stddev = np.sqrt(step.law.variance / 10)
+    assert np.abs(sent - exact * step.grid.scale).max() < 6 * stddev + 1
+
+
+def test_the_message_is_the_move_of_the_local_model() -> None:
+    """Steps, momentum and rates replayed in real numbers on the integers of each step."""
+    kind = NoisySteps(1.0, (Fraction(1, 4), Fraction(1, 8), Fraction(1, 4)), momentum=Fraction(1, 2))
+    step, data, start = noise(kind), records(), np.full(12, 0.1)
+    captured: list[np.ndarray] = []
+    places: list[np.ndarray] = []
+    original = NoisySteps._step
+
+    def spy(self, model, place, *rest):  # type: ignore[no-untyped-def]
+        places.append(place.copy())
+        result = original(self, model, place, *rest)
+        captured.append(result[0])
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NoisySteps, "_step", spy)
+        sent = kind.update(LinearHead(4, 3), start, data, step, SeededRandom(1)).combined
+    place, velocity = start.copy(), np.zeros(12)
+    for rate, integers, seen in zip(kind.rates, captured, places, strict=True):
+        np.testing.assert_allclose(seen, place, rtol=1e-12)
+        velocity = 0.5 * velocity + integers / step.grid.scale
+        place -= float(rate) * velocity
+    move = kind.weights().move(sent, step.grid.scale)
+    np.testing.assert_allclose(move, place - start, rtol=1e-12, atol=1e-15)
+
+
+def test_later_steps_see_the_noise_of_earlier_ones() -> None:
+    kind, data = NoisySteps(1.0, RATES), records()
+    sent = [
+        kind.update(LinearHead(4, 3), np.zeros(12), data, noise(kind), SeededRandom(s)) for s in (1, 1, 2)
+    ]
+    assert np.array_equal(sent[0].combined, sent[1].combined)
+    assert not np.array_equal(sent[0].combined, sent[2].combined)
+    assert sent[0].batch == 90
+    assert repr(sent[0]) == "NoisyUpdate(<private>)"
+
+
+def test_rates_without_a_small_common_unit_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="step weights"):
+        NoisySteps(1.0, (Fraction(1), Fraction(1, 99_999_989)))
+
+
+@pytest.mark.parametrize("momentum", [Fraction(1), Fraction(-1, 2)])
+def test_momentum_out_of_range_is_refused(momentum: Fraction) -> None:
+    with pytest.raises(ConfigurationError):
+        NoisySteps(1.0, RATES, momentum=momentum)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from discreet.errors import ConfigurationError
+from discreet.learning.clipping.ghost import layer_without_rule
+from discreet.models import build_model, flatten
+from discreet.models.networks import TemperedSigmoid
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "weights"),
+    [
+        ("cnn-tanh", (28, 28), 10, 26_010),
+        ("cnn-relu", (1, 28, 28), 10, 26_010),
+        ("cnn-tempered-sigmoid", (28, 28), 10, 26_010),
+        ("cnn-group-norm", (81, 7, 7), 10, 20_778),
+        ("cnn-group-norm", (243, 8, 8), 10, 44_106),
+        ("cnn-street", (3, 32, 32), 10, 3_405_018),
+        ("lstm", (80,), 72, 817_800),
+        ("mlp", (28, 28), 10, 79_510),
+    ],
+)
+def test_sizes(name: str, shape: tuple[int, ...], classes: int, weights: int) -> None:
+    """26,010 weights and the 3.4 million of the street-number network are the published sizes."""
+    model = build_model(name, shape, classes, seed=0)
+    assert len(flatten(model)) == weights
+    assert model(torch.zeros(2, *shape)).shape == (2, classes)
+
+
+@pytest.mark.parametrize("name", ["cnn-tanh", "cnn-relu", "cnn-tempered-sigmoid", "mlp"])
+def test_bundled_networks_clip_fast(name: str) -> None:
+    assert layer_without_rule(build_model(name, (28, 28), 10, seed=0)) is None
+    assert layer_without_rule(build_model("cnn-group-norm", (81, 7, 7), 10, seed=0)) is None
+
+
+def test_the_tempered_sigmoid_of_the_paper_is_tanh() -> None:
+    inputs = torch.linspace(-3, 3, 13, dtype=torch.float64)
+    torch.testing.assert_close(TemperedSigmoid()(inputs), torch.tanh(inputs))
+    half = TemperedSigmoid(1.0, 1.0, 0.0)(inputs)
+    torch.testing.assert_close(half, torch.sigmoid(inputs))
+
+
+@pytest.mark.parametrize("name", ["cnn-tanh", "lstm"])
+def test_records_of_another_shape_are_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="records"):
+        build_model(name, (5, 5, 5, 5), 10, seed=0)
