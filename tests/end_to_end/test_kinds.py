@@ -57,3 +57,15 @@ def test_a_seeded_run_repeats(heart: Config, tmp_path: Path) -> None:
     first, second = (run(heart, tmp_path / name) for name in ("first", "second"))
     assert first.seeded
     assert first.directory.model.read_bytes() == second.directory.model.read_bytes()
+
+
+def test_a_rotated_ring_is_not_wider_and_gives_nearly_the_same_model(heart: Config, tmp_path: Path) -> None:
+    single = SingleStepConfig(kind="single-step")
+    plain = variant(heart, single, Everyone(), clip_norm=1.0, epsilon=20.0)
+    rotated = plain.model_copy(
+        update={"aggregation": plain.aggregation.model_copy(update={"rotation": True})}
+    )
+    flat, spread = run(plain, tmp_path / "flat"), run(rotated, tmp_path / "spread")
+    assert spread.plan.grid.rotated
+    assert spread.plan.grid.bits <= flat.plan.grid.bits
+    assert spread.metrics["auc"] == pytest.approx(flat.metrics["auc"], abs=0.03)

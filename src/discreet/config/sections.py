@@ -205,6 +205,8 @@ class AggregationConfig(_Section):
         min_survivors: fewer, and no silo helps to unmask; left out, every silo must survive.
         max_colluding: silos that may share their noise and keys with the server.
         bits: width of the ring; "auto" is the smallest in which no sum can wrap around.
+        rotation: spread every update evenly by a public random rotation, for a narrower ring; a sum then
+            wraps around with probability at most 2^-40 over the whole training.
     """
 
     protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
@@ -212,6 +214,7 @@ class AggregationConfig(_Section):
     min_survivors: Annotated[int, Field(ge=2)] | None = None
     max_colluding: Annotated[int, Field(ge=0)] = 0
     bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"
+    rotation: bool = False
 
 
 class Dropout(_Section):

@@ -158,6 +158,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         rounds=setting.rounds,
         noise_multiplier=multiplier,
         min_stddev=min_stddev,
+        rotated=setting.config.aggregation.rotation,
     )
 
 

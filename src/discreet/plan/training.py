@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from torch import nn
@@ -42,7 +43,11 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
     match config.training.local:
         case SingleStepConfig():
             _require_unit(config, Unit.RECORD)
-            return SingleStep(clip_norm=_clip_norm(config), sampling_prob=sampling_probability(config))
+            return SingleStep(
+                clip_norm=_clip_norm(config),
+                sampling_prob=sampling_probability(config),
+                projection_radius=_clip_norm(config) * batch_bound(config, capacity),
+            )
         case ClippedUpdateConfig() as local:
             _require_unit(config, Unit.CLIENT)
             return ClippedUpdate(
@@ -65,6 +70,16 @@ def server_rule(config: Config) -> ServerRule:
             return Averaging(learning_rate=learning_rate)
         case MomentumConfig(learning_rate=learning_rate, momentum=momentum):
             return Momentum(learning_rate=learning_rate, momentum=momentum)
+
+
+def batch_bound(config: Config, capacity: int) -> float:
+    """Returns a public size that a round's batch almost never exceeds, for the ring's sake.
+
+    Updates are projected onto the ball that so many records can reach. A projection keeps every sensitivity,
+    so this concerns the width of the ring and not the guarantee; ten standard deviations are above the mean.
+    """
+    mean = sampling_probability(config) * capacity
+    return min(float(capacity), mean + 10.0 * math.sqrt(mean) + 10.0)
 
 
 def _stable_steps(
@@ -96,6 +111,12 @@ def _stable_steps(
         record_capacity=capacity,
         head=head,
         feature_norm_bound=facts.feature_norm_bound,
+        projection_radius=(
+            local.passes
+            * local.learning_rate
+            * head.lipschitz(facts.feature_norm_bound)
+            * batch_bound(config, capacity)
+        ),
         passes=local.passes,
         l2_regulariser=local.l2_regulariser,
     )

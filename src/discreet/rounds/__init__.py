@@ -1,6 +1,6 @@
 """The round loop: the same walk for every engine, durable at every step."""
 
-from discreet.rounds.contribution import Contribution, contribute, require_capacity
+from discreet.rounds.contribution import Contribution, contribute, require_capacity, round_rotation
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.walk import RoundReport, Training, open_ledger, restore, resume_ledger, train
@@ -18,5 +18,6 @@ __all__ = [
     "require_capacity",
     "restore",
     "resume_ledger",
+    "round_rotation",
     "train",
 ]

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data import Records
-from discreet.encoding import encode
+from discreet.encoding import Rotation, encode
 from discreet.errors import DataError
 from discreet.mechanisms import sample_share
 from discreet.plan import Plan, silo_training
-from discreet.randomness import RandomSource
+from discreet.randomness import RandomSource, SeededRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ def contribute(
     parameters: npt.NDArray[np.float64],
     records: Records,
     randomness: RandomSource,
+    rotation: Rotation | None = None,
 ) -> Contribution:
     """Computes the contribution of ``silo`` to a round that starts from the public ``parameters``.
 
@@ -52,9 +53,20 @@ def contribute(
     require_capacity(plan, silo, records)
     training = silo_training(plan, model, silo)
     update = training.update(model, parameters, records, randomness.derive("training"))
-    values = encode(update.vector, plan.grid, randomness.derive("dither"))
+    values = encode(update.vector, plan.grid, randomness.derive("dither"), rotation)
     values += sample_share(plan.release.share, len(values), randomness.derive("noise"))
     return Contribution(values, update.loss)
+
+
+def round_rotation(plan: Plan, sequence: int) -> Rotation | None:
+    """Returns the public rotation of the round whose intent is line ``sequence`` of the ledger, if any.
+
+    Every party derives the same one from the plan; it hides nothing and only spreads updates evenly.
+    """
+    if not plan.grid.rotated:
+        return None
+    public = SeededRandom(bytes.fromhex(plan.digest())).derive("rotation", sequence)
+    return Rotation.drawn(plan.facts.dimension, public)
 
 
 def require_capacity(plan: Plan, silo: str, records: Records) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.encoding import decode
+from discreet.encoding import Rotation, decode
 from discreet.errors import LedgerError, NotEnoughSurvivors
 from discreet.plan import Plan, server_rule
 from discreet.privacy.guarantee import Guarantee
@@ -28,6 +28,7 @@ from discreet.privacy.ledger import (
     Resumed,
     spending,
 )
+from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.memory import from_arrays, to_arrays
@@ -90,8 +91,8 @@ def train(
     while (charged := spending(ledger.entries).charged) < plan.rounds:
         release = charged + 1
         began = time.monotonic()
-        outcome = _secure_sum(engine, ledger, release, state.parameters)
-        state = update(plan, state, outcome)
+        outcome, sequence = _secure_sum(engine, ledger, release, state.parameters)
+        state = update(plan, state, outcome, round_rotation(plan, sequence))
         made = Made(release, outcome.survivors, outcome.transcript.hex())
         digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
         ledger.append(Completed(release, made.survivors, made.transcript, digest))
@@ -158,19 +159,24 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     return Training(saved.arrays["parameters"], from_arrays(start.server, saved.arrays))
 
 
-def update(plan: Plan, state: Training, outcome: RoundSum) -> Training:
+def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    aggregate = decode(outcome.total, plan.grid) / plan.normaliser(outcome.survivors)
+    aggregate = decode(outcome.total, plan.grid, rotation) / plan.normaliser(outcome.survivors)
     server, parameters = server_rule(plan.config).step(state.server, state.parameters, aggregate)
     return Training(parameters, server)
 
 
-def _secure_sum(engine: Engine, ledger: LedgerWriter, release: int, parameters: Vector) -> RoundSum:
-    """Runs one release, trying again with fresh randomness while nothing was unmasked."""
+def _secure_sum(
+    engine: Engine, ledger: LedgerWriter, release: int, parameters: Vector
+) -> tuple[RoundSum, int]:
+    """Runs one release, trying again with fresh randomness while nothing was unmasked.
+
+    Returns the sum and the place of its intent in the ledger.
+    """
     for attempt in range(_MOST_ABORTS_IN_A_ROW):
         intent = ledger.append(Intent(release, hashlib.sha256(parameters.tobytes()).hexdigest()))
         try:
-            return engine.sum_round(RoundOrder(release, intent.sequence, parameters))
+            return engine.sum_round(RoundOrder(release, intent.sequence, parameters)), intent.sequence
         except NotEnoughSurvivors as abort:
             ledger.append(Aborted(release, abort.code))
             if attempt == _MOST_ABORTS_IN_A_ROW - 1:

@@ -171,3 +171,14 @@ def test_sampling_amplifies_and_the_normaliser_is_public() -> None:
     sampled = plan(**single, training__sampling={"kind": "poisson", "probability": 0.1})
     assert sampled.noise_multiplier < 0.5 * everyone.noise_multiplier
     assert sampled.normaliser(SILOS[:3]) == pytest.approx(0.1 * 600)
+
+
+def test_sampling_narrows_the_ring_because_a_batch_is_smaller_than_the_silo() -> None:
+    single = {
+        "privacy__clip_norm": 1.0,
+        "training__local": {"kind": "single-step"},
+        "data__record_capacity": 100_000,
+    }
+    rare = plan(**single, training__sampling={"kind": "poisson", "probability": 0.01})
+    assert rare.grid.silo_bound == pytest.approx(1000 + 10 * math.sqrt(1000) + 10, rel=2e-3)
+    assert rare.grid.bits <= plan(**single).grid.bits - 3

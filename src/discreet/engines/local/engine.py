@@ -12,7 +12,7 @@ from discreet.data import Federation
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, sum_protocol
 from discreet.randomness import RandomSource
-from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute
+from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute, round_rotation
 from discreet.secagg import (
     RoundTerms,
     Stage,
@@ -91,6 +91,7 @@ class LocalEngine:
             parameters=order.parameters,
             records=self._federation.silo(name).train,
             randomness=self._randomness.derive("release", order.sequence, "silo", name),
+            rotation=round_rotation(self._plan, order.sequence),
         )
 
 
