@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from discreet.errors import ConfigurationError
@@ -57,7 +57,7 @@ class Rdp:
         conversion: how the composed curve becomes (ε, δ).
     """
 
-    orders: tuple[float, ...] = DEFAULT_ORDERS
+    orders: tuple[float, ...] = field(default=DEFAULT_ORDERS, repr=False)
     conversion: Conversion = Conversion.IMPROVED
 
     def __post_init__(self) -> None:

@@ -43,8 +43,8 @@ class Federation:
         positive = self.rounds >= 1 and self.update_norm > 0.0
         if not (0.0 < self.sampling_prob <= 1.0 and positive and 0.0 < self.delta < 1.0):
             raise ConfigurationError(
-                "closed forms need sampling_prob in (0, 1], rounds >= 1, update_norm > 0, delta in (0, 1); got "
-                f"{self.sampling_prob}, {self.rounds}, {self.update_norm}, {self.delta}."
+                "closed forms need sampling_prob in (0, 1], rounds >= 1, update_norm > 0, delta in (0, 1); "
+                f"got {self.sampling_prob}, {self.rounds}, {self.update_norm}, {self.delta}."
             )
 
 

@@ -96,7 +96,7 @@ def tradeoff_pair(curve: PiecewiseTradeoff) -> AtomicPair:
     slopes = [(d1 - d0) / (g1 - g0) for (g0, d0), (g1, d1) in pairwise(hull)] + [0.0]
     kinks = [
         (math.log(g), g * (after - before))
-        for (g, _), before, after in zip(hull[1:], slopes, slopes[1:], strict=True)
+        for (g, _), (before, after) in zip(hull[1:], pairwise(slopes), strict=True)
     ]
     probs = [max(0.0, prob) for _, prob in kinks]
     infinity = max(0.0, 1.0 - math.fsum(probs))

@@ -17,6 +17,7 @@ from discreet.accounting.poisson_binomial import poisson_binomial_rdp
 from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
 from discreet.accounting.rdp_sampling import fixed_size_rdp, mixture_rdp, poisson_gaussian_rdp, poisson_rdp
 from discreet.accounting.releases import Change, FixedSizeReplaced, Included, Unsampled, change
+from discreet.accounting.skellam_exact import MAX_SHIFT, MAX_VARIANCE, skellam_rdp_per_square
 from discreet.accounting.tally import Atom
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
@@ -140,7 +141,8 @@ def skellam_log_moment(variance: float, distance: float, dimension: int) -> Call
     r"""Returns k ↦ (k − 1) ε_k for Skellam noise and integer shifts of L2 norm ``distance``.
 
     Agarwal, Kairouz, Liu (2021), Theorem 3.5: ε_α ≤ αΔ₂²/(2μ) + min{((2α−1)Δ₂² + 6Δ₁)/(4μ²), 3Δ₁/(2μ)},
-    with Δ₁ ≤ min(√d Δ₂, Δ₂²) for integer vectors.
+    with Δ₁ ≤ min(√d Δ₂, Δ₂²) for integer vectors. On very coarse grids the exact divergence is used where
+    it is smaller.
     """
     square = distance**2
     l1 = min(math.sqrt(dimension) * distance, square)
@@ -149,6 +151,12 @@ def skellam_log_moment(variance: float, distance: float, dimension: int) -> Call
         extra = np.minimum(
             ((2.0 * k - 1.0) * square + 6.0 * l1) / (4.0 * variance**2), 3.0 * l1 / (2.0 * variance)
         )
-        return (k - 1.0) * (k * square / (2.0 * variance) + extra)
+        bound = k * square / (2.0 * variance) + extra
+        shift = math.floor(distance)
+        if 1 <= shift <= MAX_SHIFT and variance <= MAX_VARIANCE:
+            exact = square * skellam_rdp_per_square(variance, shift)
+            known = min(len(bound), len(exact))
+            bound[2:known] = np.minimum(bound[2:known], exact[2:known])
+        return (k - 1.0) * bound
 
     return moment

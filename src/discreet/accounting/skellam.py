@@ -46,13 +46,13 @@ def skellam_against_discrete_gaussian(variance: float, num_draws: int, tail: flo
     """Compares ``num_draws`` Skellam draws with as many of N_ℤ(0, variance).
 
     Guarantee:
-        PROVEN: Lemma S inside a box of half-width X√μ, union bound outside, Bernstein's inequality for the
+        PROVEN: Lemma S inside a box of half-width X√μ, union bound outside, Bennett's inequality for the
         sum of the i.i.d. log ratios inside (docs/theory/integers.md, Theorem 3).
 
     Args:
         variance: Skellam variance per draw.
         num_draws: coordinates times releases.
-        tail: probability that may be given away, split evenly between box and Bernstein.
+        tail: probability that may be given away, split evenly between box and deviation.
 
     Returns:
         The comparison, or ``None`` where Lemma S does not reach (small variance, wide box).
@@ -69,7 +69,19 @@ def skellam_against_discrete_gaussian(variance: float, num_draws: int, tail: flo
         _LATTICE_FACTOR * math.exp(width) * ((_LEADING_NORM + _REST_NORM / variance) / variance) ** 2
     )
     mean = tail / (2.0 * num_draws) + 0.5 * math.exp(width) * second_moment
-    log_inverse = math.log(2.0 / tail)
-    linear = 2.0 * width * log_inverse / 3.0
-    deviation = linear + math.sqrt(linear**2 + 2.0 * num_draws * second_moment * log_inverse)
+    deviation = _bennett(num_draws * second_moment, width + mean, math.log(2.0 / tail))
     return LogRatio(num_draws * mean + deviation, tail)
+
+
+def _bennett(variance: float, largest: float, log_inverse: float) -> float:
+    """Returns t with P[Σ(V − EV) > t] ≤ e^−log_inverse, for V ≤ ``largest`` + EV and total ``variance``.
+
+    Chernoff with Bennett's bound log E e^{λ(V−EV)} ≤ (e^{λb} − 1 − λb) Var/b², at the best of some λ
+    (Boucheron, Lugosi, Massart 2013, Theorem 2.9).
+    """
+    candidates = []
+    for power in range(121):
+        scaled = 1e-6 * 1.15**power
+        growth = math.expm1(scaled) - scaled if scaled > 1e-4 else scaled**2 / 2.0 * (1.0 + scaled)
+        candidates.append(largest * (growth * variance / largest**2 + log_inverse) / scaled)
+    return min(candidates)

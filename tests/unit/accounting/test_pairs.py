@@ -1,0 +1,171 @@
+"""Dominating pairs against the hockey-stick divergences that they must dominate, by direct integration."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from discreet.accounting.discrete_pairs import (
+    AtomicPair,
+    LaplacePair,
+    SampledPair,
+    discrete_laplace_pair,
+    tradeoff_pair,
+)
+from discreet.accounting.pairs import FixedSizePair, Mixture, MixturePair, SampledGaussianPair
+from discreet.errors import ConfigurationError
+from discreet.privacy.tradeoff import PiecewiseTradeoff
+
+EDGES = np.arange(-400, 401) * 0.02
+
+
+def hockey_stick(pair, epsilon, edges=EDGES):
+    """δ(ε) of a pair from its cell masses, ε on an edge: Σ over cells above of P − e^ε Q."""
+    upper, lower = pair.cell_masses(edges)
+    start = int(np.argmin(abs(edges - epsilon))) + 1
+    return float(np.sum(upper[start:]) - math.exp(epsilon) * np.sum(lower[start:]))
+
+
+def density(points, shift):
+    return np.exp(-((points - shift) ** 2).sum(-1) / 2) / (2 * np.pi)
+
+
+PLANE = np.stack(np.meshgrid(np.linspace(-9, 9, 601), np.linspace(-9, 9, 601)), axis=-1)
+AREA = (18 / 600) ** 2
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    prob=st.floats(0.05, 0.95),
+    radius=st.floats(0.0, 1.0),
+    angles=st.tuples(st.floats(0, 6.28), st.floats(0, 6.28)),
+    epsilon=st.sampled_from([-0.6, -0.2, 0.0, 0.2, 0.6]),
+)
+def test_replaced_contribution_in_the_plane_is_dominated(prob, radius, angles, epsilon):
+    # a has the full norm μ = 1.5, b any smaller one, in any direction.
+    a = 1.5 * np.array([math.cos(angles[0]), math.sin(angles[0])])
+    b = 1.5 * radius * np.array([math.cos(angles[1]), math.sin(angles[1])])
+    noise = density(PLANE, np.zeros(2))
+    p = (1 - prob) * noise + prob * density(PLANE, a)
+    q = (1 - prob) * noise + prob * density(PLANE, b)
+    true = float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * AREA)
+    assert true <= hockey_stick(SampledGaussianPair(1.5, prob, prob), epsilon) + 1e-6
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(0.2, 0.0), (0.0, 0.2), (0.2, 0.2)])
+def test_closed_form_thresholds_are_where_the_loss_is(upper, lower):
+    pair = SampledGaussianPair(1.3, upper, lower)
+    low, high = pair.loss_range(1e-9)
+    losses = np.linspace(low, high, 50)[1:-1]
+    x = pair.threshold(losses)
+    assert np.allclose(pair.upper.log_density(x) - pair.lower.log_density(x), losses, atol=1e-9)
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(0.2, 0.0), (0.0, 0.2), (0.2, 0.2)])
+def test_generic_mixture_agrees_with_the_closed_form(upper, lower):
+    special = SampledGaussianPair(1.3, upper, lower)
+    generic = MixturePair(special.upper, special.lower)
+    for one, other in zip(special.cell_masses(EDGES), generic.cell_masses(EDGES), strict=True):
+        assert np.allclose(one, other, atol=1e-12)
+
+
+def test_one_step_hockey_stick_is_exact():
+    # Removing: P = 0.9 N(0) + 0.1 N(1), Q = N(0); δ(0.5) by analytic integration beyond the threshold.
+    pair = SampledGaussianPair(1.0, 0.1, 0.0)
+    assert hockey_stick(pair, 0.5) == pytest.approx(0.0020325369203404, rel=1e-9)
+
+
+def test_group_of_poisson_sampled_units_is_dominated():
+    # Three units, each sampled with 0.3, all pointing the same way: the mixture itself, on a fine line.
+    weights = tuple(float(binom.pmf(k, 3, 0.3)) for k in range(4))
+    pair = MixturePair(Mixture(weights, (0.0, 0.8, 1.6, 2.4)), Mixture((1.0,), (0.0,)))
+    x = np.linspace(-12, 14, 200_001)
+    p = sum(w * np.exp(-((x - 0.8 * k) ** 2) / 2) for k, w in enumerate(weights)) / math.sqrt(2 * math.pi)
+    q = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    for epsilon in (-0.4, 0.0, 1.0):
+        direct = float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (x[1] - x[0]))
+        assert hockey_stick(pair, epsilon) == pytest.approx(direct, abs=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, -0.2, 0.0, 0.2, 1.0])
+def test_fixed_size_dominates_an_exhaustive_example(epsilon):
+    # Two of three records drawn, sums of ±0.5, one record replaced by its negative: μ = 1 when it is drawn.
+    x = np.linspace(-10, 10, 40_001)
+    others = (0.5, -0.5)
+
+    def law(record):
+        values = [sum(pair) for pair in itertools.combinations((record, *others), 2)]
+        return sum(np.exp(-((x - v) ** 2) / 2) for v in values) / (3 * math.sqrt(2 * math.pi))
+
+    true = float(np.maximum(law(0.5) - math.exp(epsilon) * law(-0.5), 0).sum() * (x[1] - x[0]))
+    assert true <= hockey_stick(FixedSizePair(1.0, 2 / 3), epsilon) + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.2])
+def test_fixed_size_is_the_subsampling_bound(epsilon):
+    # Balle, Barthe, Gaboardi (2018), Theorem 9: q·δ at 1 + (e^ε − 1)/q.
+    q, mu = 0.3, 1.4
+    base = SampledGaussianPair(mu, 1.0, 0.0)
+    inner = math.log1p(math.expm1(epsilon) / q)
+    edges = np.unique(np.append(EDGES, inner))
+    expected = q * hockey_stick(base, inner, edges)
+    assert hockey_stick(FixedSizePair(mu, q), epsilon) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.5, 0.9])
+def test_laplace_hockey_stick(epsilon):
+    # Lap(0) against Lap(1), scale 1: δ(ε) = 1 − e^{(ε−1)/2} for 0 ≤ ε ≤ 1.
+    x = np.linspace(-30, 31, 2_000_001)
+    p, q = 0.5 * np.exp(-abs(x)), 0.5 * np.exp(-abs(x - 1))
+    direct = float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (x[1] - x[0]))
+    assert hockey_stick(LaplacePair(1.0), epsilon) == pytest.approx(direct, abs=1e-6)
+    if epsilon >= 0:
+        assert hockey_stick(LaplacePair(1.0), epsilon) == pytest.approx(-math.expm1((epsilon - 1) / 2))
+
+
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_discrete_laplace_atoms_are_the_law(shift):
+    scale = 2.0
+    k = np.arange(-400, 400)
+    centre = math.tanh(1 / (2 * scale))
+    p, q = centre * np.exp(-abs(k) / scale), centre * np.exp(-abs(k - shift) / scale)
+    pair = discrete_laplace_pair(scale, shift)
+    for epsilon in (0.0, 0.25, 0.9):
+        atoms = sum(
+            prob * max(0.0, -math.expm1(epsilon - loss))
+            for loss, prob in zip(pair.losses, pair.probs, strict=True)
+        )
+        assert atoms == pytest.approx(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_sampling_any_pair_agrees_with_the_gaussian_form(removed):
+    base = SampledGaussianPair(1.1, 1.0, 0.0)
+    sampled = SampledPair(base, 0.25, removed)
+    special = SampledGaussianPair(1.1, 0.25, 0.0) if removed else SampledGaussianPair(1.1, 0.0, 0.25)
+    for one, other in zip(sampled.cell_masses(EDGES), special.cell_masses(EDGES), strict=True):
+        assert np.allclose(one, other, atol=1e-9)
+
+
+def test_tradeoff_pair_reproduces_its_curve():
+    curve = PiecewiseTradeoff(((0.0, 0.3), (0.5, 0.1), (1.0, 0.02)))
+    pair = tradeoff_pair(curve)
+    for epsilon, delta in curve.points:
+        assert hockey_stick(pair, epsilon) == pytest.approx(delta, abs=1e-12)
+        mirrored = 1 - math.exp(-epsilon) * (1 - delta)
+        assert hockey_stick(pair, -epsilon) == pytest.approx(mirrored, abs=1e-12)
+
+
+def test_malformed_pairs_are_refused():
+    with pytest.raises(ConfigurationError, match="sum to 1"):
+        Mixture((0.5, 0.4), (0.0, 1.0))
+    with pytest.raises(ConfigurationError, match="upper means"):
+        MixturePair(Mixture((1.0,), (-1.0,)), Mixture((1.0,), (0.0,)))
+    with pytest.raises(ConfigurationError, match="sum"):
+        AtomicPair((0.0,), (0.5,))
+    with pytest.raises(ConfigurationError, match="contain 0"):
+        FixedSizePair(1.0, 0.5).cell_masses(np.array([-0.3, 0.7]))
