@@ -31,6 +31,7 @@ from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
 FloatArray = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,39 +139,34 @@ class StableSteps:
         start = parameters.reshape(self.head.outputs, -1)
         self._require_exact(start, features.shape[1])
         entered = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
-        chosen = features[entered].astype(np.float64)
-        self._require_norms(chosen)
-        weights, total_loss = start.copy(), 0.0
+        weights, total_loss = start, 0.0
         for _ in range(self.passes):
-            weights, loss = self._one_pass(weights, chosen, records.labels[entered], randomness)
-            total_loss += loss
+            for rows in self._batches(entered, randomness):
+                weights, loss = self._step(weights, features[rows].astype(np.float64), records.labels[rows])
+                total_loss += loss
         moved = (weights - start).ravel()
         require_finite(moved, "The local update")
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(moved, self.projection_radius), mean_loss, len(entered))
 
-    def _one_pass(
-        self,
-        weights: FloatArray,
-        features: FloatArray,
-        labels: npt.NDArray[np.int64],
-        randomness: RandomSource,
-    ) -> tuple[FloatArray, float]:
-        """Gives each record a step and takes the steps in order; returns weights and the summed loss."""
-        assigned = randomness.integers_below(len(labels), self.steps)
+    def _batches(self, entered: Indices, randomness: RandomSource) -> list[Indices]:
+        """Gives each record that entered a step of its own choice; returns the rows of every step."""
+        assigned = randomness.integers_below(len(entered), self.steps)
         sizes = np.bincount(assigned, minlength=self.steps)
         self._require_guarded(int(sizes.max()))
         order = np.argsort(assigned, kind="stable")
-        features, labels = features[order], labels[order]
-        ends = np.cumsum(sizes)
-        decay, loss = 1.0 - self.learning_rate * self.l2_regulariser, 0.0
-        for first, last in zip(ends - sizes, ends, strict=True):
-            batch = features[first:last]
-            logits = batch @ weights.T
-            loss += float(self.head.losses(logits, labels[first:last]).sum())
-            residuals = self.head.residuals(logits, labels[first:last])
-            weights = decay * weights - self.learning_rate * (residuals.T @ batch)
-        return weights, loss
+        return np.split(entered[order], np.cumsum(sizes)[:-1])
+
+    def _step(
+        self, weights: FloatArray, batch: FloatArray, labels: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, float]:
+        """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
+        self._require_norms(batch)
+        logits = batch @ weights.T
+        loss = float(self.head.losses(logits, labels).sum())
+        gradient = self.head.residuals(logits, labels).T @ batch
+        decay = 1.0 - self.learning_rate * self.l2_regulariser
+        return decay * weights - self.learning_rate * gradient, loss
 
     def _require_non_expansive(self) -> None:
         curvature = self.head.smoothness(self.feature_norm_bound) * self.guard().max_batch

@@ -30,7 +30,7 @@ def test_both_solvers_invert_the_written_out_matrix(size: int, sigma: float, see
 
 
 def test_smoothing_keeps_the_sum_and_lowers_the_variance_of_noise() -> None:
-    """For independent noise the variance falls to the mean of 1/(1 + 2σ(1 - cos))², here 3·5^-1.5 at σ = 1."""
+    """For independent noise the variance falls to the mean of 1/(1 + 2σ(1 - cos))², 3·5^-1.5 at σ = 1."""
     noise = np.random.default_rng(0).normal(size=200_000)
     smooth = Circulant(1.0).smooth(noise)
     angles = 2 * np.pi * np.arange(4096) / 4096
