@@ -1,0 +1,86 @@
+r"""Private quantile clipping: the clipping norm follows a quantile of the units' norms, and pays for it.
+
+Andrew, Thakkar, McMahan, Ramaswamy (2021), Algorithm 1, with one change that fits an integer sum: the count
+of units below the norm travels as one more coordinate of the same noisy vector. Updates are sent in units of
+the current norm, so that the sensitivity is the same public constant in every round.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ConfigurationError
+from discreet.learning.float_error import with_slack
+
+FloatVector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileClipping:
+    r"""How the clipping norm is found, and what finding it costs.
+
+    A unit contributes (update/C, weight·(b - 1/2)), b = 1 if its norm was at most C and 0 otherwise.
+
+    Guarantee:
+        Adding or removing a sampled unit moves the sum of these vectors by at most √(1 + weight²/4) in L2,
+        whatever C is; one release of it with noise multiplier z costs what one release at z does. Per
+        coordinate the noise on the update grows by the same factor: at weight 0.5 by 3 %.
+
+    Attributes:
+        initial_norm: C before the first round, a public guess.
+        quantile: share of the units that should not be clipped.
+        weight: how much of the sensitivity is spent on the count.
+        learning_rate: how fast log C follows.
+
+    Raises:
+        ConfigurationError: if a number is out of range.
+    """
+
+    initial_norm: float
+    quantile: float = 0.5
+    weight: float = 0.5
+    learning_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("initial_norm", "weight", "learning_rate"):
+            value = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise ConfigurationError(f"{name!r} of QuantileClipping must be positive; got {value}.")
+        if not 0.0 < self.quantile < 1.0:
+            raise ConfigurationError(
+                f"'quantile' of QuantileClipping must be between 0 and 1; got {self.quantile}."
+            )
+
+    def l2_sensitivity(self) -> float:
+        """√(1 + weight²/4) in units of the clipping norm, enlarged for floating-point error."""
+        return with_slack(math.sqrt(1.0 + self.weight**2 / 4.0))
+
+    def contribution(self, updates: FloatVector, norm: float) -> FloatVector:
+        """Returns the sum over units of what each contributes, shape ``(d + 1,)``.
+
+        Args:
+            updates: one row a unit, shape ``(n, d)``, real units, before clipping.
+            norm: the round's C.
+        """
+        norms = np.linalg.norm(updates, axis=1)
+        factors = 1.0 / np.maximum(norms, norm)
+        below = self.weight * np.sum((norms <= norm) - 0.5)
+        return np.append(factors @ updates, below)
+
+    def next_norm(self, norm: float, released_count: float, expected_units: float) -> float:
+        """Returns C for the next round from the last coordinate of the released sum.
+
+        Args:
+            norm: the round's C.
+            released_count: that coordinate: Σ weight·(b - 1/2) plus noise.
+            expected_units: public expected number of sampled units.
+
+        Returns:
+            C·exp(-learning_rate·(estimated share below C - quantile)); post-processing of the release.
+        """
+        share = released_count / (self.weight * expected_units) + 0.5
+        return norm * math.exp(-self.learning_rate * (min(max(share, 0.0), 1.0) - self.quantile))
