@@ -12,6 +12,7 @@ from discreet.cli.audit import audit
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.run import run
+from discreet.cli.verify import verify
 from discreet.errors import DiscreetError
 from discreet.version import __version__
 
@@ -27,6 +28,7 @@ app.command()(run)
 app.command()(plan)
 app.command()(report)
 app.command()(audit)
+app.command()(verify)
 
 
 def _show_version(value: bool) -> None:

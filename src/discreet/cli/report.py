@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.report import write_report
+from discreet.verify import seal_report
 
 
 def report(
@@ -17,4 +18,6 @@ def report(
 
     Example: [bold]discreet report runs/heart[/bold]
     """
-    typer.echo(str(write_report(directory)))
+    page = write_report(directory)
+    seal_report(directory)
+    typer.echo(str(page))

@@ -20,6 +20,7 @@ from discreet.errors import ConfigurationError
 from discreet.privacy.wire import to_json
 from discreet.report import write_report
 from discreet.rounds.directory import write_durably
+from discreet.verify import seal
 
 # What shells report for a process that Ctrl-C ended.
 _EXIT_INTERRUPTED = 130
@@ -65,6 +66,7 @@ def run(
     summary = summarise(result)
     write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
     report = write_report(result.directory.path)
+    seal(result.directory.path)
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
     elif not quiet:

@@ -1,0 +1,56 @@
+"""``discreet verify``: check a run from its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from discreet.cli.console import console
+from discreet.verify import Finding, VerificationFailure, manifest_digest
+from discreet.verify import verify as check
+
+
+def verify(
+    directory: Annotated[Path, typer.Argument(help="The directory of a run.", show_default=False)],
+    manifest: Annotated[
+        str | None, typer.Option(help="The manifest's SHA-256, noted elsewhere when the run ended.")
+    ] = None,
+    records: Annotated[
+        bool, typer.Option("--records", help="Also measure the released model again; needs the records.")
+    ] = False,
+    own_code: Annotated[
+        bool, typer.Option("--own-code", help="Import the model that the plan names (module:factory).")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Work out every number of a run again from plan and ledger; exit code 2 with the first that is wrong.
+
+    Example: [bold]discreet verify runs/heart[/bold]
+    """
+    findings = list(check(directory, records=records, own_code=own_code))
+    digest = manifest_digest(directory)
+    if manifest is not None and manifest.lower() != digest:
+        raise VerificationFailure(
+            f"the manifest must have the SHA-256 that was noted, {manifest}; got {digest}."
+        )
+    if as_json:
+        rows = [{"what": f.subject, "basis": f.basis.value, "detail": f.detail} for f in findings]
+        typer.echo(json.dumps({"manifest": digest, "findings": rows}, indent=1))
+        return
+    out = console()
+    out.print(_table(findings))
+    out.print(f"\nmanifest SHA-256: {digest}", soft_wrap=True)
+
+
+def _table(findings: list[Finding]) -> Table:
+    """Shows what was checked and how."""
+    table = Table(title="verified", title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
+    for name in ("what", "how", "which"):
+        table.add_column(name)
+    for finding in findings:
+        table.add_row(finding.subject, finding.basis.value, finding.detail)
+    return table

@@ -1,0 +1,1 @@
+"""The plan explorer: a sweep as one interactive page."""

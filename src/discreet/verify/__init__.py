@@ -1,0 +1,8 @@
+"""Checking a run from its files: every number again from plan and ledger, every byte against the manifest."""
+
+from discreet.verify.checks import verify
+from discreet.verify.failure import VerificationFailure
+from discreet.verify.finding import Finding
+from discreet.verify.manifest import manifest_digest, seal, seal_report
+
+__all__ = ["Finding", "VerificationFailure", "manifest_digest", "seal", "seal_report", "verify"]

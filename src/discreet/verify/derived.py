@@ -1,0 +1,88 @@
+"""Checking metrics, result and report against what plan and ledger give."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from discreet.privacy.wire import to_json
+from discreet.report import collect, render, report_json
+from discreet.verify.compare import require_same
+from discreet.verify.evidence import Evidence
+from discreet.verify.failure import VerificationFailure
+from discreet.verify.finding import Basis, Finding
+from discreet.version import __version__
+
+
+def check_metrics(evidence: Evidence) -> Finding:
+    """Checks release, survivors and budget of every line; measurements are as they were sealed."""
+    completed = {entry.release: entry for entry in evidence.spending.completed}
+    for line in evidence.directory.read_metrics():
+        entry = completed.pop(line["release"], None)
+        if entry is None:
+            raise VerificationFailure(
+                f"metrics.jsonl must be about releases that the ledger completed, each once; "
+                f"release {line['release']} is not."
+            )
+        spent = evidence.plan.spent(entry.release)
+        found: dict[str, Any] = {
+            "epsilon_spent": spent.epsilon,
+            "delta": spent.delta,
+            "survivors": list(entry.survivors),
+        }
+        stated = {name: line.get(name) for name in found}
+        require_same(stated, found, f"metrics.jsonl, release {entry.release}")
+    done = len(evidence.spending.completed) - len(completed)
+    return Finding(
+        "metrics.jsonl", Basis.RECOMPUTED, f"{done} releases: survivors, ε spent; the rest as sealed"
+    )
+
+
+def check_result(evidence: Evidence) -> Finding:
+    """Works the result out again: budget and guarantees from plan and ledger, the rest from other files."""
+    plan, spent, directory = evidence.plan, evidence.spending, evidence.directory
+    stated = _read(evidence, "result.json")
+    compared = directory.file("comparison.json")
+    found: dict[str, Any] = {
+        "name": plan.config.name,
+        "plan": plan.digest(),
+        "randomness": "seeded" if evidence.seeded else "secure",
+        "rounds": {
+            "planned": plan.rounds,
+            "completed": len(spent.completed),
+            "lost": len(spent.lost),
+            "aborted": spent.aborted,
+        },
+        "guarantees": to_json(plan.guarantees),
+        "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
+    }
+    last = {line["release"]: line for line in directory.read_metrics()}
+    if spent.completed and spent.completed[-1].release in last:
+        line = last[spent.completed[-1].release]
+        found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
+    require_same({name: stated.get(name) for name in found}, found, "result.json")
+    return Finding("result.json", Basis.RECOMPUTED, "rounds, guarantees, measurements as in metrics.jsonl")
+
+
+def check_report(evidence: Evidence) -> Finding:
+    """Makes the report again and compares it with ``report.json`` and, byte for byte, ``report.html``."""
+    stated = _read(evidence, "report.json")
+    versions = tuple((str(name), str(version)) for name, version in stated.get("versions", ()))
+    if dict(versions).get("discreet") != __version__:
+        return Finding("report", Basis.SEALED, f"written by another version than this, {__version__}")
+    again = dataclasses.replace(collect(evidence.directory.path), versions=versions)
+    require_same(stated, report_json(again), "report.json")
+    page = evidence.directory.file("report.html").read_text(encoding="utf-8")
+    if versions == collect(evidence.directory.path).versions and page != render(again):
+        raise VerificationFailure("report.html must show what report.json says; it shows something else.")
+    return Finding(
+        "report.html, report.json", Basis.RECOMPUTED, "every number, from plan, ledger and metrics"
+    )
+
+
+def _read(evidence: Evidence, name: str) -> Any:
+    try:
+        return json.loads(evidence.directory.file(name).read_text(encoding="utf-8"))
+    except ValueError:
+        raise VerificationFailure(f"{name} must be JSON; it cannot be read.") from None

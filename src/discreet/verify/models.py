@@ -1,0 +1,133 @@
+"""Checking the plan and the models by working them out again from the config inside the plan."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load, save
+from torch import nn
+
+from discreet.engines.local.load import load as load_records
+from discreet.engines.local.measure import measure
+from discreet.errors import DiscreetError
+from discreet.models import build_model, flatten, load_flat
+from discreet.models.build import BUNDLED
+from discreet.plan import Plan, make_plan
+from discreet.plan.plan import adversary_guarantee
+from discreet.plan.releases import adversaries
+from discreet.policy.review import model_digest
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Intent
+from discreet.privacy.wire import to_json
+from discreet.verify.compare import require_same
+from discreet.verify.evidence import Evidence
+from discreet.verify.failure import VerificationFailure
+from discreet.verify.finding import Basis, Finding
+
+Vector = npt.NDArray[np.float64]
+
+_WITHOUT_MODEL = "the model is not bundled: what rests on it only as sealed (--own-code imports it)"
+
+
+def check_plan(evidence: Evidence) -> Finding:
+    """Makes the plan again from config and public facts; without the model, its guarantees only."""
+    plan = evidence.plan
+    try:
+        if not _may_build(evidence):
+            require_same(to_json(plan.guarantees), to_json(_guarantees(plan)), "plan.json, guarantees")
+            return Finding(
+                "plan.json", Basis.RECOMPUTED, f"{len(plan.guarantees)} guarantees; {_WITHOUT_MODEL}"
+            )
+        model = _public_model(evidence)
+        again = make_plan(plan.config, plan.facts, model)
+    except VerificationFailure:
+        raise
+    except DiscreetError as error:
+        raise VerificationFailure(f"plan.json must be a plan that can be made; {error}") from None
+    if model_digest(model) != plan.facts.model_digest:
+        raise VerificationFailure(
+            "plan.json must name the model that its config builds; 'facts.model_digest' is another model's."
+        )
+    require_same(plan.to_json(), again.to_json(), "plan.json")
+    count = len(plan.guarantees)
+    return Finding("plan.json", Basis.RECOMPUTED, f"noise, grid, ring, thresholds, {count} guarantees")
+
+
+def check_models(evidence: Evidence) -> Finding:
+    """Checks that ledger, saved state and released model are about the same weights."""
+    if not _may_build(evidence):
+        _final_state(evidence)
+        return Finding("state.safetensors", Basis.CHAINED, f"as the ledger names it; {_WITHOUT_MODEL}")
+    model = _public_model(evidence)
+    intents = [entry for entry in evidence.entries if isinstance(entry, Intent)]
+    if intents and intents[0].model_digest != hashlib.sha256(flatten(model).tobytes()).hexdigest():
+        raise VerificationFailure(
+            "the first release of the ledger must start from the plan's initial weights; it names others."
+        )
+    parameters = final_parameters(evidence)
+    load_flat(model, parameters)
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    if save(tensors) != evidence.directory.model.read_bytes():
+        raise VerificationFailure(
+            "model.safetensors must hold the weights of state.safetensors; it holds others."
+        )
+    return Finding("model, state", Basis.RECOMPUTED, f"{len(parameters):,} weights, as the ledger names them")
+
+
+def final_parameters(evidence: Evidence) -> Vector:
+    """Returns the weights after the last completed release; the initial ones if there is none.
+
+    Raises:
+        VerificationFailure: if the saved state is not the one that the ledger names.
+    """
+    state = _final_state(evidence)
+    return flatten(_public_model(evidence)) if state is None else state
+
+
+def remeasure(evidence: Evidence) -> Finding:
+    """Loads the records that the plan names and measures the released model again."""
+    config, completed = evidence.plan.config, evidence.spending.completed
+    lines = {line["release"]: line for line in evidence.directory.read_metrics()}
+    stated = lines.get(completed[-1].release, {}) if completed else {}
+    measured = measure(_public_model(evidence), load_records(config.data), final_parameters(evidence))
+    shared = {name: value for name, value in measured.items() if name in stated}
+    if not shared:
+        raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
+                                  "Leave --records out.")  # fmt: skip
+    require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
+    return Finding("held-out records", Basis.RECOMPUTED, f"{len(shared)} measurements of the released model")
+
+
+def _may_build(evidence: Evidence) -> bool:
+    """Says whether the model can be built without importing code that the plan names."""
+    return evidence.own_code or evidence.plan.config.model.name in BUNDLED
+
+
+def _public_model(evidence: Evidence) -> nn.Module:
+    config, facts = evidence.plan.config, evidence.plan.facts
+    return build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
+
+
+def _guarantees(plan: Plan) -> tuple[Guarantee, ...]:
+    """Works out every guarantee again from noise, thresholds and rounds."""
+    return tuple(
+        adversary_guarantee(
+            plan.config, plan.release, adversary=adversary, honest_silos=honest, rounds=plan.rounds
+        )
+        for adversary, honest in adversaries(plan.facts.silos, plan.thresholds)
+    )
+
+
+def _final_state(evidence: Evidence) -> Vector | None:
+    """Returns the saved weights if they are those that the ledger names; None before the first release."""
+    completed = evidence.spending.completed
+    if not completed:
+        return None
+    data = evidence.directory.state.read_bytes()
+    if hashlib.sha256(data).hexdigest() != completed[-1].model_digest:
+        raise VerificationFailure(
+            f"state.safetensors must be the state that release {completed[-1].release} led to; it is another."
+        )
+    return np.asarray(load(data)["parameters"], dtype=np.float64)
