@@ -40,7 +40,7 @@ def replaced(old: str, new: str) -> str:
     ("text", "message"),
     [
         (
-            replaced("rounds = 5", "rounds = 5\nround = 3"),
+            replaced("rounds = 8", "rounds = 8\nround = 3"),
             "unknown key 'training.round'. Did you mean 'rounds'?",
         ),
         (replaced("epsilon = 1.0", "epsilon = 0.0"), "'privacy.epsilon'"),
@@ -54,7 +54,7 @@ def replaced(old: str, new: str) -> str:
         ),
         (replaced('source = "heart-disease"', 'source = "hart-disease"'), "heart-disease"),
         (replaced('unit = "record"', 'unit = "client"'), "'privacy.unit' must be 'record' for stable-steps"),
-        (replaced("records_per_step = 16", "records_per_step = 200"), "non-expansive"),
+        (replaced("learning_rate = 0.03", "learning_rate = 0.3"), "non-expansive"),
         (replaced("switzerland = 50", "geneva = 50"), "geneva, switzerland"),
         (replaced("switzerland = 50", "switzerland = 10"), "record_capacity"),
         (replaced('silo = "long_beach_va", round', 'silo = "bern", round'), "'run.dropouts.0.silo'"),

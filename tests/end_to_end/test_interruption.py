@@ -133,7 +133,7 @@ def test_a_real_kill_9_and_resume_on_the_command_line(tmp_path: Path) -> None:
     assert any(isinstance(entry, Resumed) for entry in entries)
     spent = spending(entries)
     assert spent.pending is None
-    assert len(spent.completed) + len(spent.lost) == spent.charged == 5
+    assert len(spent.completed) + len(spent.lost) == spent.charged == 8
     assert all(isinstance(entry, Intent | Completed | Lost | Resumed) for entry in entries[1:])
 
 

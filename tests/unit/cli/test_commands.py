@@ -43,7 +43,7 @@ def test_a_plan_as_json_names_every_adversary(command: Command) -> None:
 
 def test_a_sweep_prints_a_table_and_draws_it(command: Command, tmp_path: Path) -> None:
     plot = tmp_path / "sweep.svg"
-    code, out, _ = command("plan", HEART, "--sweep", "local.steps=2,32", "rounds=5,10", "--plot", str(plot))
+    code, out, _ = command("plan", HEART, "--sweep", "local.learning_rate=0.03,0.5", "rounds=5,10", "--plot", str(plot))
     assert code == 0
     assert "refused (1)" in out
     assert out.count("1.000") == 2
@@ -88,7 +88,7 @@ def test_a_run_as_json_is_one_document_and_its_report_can_be_made_again(
     assert code == 0
     result = json.loads(out)
     assert result["randomness"] == "secure"
-    assert result["rounds"] == {"planned": 5, "completed": 5, "lost": 0, "aborted": 0}
+    assert result["rounds"] == {"planned": 8, "completed": 8, "lost": 0, "aborted": 0}
     assert {"plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors"} <= set(result["files"])
     assert json.loads((out_dir / "result.json").read_text())["plan"] == result["plan"]
     (out_dir / "report.html").unlink()
