@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 _KEY_BYTES = 32
 _CHUNK_BYTES = 1 << 18
-_ZEROS = bytes(_CHUNK_BYTES)
+# A view, because a slice of bytes would be a copy.
+_ZEROS = memoryview(bytes(_CHUNK_BYTES))
 _UNIFORM_BITS = 53
 
 Label = str | int | bytes

@@ -14,7 +14,7 @@ from discreet.encoding.rounding import round_dithered
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.randomness import RandomSource
 
-_CHUNK = 1 << 15
+_CHUNK = 1 << 16
 
 
 def encode(
@@ -58,7 +58,10 @@ def decode(
             f"total must be uint64 of shape ({grid.dimension},); got {total.dtype} of shape {total.shape}."
         )
     check_rotation(grid, rotation)
-    real = from_ring(total, grid.bits) / grid.scale
+    real = np.empty(grid.dimension)
+    for start in range(0, grid.dimension, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        np.divide(from_ring(total[part], grid.bits), grid.scale, out=real[part])
     return real if rotation is None else rotation.inverse(real)
 
 

@@ -14,7 +14,7 @@ from discreet.mechanisms import sample_share
 from discreet.privacy.events import IntegerNoise
 from discreet.randomness import RandomSource
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 16
 
 
 def ring_contribution(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from discreet.randomness import RandomSource
 
-# The temporaries of one block fit in a core's second-level cache.
-BLOCK = 1 << 14
+# Long enough that Python's share of the time is small, short enough for the temporaries to stay in cache.
+BLOCK = 1 << 16
 
 Draw = Callable[[int, RandomSource], npt.NDArray[np.int64]]
 

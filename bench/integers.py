@@ -1,0 +1,309 @@
+"""Integer noise, rings and packing: speed beside NumPy, bits per weight, and one round trip stage by stage.
+
+    python bench/integers.py                                # everything, about two minutes
+    python bench/integers.py --opendp /path/to/venv/python  # with OpenDP's exact sampler beside ours
+
+Ratios compare runs of one process, alternating, best of several. Everything but the thread table is one
+thread and is timed in processor seconds, so that a busy machine disturbs it little. The secure source
+(AES-256-CTR keyed by the operating system) is used throughout. Targets stand beside the figures.
+"""
+
+from __future__ import annotations
+
+import os
+
+# One thread for matrix products; set before NumPy loads its BLAS.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import math
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from discreet.accounting import calibrate
+from discreet.encoding import (
+    Grid,
+    GridRequest,
+    Rotation,
+    decode,
+    frame_bytes,
+    pack,
+    plan_grid,
+    to_ring,
+    unpack,
+)
+from discreet.encoding.codec import check_update
+from discreet.encoding.rounding import round_dithered
+from discreet.mechanisms import (
+    NoiseFamily,
+    PoissonBinomial,
+    law_for,
+    sample_discrete_laplace,
+    sample_share,
+    sampler_tv,
+)
+from discreet.privacy.events import GaussianNoise, IntegerNoise, PoissonSampling, Release, Repeated
+from discreet.randomness import SecureRandom
+
+DRAWS = 1 << 21
+TARGETS = {
+    NoiseFamily.ROUNDED_GAUSSIAN: 1.6,
+    NoiseFamily.DISCRETE_GAUSSIAN: 5.0,
+    NoiseFamily.SKELLAM: 6.0,
+}
+
+STAGES = (
+    "check, rotate",
+    "scale, round",
+    "noise",
+    "reduce",
+    "pack",
+    "unpack",
+    "sum",
+    "decode, rotate back",
+)
+CHUNK = 1 << 16
+
+Floats = npt.NDArray[np.float64]
+
+_OPENDP = """
+import time, opendp.prelude as dp
+dp.enable_features("contrib")
+m = dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i32")), dp.l2_distance(T="f64"), scale=4096.0)
+x = [0] * {count}
+m(x[:10])
+start = time.process_time(); m(x); print((time.process_time() - start) / {count})
+"""
+
+
+def seconds(
+    calls: dict[str, Callable[[], object]], repeats: int = 5, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Best time of every call, the calls alternating so that all see the same machine."""
+    best = dict.fromkeys(calls, math.inf)
+    for _ in range(repeats):
+        for name, call in calls.items():
+            start = clock()
+            call()
+            best[name] = min(best[name], clock() - start)
+    return best
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    print(f"\n{title}")
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        print("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+
+
+def noise_against_numpy() -> None:
+    generator, source = np.random.default_rng(), SecureRandom()
+    rows = []
+    for exponent in (-1, 2, 8, 12, 16, 20, 30, 40):
+        stddev = 2.0**exponent
+        calls: dict[str, Callable[[], object]] = {"numpy": lambda: generator.standard_normal(DRAWS)}
+        for family in NoiseFamily:
+            law = law_for(family, variance=min(stddev**2, 2.0**79.9), num_silos=1)
+            calls[family.value] = lambda law=law: sample_share(law, DRAWS, source)
+        half = stddev**2 / 2
+        if half < 1e15:
+            calls["numpy Skellam"] = lambda half=half: (
+                generator.poisson(half, DRAWS) - generator.poisson(half, DRAWS)
+            )
+        best = seconds(calls, repeats=3)
+        row = [f"2^{exponent}", f"{best['numpy'] / DRAWS * 1e9:.1f}"]
+        row += [
+            f"{best[name] / best['numpy']:.2f}" if name in best else "refused"
+            for name in [*list(calls)[1:4], "numpy Skellam"]
+        ]
+        rows.append(row)
+    targets = ["target", "", *(f"{TARGETS[family]:.1f}" for family in NoiseFamily), ""]
+    header = [
+        "stddev",
+        "numpy normal, ns",
+        *(f"{family.value}, ratio" for family in NoiseFamily),
+        "numpy Skellam",
+    ]
+    table(
+        "Noise: time per draw ÷ numpy's standard_normal (targets are for 2^8 … 2^20)",
+        header,
+        [*rows, targets],
+    )
+
+
+def other_laws(opendp: str | None) -> None:
+    generator, source = np.random.default_rng(), SecureRandom()
+    count = 1 << 18
+    values = np.linspace(-1.0, 1.0, count)
+    calls: dict[str, Callable[[], object]] = {
+        "numpy standard_normal": lambda: generator.standard_normal(count),
+        "discrete Laplace, scale 2^12": lambda: sample_discrete_laplace(4096.0, count, source),
+        "Poisson binomial, 64 trials": lambda: PoissonBinomial(1.0, 64, 0.25).encode(values, source),
+        "Poisson binomial, 1024 trials": lambda: PoissonBinomial(1.0, 1024, 0.25).encode(values, source),
+    }
+    best = {name: value / count for name, value in seconds(calls, repeats=2).items()}
+    if opendp:
+        script = _OPENDP.format(count=20_000)
+        run = subprocess.run([opendp, "-c", script], capture_output=True, text=True, check=True)
+        best["OpenDP discrete Gaussian, 2^12"] = float(run.stdout)
+    base = best["numpy standard_normal"]
+    rows = [[name, f"{value * 1e9:.1f}", f"{value / base:.1f}"] for name, value in best.items()]
+    table("Other samplers", ["sampler", "ns a draw", "ratio"], rows)
+
+
+def threads() -> None:
+    source = SecureRandom()
+    workers = os.cpu_count() or 1
+    rows = []
+    for family in NoiseFamily:
+        law = law_for(family, variance=2.0**24, num_silos=1)
+        calls = {
+            str(w): (lambda w=w, law=law: sample_share(law, 2 * DRAWS, source, workers=w))
+            for w in {1, workers}
+        }
+        best = seconds(calls, repeats=7, clock=time.perf_counter)
+        rows.append([family.value, f"{best['1'] / best[str(workers)]:.2f}"])
+    table(f"Threads: speed-up of {workers} over 1 at stddev 2^12", ["law", "speed-up"], rows)
+
+
+def cnn_request(prob: float, *, rotated: bool) -> GridRequest:
+    """26,010 weights, 10 silos of 5,600 records, 20 rounds of single steps at (1, 1e-5), clip norm 1."""
+
+    def event(z: float) -> Repeated:
+        return Repeated(Release(GaussianNoise(z), 1.0, 26_010, PoissonSampling(prob)), 20)
+
+    multiplier = calibrate(event, epsilon=1.0, delta=1e-5, lower=0.3, upper=60.0)
+    batch_bound = 5600 if prob == 1.0 else int(stats.binom.isf(1e-12, 5600, prob)) + 1
+    return GridRequest(
+        l2_sensitivity=1.0,
+        silo_bound=float(batch_bound),
+        num_silos=10,
+        dimension=26_010,
+        rounds=20,
+        noise_multiplier=multiplier,
+        rotated=rotated,
+    )
+
+
+def bits_per_weight() -> None:
+    rows = []
+    for prob in (0.1, 1.0):
+        for rotated in (False, True):
+            request = cnn_request(prob, rotated=rotated)
+            grid = plan_grid(request)
+            law = law_for(
+                NoiseFamily.ROUNDED_GAUSSIAN,
+                variance=(request.noise_multiplier * grid.l2_sensitivity) ** 2,
+                num_silos=10,
+            )
+            grid = grid.with_noise(law)
+            rows.append(
+                [
+                    f"{prob:g}",
+                    "yes" if rotated else "no",
+                    f"{request.silo_bound:.0f}",
+                    f"{request.noise_multiplier:.2f}",
+                    str(grid.bits),
+                    "20" if rotated else "28",
+                    f"{grid.l2_sensitivity / grid.scale - 1:.2%}",
+                    f"{frame_bytes(grid.bits, grid.dimension):,}",
+                    f"{sampler_tv(law, 20 * 260_100):.0e}",
+                ]
+            )
+    header = ["sampling", "rotated", "batch bound", "z", "bits", "target", "inflation", "bytes", "sampler TV"]
+    table(
+        "CNN, 26,010 weights, 10 silos, (1, 1e-5), 20 rounds, wrap <= 2^-40 (Flower: 64 bits, the paper: 32)",
+        header,
+        rows,
+    )
+
+
+def round_trip(dimension: int) -> None:
+    request = GridRequest(
+        l2_sensitivity=1.0,
+        silo_bound=680.0,
+        num_silos=10,
+        dimension=dimension,
+        rounds=20,
+        noise_multiplier=2.6,
+        rotated=True,
+    )
+    grid = plan_grid(request)
+    law = law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=(2.6 * grid.l2_sensitivity) ** 2, num_silos=10)
+    grid = grid.with_noise(law)
+    update = np.random.default_rng(1).normal(size=dimension)
+    update *= 680.0 / np.linalg.norm(update)
+    stages, error = _timed_stages(update, grid, law)
+    rows = [[name, f"{value:.3f}", f"{value / dimension * 1e9:.1f}"] for name, value in stages.items()]
+    total = sum(stages.values())
+    rows.append(["total (target 2 s at 1e7)", f"{total:.3f}", f"{total / dimension * 1e9:.1f}"])
+    table(
+        f"Round trip of {dimension:,} weights on one core, {grid.bits} bits",
+        ["stage", "s", "ns a weight"],
+        rows,
+    )
+    print(f"  decoded minus sent, root mean square: {error:.2f} planned standard deviations of one share")
+
+
+def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[str, float], float]:
+    """The stages of `ring_contribution` and of the server, chunk by chunk as there; processor seconds."""
+    source, stages = SecureRandom(), dict.fromkeys(STAGES, 0.0)
+    rotation = Rotation.drawn(grid.dimension, source)
+    clock = time.process_time
+    start = clock()
+    check_update(update, grid)
+    rotated = rotation.forward(update)
+    stages["check, rotate"] = clock() - start
+    total, payloads = np.zeros(grid.dimension, dtype=np.uint64), []
+    for left in range(0, grid.dimension, CHUNK):
+        part = slice(left, min(left + CHUNK, grid.dimension))
+        marks = [clock()]
+        values = round_dithered(rotated[part] * grid.scale, source)
+        marks.append(clock())
+        values += sample_share(law, len(values), source)
+        marks.append(clock())
+        ring = to_ring(values, grid.bits)
+        marks.append(clock())
+        payloads.append(pack(ring, grid.bits))
+        marks.append(clock())
+        received = unpack(payloads[-1], grid.bits, len(values))
+        marks.append(clock())
+        total[part] += received
+        marks.append(clock())
+        for name, (before, after) in zip(STAGES[1:-1], pairwise(marks), strict=True):
+            stages[name] += after - before
+    assert sum(map(len, payloads)) == grid.payload_bytes  # noqa: S101 - the bench checks itself
+    start = clock()
+    result = decode(total, grid, rotation)
+    stages["decode, rotate back"] = clock() - start
+    share = math.sqrt(law.variance / law.num_silos) / grid.scale
+    return stages, float(np.sqrt(np.mean((result - update) ** 2)) / share)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--opendp", help="a Python that has opendp installed")
+    parser.add_argument("--dimension", type=int, default=10_000_000)
+    arguments = parser.parse_args()
+    print(
+        f"Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"{os.cpu_count()} cores, {platform.machine()}"
+    )
+    noise_against_numpy()
+    other_laws(arguments.opendp)
+    threads()
+    bits_per_weight()
+    round_trip(arguments.dimension)
+
+
+if __name__ == "__main__":
+    main()
