@@ -101,6 +101,4 @@ class FrozenResidual:
         mean, variance, scale, shift = (
             self.weights[f"{name}.{leaf}"] for leaf in ("running_mean", "running_var", "weight", "bias")
         )
-        return functional.batch_norm(
-            inputs, mean, variance, scale, shift, training=False, eps=_BATCH_NORM_EPS
-        )
+        return functional.batch_norm(inputs, mean, variance, scale, shift, eps=_BATCH_NORM_EPS)

@@ -74,7 +74,7 @@ def test_no_images_give_no_features(reference: Reference) -> None:
 
 
 def test_grey_images_are_refused(reference: Reference) -> None:
-    with pytest.raises(ConfigurationError, match="three|shape"):
+    with pytest.raises(ConfigurationError, match="shape"):
         FrozenResidual(dict(reference.state_dict()))(np.zeros((1, 1, 16, 16), np.float32))
 
 
