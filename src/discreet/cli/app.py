@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 
 from discreet.cli.audit import audit
+from discreet.cli.doctor import doctor
+from discreet.cli.init import init
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.run import run
@@ -29,6 +31,8 @@ app.command()(plan)
 app.command()(report)
 app.command()(audit)
 app.command()(verify)
+app.command()(init)
+app.command()(doctor)
 
 
 def _show_version(value: bool) -> None:

@@ -1,0 +1,163 @@
+"""``discreet init``: five questions, one valid config."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.config import parse_config
+from discreet.errors import ConfigurationError
+
+_CAPACITIES = {"heart-disease": 240, "digits": 1000}
+_USUAL_CAPACITY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was asked, as text; see the options of `init`."""
+
+    source: str
+    silos: str
+    label: str
+    features: str
+    epsilon: float
+    capacity: int
+
+
+def init(
+    out: Annotated[Path, typer.Argument(help="The config to write.")] = Path("discreet.toml"),
+    source: Annotated[
+        str | None, typer.Option(help="heart-disease, digits, csv:PATH, npz:PATH or module:function.")
+    ] = None,
+    silos: Annotated[
+        str | None, typer.Option(help="Column that names the silo, or a number to deal one table out.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="csv: the column to predict.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="csv: age=20:90,sex=female|male, from public knowledge.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget ε.")] = None,
+    capacity: Annotated[
+        int | None, typer.Option(help="Public upper bound on the training records of a silo.")
+    ] = None,
+) -> None:
+    """Ask five questions (or take the options) and write a config that `discreet plan` accepts.
+
+    Example: [bold]discreet init --source heart-disease --epsilon 1[/bold]
+    """
+    if out.exists():
+        raise ConfigurationError(f"the config to write must not exist yet; {out} does. Give another name.")
+    source = source or typer.prompt("1. Where are the records? (csv:PATH, npz:PATH, heart-disease, digits)")
+    table = source.startswith("csv:")
+    if table:
+        typer.echo(f"   columns: {', '.join(_columns(source.removeprefix('csv:')))}", err=True)
+    answers = Answers(
+        source=source,
+        silos=_ask(silos, "2. Column that names the silo, or a number", needed=source != "heart-disease"),
+        label=_ask(label, "3. Column to predict (0 or 1)", needed=table),
+        features=_ask(features, "4. Features with public ranges (age=20:90,sex=female|male)", needed=table),
+        epsilon=typer.prompt("5. Privacy budget ε", default=1.0, type=float) if epsilon is None else epsilon,
+        capacity=capacity or _CAPACITIES.get(source, _USUAL_CAPACITY),
+    )
+    text = write_config(answers, name=out.stem)
+    parse_config(tomllib.loads(text), source=out.name)
+    out.write_text(text, encoding="utf-8")
+    typer.echo(f"{out}: look at record_capacity and min_survivors, then: discreet plan {out}")
+
+
+def _ask(given: str | None, question: str, *, needed: bool) -> str:
+    """Returns what was given as an option, or the answer, or nothing where nothing is needed."""
+    if given is not None or not needed:
+        return given or ""
+    return str(typer.prompt(question))
+
+
+def write_config(answers: Answers, *, name: str) -> str:
+    """Returns the config as TOML, with a comment where a public number was assumed.
+
+    Raises:
+        ConfigurationError: if a feature is not NAME=LOW:HIGH or NAME=TEXT|TEXT.
+    """
+    return f"""name = {_text(name)}
+
+[data]
+source = {_text(answers.source)}
+{_partition(answers.silos)}{_table(answers)}# Public upper bound on a silo's training records; not a count of them.
+record_capacity = {answers.capacity}
+test_fraction = 0.25
+
+[training]
+rounds = 10
+local = {{ kind = "stable-steps", learning_rate = 0.05, records_per_step = 16 }}
+server = {{ kind = "momentum", learning_rate = 1.0, momentum = 0.3 }}
+
+[privacy]
+unit = "record"
+epsilon = {answers.epsilon}
+delta = 1e-5
+
+[aggregation]
+# Left out, every silo must survive every round: min_survivors = 3
+max_colluding = 0
+"""
+
+
+def _partition(silos: str) -> str:
+    if not silos:
+        return ""
+    if silos.isdigit():
+        return f'partition = {{ kind = "iid", silos = {silos} }}\n'
+    return f'partition = {{ kind = "column", column = {_text(silos)} }}\n'
+
+
+def _table(answers: Answers) -> str:
+    """Returns label, ranges and categories of a csv source."""
+    if not answers.label and not answers.features:
+        return ""
+    ranges, categories = {}, {}
+    for feature in answers.features.split(","):
+        name, equals, values = feature.strip().partition("=")
+        low, colon, high = values.partition(":")
+        if equals and colon:
+            ranges[name] = f"[{_number(name, low)}, {_number(name, high)}]"
+        elif equals and "|" in values:
+            categories[name] = json.dumps(values.split("|"), ensure_ascii=False)
+        else:
+            raise ConfigurationError(
+                f"a feature must be NAME=LOW:HIGH or NAME=TEXT|TEXT; got {feature.strip()!r}."
+            )
+    lines = [f"label = {_text(answers.label)}", "# From public knowledge, never from the records."]
+    for title, found in (("ranges", ranges), ("categories", categories)):
+        if found:
+            inside = ", ".join(f"{_text(name)} = {values}" for name, values in found.items())
+            lines.append(f"{title} = {{ {inside} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigurationError(f"the range of {name!r} must be two numbers; got {text!r}.") from None
+
+
+def _columns(path: str) -> list[str]:
+    """Returns the header of a table; no record is read."""
+    opened = gzip.open if path.endswith(".gz") else open
+    try:
+        with opened(path, "rt", encoding="utf-8", newline="") as file:
+            return next(csv.reader(file), [])
+    except OSError as error:
+        raise ConfigurationError(f"the table must be a readable file; {path}: {error.strerror}.") from None
+
+
+def _text(value: str) -> str:
+    """Writes a TOML string; JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False)
