@@ -14,6 +14,8 @@ from discreet.cli.init import init
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.run import run
+from discreet.cli.silo import silo
+from discreet.cli.up import up
 from discreet.cli.verify import verify
 from discreet.errors import DiscreetError
 from discreet.version import __version__
@@ -29,6 +31,8 @@ app = typer.Typer(
 app.command()(run)
 app.command()(plan)
 app.command()(report)
+app.command()(up)
+app.add_typer(silo)
 app.command()(audit)
 app.command()(verify)
 app.command()(init)

@@ -10,7 +10,7 @@ from discreet.plan import Plan
 from discreet.plan.plan import adversary_guarantee
 from discreet.policy.document import BudgetTable, Policy
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
-from discreet.privacy.adversary import ServerWithColluders
+from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 
 
@@ -36,7 +36,7 @@ class Charge:
         return adversary_guarantee(
             self.plan.config,
             self.plan.release,
-            adversary=ServerWithColluders(self.max_colluding),
+            adversary=ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer(),
             honest_silos=self.honest_silos,
             rounds=releases,
         )

@@ -1,4 +1,4 @@
-"""A consortium on disk: one folder for each silo with its key and policy, one for the server, the signed list.
+"""A consortium on disk: a folder for each silo with its key and policy, one for the server, the signed list.
 
 ``discreet new`` writes it for real silos, `rehearse` for a rehearsal on one machine, where the silos read the
 plan's own public source.

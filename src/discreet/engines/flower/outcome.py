@@ -8,11 +8,11 @@ from pathlib import Path
 from discreet.accounting import guarantee
 from discreet.errors import DiscreetError
 from discreet.plan import Plan
+from discreet.plan.aggregation import under_aggregation
 from discreet.plan.releases import event_for
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Entry, spending
-from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.privacy.wire import to_json
 from discreet.rounds.directory import write_durably
 
@@ -38,16 +38,14 @@ def survivors_guarantee(plan: Plan, entries: tuple[Entry, ...]) -> Guarantee:
         event_for(plan.release, honest_silos=honest, rounds=rounds)
         for honest, rounds in sorted(counts.items())
     ]
-    neighboring = NeighboringRelation.ADD_REMOVE
-    if plan.unit is Unit.CLIENT:
-        neighboring = NeighboringRelation.REPLACE_SPECIAL
-    return guarantee(
+    found = guarantee(
         Composed(tuple(events)),
         delta=plan.config.privacy.delta,
         unit=plan.unit,
-        neighboring=neighboring,
+        neighboring=next(row.neighboring for row in plan.guarantees if row.adversary == adversary),
         adversary=adversary,
     )
+    return under_aggregation(plan.config, found)
 
 
 def write_outcome(

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from discreet.errors import PeerProtocolError
-from discreet.secagg import AbortCode
 
 _MAGIC = b"dsr1"
 _LENGTH_BYTES = 4
 _MAX_HEADER = 1 << 20
+# The value of secagg.AbortCode.MALFORMED, whose module would load all of secure aggregation in every carrier.
+_MALFORMED = "malformed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +175,4 @@ def _well_typed(message: Request | Reply) -> bool:
 
 
 def _malformed(what: str) -> PeerProtocolError:
-    return PeerProtocolError(AbortCode.MALFORMED, f"a request or reply {what}; it does not.")
+    return PeerProtocolError(_MALFORMED, f"a request or reply {what}; it does not.")

@@ -1,0 +1,59 @@
+"""``discreet up``: a whole Flower deployment on this machine, for trying a training out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from discreet.cli.tables import plan_table
+from discreet.config import load_config
+from discreet.engines.local import prepare
+from discreet.privacy.wire import from_json
+
+
+def up(
+    config: Annotated[Path, typer.Argument(help="A TOML config.", show_default=False)],
+    silos: Annotated[int | None, typer.Option(help="How many silos the config must have.")] = None,
+    kill: Annotated[
+        str | None, typer.Option(help="Cut a silo's power, e.g. silo-2@round-3.", show_default=False)
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="New folder for keys, logs and results.")] = None,
+    port: Annotated[int | None, typer.Option(help="The SuperLink's port; by default a free one.")] = None,
+    patience: Annotated[float, typer.Option(help="Seconds that a stage waits for its slowest silo.")] = 60.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON; progress goes to stderr.")
+    ] = False,
+) -> None:
+    """Run CONFIG over SuperLink, SuperNodes and silos on this machine, with TLS and node authentication.
+
+    Example: [bold]discreet up examples/heart.toml --silos 4 --kill silo-2@round-3[/bold]
+    """
+    from discreet.engines.flower.up import bring_up
+
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    settings = load_config(config)
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = out if out is not None else Path("runs") / f"{settings.name}-up-{stamp}"
+    console.print(plan_table(prepare(settings).plan), "")
+    finished = bring_up(
+        settings,
+        folder,
+        silos=silos,
+        kill=kill,
+        port=port,
+        patience_seconds=patience,
+        announce=lambda line: console.print(line, markup=False),
+    )
+    if as_json:
+        typer.echo(
+            json.dumps({**finished.outcome, "seconds": round(finished.seconds, 1), "out": str(folder)})
+        )
+        return
+    guarantee = from_json(finished.outcome["guarantee"])
+    console.print(f"\nguarantee from the survivors of every round: {guarantee}", markup=False)
+    console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Files: {folder}")

@@ -1,0 +1,158 @@
+"""One rehearsal from start to finish: bring everything up, follow the log, take everything down."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from discreet.config import Config
+from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
+from discreet.engines.flower.up.deployment import Deployment, Settings, environment, require_flower, start
+from discreet.engines.flower.up.processes import Children
+from discreet.errors import ConfigurationError, DiscreetError
+from discreet.plan import Plan
+
+_POLL_SECONDS = 0.2
+_KILLING = re.compile(r"(?P<silo>.+)@round-(?P<round>[1-9][0-9]*)")
+_COMPLETED = re.compile(r"round (?P<round>[0-9]+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class Killing:
+    """A rehearsed power cut: ``silo`` and its SuperNode die when ``round`` begins."""
+
+    silo: str
+    round: int
+
+    @classmethod
+    def parse(cls, text: str, plan: Plan) -> Self:
+        """Reads ``NAME@round-N``; ``silo-2`` also means the second silo of the plan.
+
+        Raises:
+            ConfigurationError: if it names no silo or no round of the plan.
+        """
+        found = _KILLING.fullmatch(text)
+        if found is None:
+            raise ConfigurationError(f"--kill must look like 'silo-2@round-3'; got {text!r}.")
+        silos = plan.facts.silos
+        numbered = {f"silo-{number}": name for number, name in enumerate(silos, start=1)}
+        name = found["silo"] if found["silo"] in silos else numbered.get(found["silo"])
+        if name is None:
+            raise ConfigurationError(f"--kill must name one of {', '.join(silos)}; got {found['silo']!r}.")
+        if int(found["round"]) > plan.rounds:
+            raise ConfigurationError(
+                f"--kill must name a round up to {plan.rounds}, as planned; got {found['round']}."
+            )
+        return cls(name, int(found["round"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a completed rehearsal left behind.
+
+    Attributes:
+        folder: everything, the logs included.
+        plan: what was carried out.
+        outcome: the server's ``outcome.json``.
+        seconds: wall time from the first process to the outcome.
+    """
+
+    folder: ConsortiumFolder
+    plan: Plan
+    outcome: dict[str, Any]
+    seconds: float
+
+
+def bring_up(
+    config: Config,
+    path: Path,
+    *,
+    silos: int | None,
+    kill: str | None,
+    port: int | None,
+    patience_seconds: float,
+    announce: Callable[[str], None],
+) -> Finished:
+    """Rehearses ``config`` over real Flower processes in ``path`` and leaves nothing running.
+
+    Raises:
+        ConfigurationError: if something cannot be started.
+        DiscreetError: with the server's own reason, if the training was stopped.
+    """
+    require_flower()
+    path = path.resolve()
+    plan = rehearse(config, path)
+    if silos is not None and silos != len(plan.facts.silos):
+        raise ConfigurationError(
+            f"--silos must be the number of silos of the config, {len(plan.facts.silos)}; got {silos}."
+        )
+    killing = None if kill is None else Killing.parse(kill, plan)
+    folder = ConsortiumFolder(path)
+    began = time.monotonic()
+    with (
+        TemporaryDirectory(prefix="discreet-") as sockets,
+        Children(path / "logs", environment(path / "flower-home")) as children,
+    ):
+        settings = Settings(Path(sockets), port, patience_seconds)
+        deployment = start(folder, plan, children, settings, announce)
+        outcome = _follow(folder, deployment, killing, announce)
+    if outcome["status"] != "completed":
+        stopped = DiscreetError(str(outcome["error"]))
+        stopped.exit_code = outcome["exit_code"]  # type: ignore[misc] # the server's own exit code
+        raise stopped
+    return Finished(folder, plan, outcome, time.monotonic() - began)
+
+
+def _follow(
+    folder: ConsortiumFolder, deployment: Deployment, killing: Killing | None, announce: Callable[[str], None]
+) -> dict[str, Any]:
+    """Passes on the server's log until there is an outcome, and cuts the power when it is time."""
+    lines = _tail(folder.server.log)
+    completed, joined = 0, 0
+    while True:
+        for line in lines:
+            if line is None:
+                break
+            announce(line)
+            joined += line.endswith(" joined")
+            found = _COMPLETED.match(line)
+            completed = int(found["round"]) if found else completed
+        if killing and joined and completed == killing.round - 1:
+            deployment.kill(killing.silo)
+            announce(f"{killing.silo}: killed, silo and SuperNode")
+            killing = None
+        if folder.server.outcome.exists():
+            outcome: dict[str, Any] = json.loads(folder.server.outcome.read_bytes())
+            for line in lines:
+                if line is None:
+                    return outcome
+                announce(line)
+        _require_running(deployment)
+        time.sleep(_POLL_SECONDS)
+
+
+def _require_running(deployment: Deployment) -> None:
+    """Refuses to wait for a run that has ended without an outcome."""
+    submission = deployment.submission
+    superlink = deployment.children.child("superlink")
+    for child in (superlink, submission):
+        if not child.alive and (child is superlink or submission.process.returncode != 0):
+            raise ConfigurationError(f"{child.name} must keep running; it ended:\n{child.last_lines(12)}")
+
+
+def _tail(path: Path) -> Iterator[str | None]:
+    """Yields the lines of a growing log; None whenever there is no whole line yet."""
+    position = 0
+    while True:
+        data = path.read_bytes()[position:] if path.exists() else b""
+        whole = data[: data.rfind(b"\n") + 1]
+        position += len(whole)
+        for line in whole.splitlines():
+            yield json.loads(line)["line"]
+        yield None
