@@ -71,7 +71,7 @@ def test_likely_bound_fails_at_most_with_beta(norm, dimension):
 
 
 def test_formula_at_a_point():
-    """Kairouz, Liu, Steinke (2021), Proposition 22, worked by hand: ‖g‖ = 100, d = 400, β = e^{-2}."""
+    """Kairouz, Liu, Steinke (2021), Theorem 1, worked by hand: ‖g‖ = 100, d = 400, β = e^{-2}."""
     likely = rounded_l2_bound(100.0, 400, math.exp(-2))
     assert likely.bound == pytest.approx(math.sqrt(10_000 + 100 + 2 * (100 + 10)), rel=1e-12)
     assert likely.failure_prob == math.exp(-2)

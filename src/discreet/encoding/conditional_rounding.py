@@ -3,7 +3,7 @@ r"""Rounding record by record, for coarse grids: a norm bound that always holds.
 Where the grid is so coarse that d/4 is not small against the squared sensitivity, dithering the sum
 (`rounding`) inflates the sensitivity by a bound that may fail with probability β, added to δ. Rounding every
 record's clipped gradient stochastically *conditioned on* the norm bound has no failure probability:
-Kairouz, Liu, Steinke (2021), arXiv:2102.06387, Algorithm 1 and Proposition 22. The price: per-record
+Kairouz, Liu, Steinke (2021), arXiv:2102.06387, Theorem 1 and Section 4.1. The price: per-record
 gradients must exist, and conditioning makes the rounding very slightly biased.
 """
 

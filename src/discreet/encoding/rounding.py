@@ -34,7 +34,7 @@ def rounded_l2_bound(l2_bound: float, dimension: int, beta: float) -> RoundedSen
     Guarantee:
         ‖R(g)‖² ≤ ‖g‖² + d/4 + √(2 ln 1/β)·(‖g‖ + √d/2) with probability at least 1 − β, and always
         ‖R(g)‖ ≤ ‖g‖ + √d; the smaller is returned. Kairouz, Liu, Steinke (2021), arXiv:2102.06387,
-        Proposition 22.
+        Theorem 1 and Section 4.1.
 
     Args:
         l2_bound: grid units.
