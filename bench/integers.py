@@ -49,7 +49,14 @@ from discreet.mechanisms import (
     sample_share,
     sampler_tv,
 )
-from discreet.privacy.events import GaussianNoise, IntegerNoise, PoissonSampling, Release, Repeated
+from discreet.privacy.events import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    IntegerNoise,
+    PoissonSampling,
+    Release,
+    Repeated,
+)
 from discreet.randomness import SecureRandom
 
 DRAWS = 1 << 21
@@ -144,7 +151,9 @@ def other_laws(opendp: str | None) -> None:
     values = np.linspace(-1.0, 1.0, count)
     calls: dict[str, Callable[[], object]] = {
         "numpy standard_normal": lambda: generator.standard_normal(count),
-        "discrete Laplace, scale 2^12": lambda: sample_discrete_laplace(4096.0, count, source),
+        "discrete Laplace, scale 2^12": lambda: sample_discrete_laplace(
+            DiscreteLaplaceNoise(4096.0), count, source
+        ),
         "Poisson binomial, 64 trials": lambda: PoissonBinomial(1.0, 64, 0.25).encode(values, source),
         "Poisson binomial, 1024 trials": lambda: PoissonBinomial(1.0, 1024, 0.25).encode(values, source),
     }

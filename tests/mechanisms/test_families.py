@@ -22,7 +22,12 @@ from discreet.mechanisms import (
 from discreet.mechanisms.binomial import draw_binomial
 from discreet.mechanisms.poisson_binomial import PoissonBinomial
 from discreet.mechanisms.rounded_gaussian import rounded_variance
-from discreet.privacy.events import DiscreteGaussianNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 from discreet.randomness import SeededRandom
 
 
@@ -107,8 +112,11 @@ def test_per_silo_keeps_the_share():
         (lambda: sample_tail_bound(SkellamNoise(1.0, 1), 0.0), "prob must be in"),
         (lambda: sample_share(SkellamNoise(2.0**81, 1), 1, SeededRandom(1)), "at most 2\\^40"),
         (lambda: sample_share(SkellamNoise(1.0, 1), -1, SeededRandom(1)), "size"),
-        (lambda: sample_discrete_laplace(math.nan, 1, SeededRandom(1)), "scale must be positive"),
-        (lambda: sample_discrete_laplace(2.0**41, 1, SeededRandom(1)), "at most 2\\^40"),
+        (lambda: sample_discrete_laplace(DiscreteLaplaceNoise(0.2), 1, SeededRandom(1)), "at least 0.3"),
+        (
+            lambda: sample_discrete_laplace(DiscreteLaplaceNoise(2.0**41), 1, SeededRandom(1)),
+            "at most 2\\^40",
+        ),
         (lambda: draw_binomial(0, np.array([0.5]), SeededRandom(1)), "trials"),
         (lambda: draw_binomial(3, np.array([math.nan]), SeededRandom(1)), "probability"),
         (lambda: PoissonBinomial(1.0, 16, 0.3), "bias"),
@@ -130,3 +138,11 @@ def test_binomial_probability_at_the_ends():
     probs = np.array([2.0**-11, 1 - 2.0**-11])
     draws = np.array([draw_binomial(64, probs, SeededRandom(i)) for i in range(500)]).mean(axis=0) / 64
     assert np.all(np.abs(draws - probs) < 6 * math.sqrt(2.0**-11 / 32_000))
+
+
+def test_poisson_binomial_is_accounted_with_the_bias_that_float64_really_has():
+    mechanism = PoissonBinomial(3.0, 16, 0.1)
+    release = mechanism.release(num_senders=5, dimension=7)
+    assert (release.num_trials, release.num_clients, release.dimension) == (16, 5, 7)
+    assert release.theta >= abs((0.5 + 0.1 * (3.0 / 3.0)) - 0.5)
+    assert release.theta == pytest.approx(0.1, rel=1e-15)

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms import sample_discrete_laplace, sample_share, sampler_tv
-from discreet.privacy.events import DiscreteGaussianNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 from discreet.randomness import SecureRandom, SeededRandom
 
 LAWS = [
@@ -49,7 +54,7 @@ def test_the_share_ignores_how_many_others_there_are():
 def test_any_size(size):
     for law in LAWS:
         assert len(sample_share(law, size, SeededRandom(3))) == size
-    assert len(sample_discrete_laplace(5.0, size, SeededRandom(3))) == size
+    assert len(sample_discrete_laplace(DiscreteLaplaceNoise(5.0), size, SeededRandom(3))) == size
 
 
 def test_gaussian_samplers_are_exact():

@@ -21,7 +21,13 @@ from discreet.mechanisms import (
     sample_share,
 )
 from discreet.mechanisms.binomial import draw_binomial
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    IntegerNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 from discreet.randomness import SecureRandom, SeededRandom
 
 pytestmark = pytest.mark.statistical
@@ -115,10 +121,14 @@ def test_coordinates_and_pair_halves_are_uncorrelated():
 
 @pytest.mark.parametrize("scale", [0.4, 3.0, 1000.0, 2.0**39])
 def test_discrete_laplace_follows_its_law(scale):
-    draws = sample_discrete_laplace(scale, NUM_DRAWS, SeededRandom(8).derive(str(scale)))
-    ratio = draws.var() / laplace_variance(scale)
+    draws = sample_discrete_laplace(
+        DiscreteLaplaceNoise(scale), NUM_DRAWS, SeededRandom(8).derive(str(scale))
+    )
+    ratio = draws.var() / laplace_variance(DiscreteLaplaceNoise(scale))
     # Kurtosis at most 6 + 1/variance.
-    assert abs(ratio - 1) < 4.5 * math.sqrt((5 + 1 / laplace_variance(scale)) / NUM_DRAWS)
+    assert abs(ratio - 1) < 4.5 * math.sqrt(
+        (5 + 1 / laplace_variance(DiscreteLaplaceNoise(scale))) / NUM_DRAWS
+    )
     edges = np.unique(np.round(scale * np.array([-5, -3, -2, -1, -0.5, 0.5, 1, 2, 3, 5])))
     p = math.exp(-1 / scale)
     below = np.where(edges < 0, p ** (-edges) / (1 + p), 1 - p ** (edges + 1) / (1 + p))

@@ -12,7 +12,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import ConfigurationError
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
 from discreet.mechanisms.blocks import fill
 from discreet.mechanisms.domain import check_size, check_stddev
@@ -23,6 +22,7 @@ from discreet.mechanisms.exponentials import (
     extended_neg_log,
     neg_log,
 )
+from discreet.privacy.events import DiscreteLaplaceNoise
 from discreet.randomness import RandomSource
 
 # Uniforms with more leading zeros go to the exact path; then L ≤ 20 ln 2.
@@ -30,29 +30,27 @@ _LOW_BITS = 20
 
 
 def sample_discrete_laplace(
-    scale: float, size: int, randomness: RandomSource, *, workers: int = 1
+    law: DiscreteLaplaceNoise, size: int, randomness: RandomSource, *, workers: int = 1
 ) -> npt.NDArray[np.int64]:
-    """Draws ``size`` independent discrete Laplace integers with P[k] ∝ e^(−|k|/``scale``), exactly.
+    """Draws ``size`` independent integers of ``law``, P[k] ∝ e^(−|k|/scale), exactly.
 
     Raises:
-        ConfigurationError: if the standard deviation, about √2·``scale``, is outside 0.3 … 2^40.
+        ConfigurationError: if the standard deviation, about √2·scale, is outside 0.3 … 2^40.
 
     Example:
         >>> from discreet.randomness import SeededRandom
-        >>> sample_discrete_laplace(10.0, 4, SeededRandom(1)).shape
+        >>> sample_discrete_laplace(DiscreteLaplaceNoise(10.0), 4, SeededRandom(1)).shape
         (4,)
     """
-    if not scale > 0:
-        raise ConfigurationError(f"scale must be positive; got {scale}.")
-    check_stddev("the standard deviation of discrete Laplace noise", laplace_variance(scale) ** 0.5)
+    check_stddev("the standard deviation of discrete Laplace noise", laplace_variance(law) ** 0.5)
     check_size(size)
-    return fill(lambda count, source: _draw(scale, count, source), size, randomness, workers=workers)
+    return fill(lambda count, source: _draw(law.scale, count, source), size, randomness, workers=workers)
 
 
-def laplace_variance(scale: float) -> float:
-    """Variance 2p/(1 − p)² with p = e^(−1/b) of discrete Laplace noise of scale b."""
-    p = math.exp(-1.0 / scale)
-    return float(2.0 * p / math.expm1(-1.0 / scale) ** 2)
+def laplace_variance(law: DiscreteLaplaceNoise) -> float:
+    """Variance 2p/(1 − p)², p = e^(−1/scale)."""
+    p = math.exp(-1.0 / law.scale)
+    return float(2.0 * p / math.expm1(-1.0 / law.scale) ** 2)
 
 
 def _draw(scale: float, count: int, randomness: RandomSource) -> npt.NDArray[np.int64]:

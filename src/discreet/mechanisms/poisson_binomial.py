@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.mechanisms.binomial import MAX_TRIALS, draw_binomial
+from discreet.privacy.events import PoissonBinomialRelease
 from discreet.randomness import RandomSource
 
 
@@ -41,6 +42,11 @@ class PoissonBinomial:
             raise ConfigurationError(f"trials must be from 1 to {MAX_TRIALS}; got {self.trials}.")
         if not 0.0 < self.bias <= 0.25:
             raise ConfigurationError(f"bias must be in (0, 1/4]; got {self.bias}. Lower bias.")
+
+    def release(self, *, num_senders: int, dimension: int) -> PoissonBinomialRelease:
+        """What accounting has to know; its θ is how far a float64 probability can really be from 1/2."""
+        theta = (0.5 + self.bias) - 0.5
+        return PoissonBinomialRelease(self.trials, num_senders, max(theta, self.bias), dimension)
 
     def encode(self, values: npt.NDArray[np.float64], randomness: RandomSource) -> npt.NDArray[np.int64]:
         """Returns one sender's coins, integers in [0, trials]; shape kept (one dimension).

@@ -19,8 +19,8 @@ def sample_tail_bound(law: IntegerNoise, prob: float) -> float:
     Guarantee:
         - rounded Gaussian: Poisson summation gives E[e^{tX}] = e^{σ²t²/2}·(sinh(t/2)/(t/2))·(1 + ρ) with
           |ρ| ≤ 2Σ_{m≥1} e^{−2π²m²σ²}, and sinh(x)/x ≤ e^{x²/6}: sub-Gaussian with variance σ² + 1/12.
-        - discrete Gaussian: E[e^{tX}] = e^{σ²t²/2}·Σ_k e^{−(k−σ²t)²/2σ²}/Σ_k e^{−k²/2σ²}, and a shifted sum is
-          at most the centred one (Poisson summation): sub-Gaussian with σ².
+        - discrete Gaussian: E[e^{tX}] = e^{σ²t²/2}·Σ_k e^{−(k−σ²t)²/2σ²}/Σ_k e^{−k²/2σ²}, and a shifted sum
+          is at most the centred one (Poisson summation): sub-Gaussian with σ².
         - Skellam: E[e^{tX}] = e^{μ(cosh t − 1)} at the optimal t = asinh(B/μ).
 
     Args:
