@@ -6,15 +6,24 @@ import pytest
 
 from discreet.config import Config
 from discreet.config.sections import (
+    AdaptiveConfig,
     ClippedUpdateConfig,
     LocalConfig,
+    MomentumConfig,
+    NoisyStepsConfig,
     PoissonConfig,
     SamplingConfig,
+    ServerConfig,
+    ShardedConfig,
     SingleStepConfig,
+    SmoothingConfig,
 )
 from discreet.config.sections import NoSamplingConfig as Everyone
-from discreet.engines.local import run
-from discreet.privacy.units import Unit
+from discreet.engines.local import Opening, run
+from discreet.errors import UnsupportedAnalysisError
+from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.events import SampledChange
+from discreet.privacy.units import Status, Unit
 
 
 def variant(heart: Config, local: LocalConfig, sampling: SamplingConfig, **privacy: object) -> Config:
@@ -69,3 +78,83 @@ def test_a_rotated_ring_is_not_wider_and_gives_nearly_the_same_model(heart: Conf
     assert spread.plan.grid.rotated
     assert spread.plan.grid.bits <= flat.plan.grid.bits
     assert spread.metrics["auc"] == pytest.approx(flat.metrics["auc"], abs=0.03)
+
+
+def test_sharded_trains_a_network_with_a_proven_guarantee(heart: Config, tmp_path: Path) -> None:
+    local = ShardedConfig(kind="sharded", num_shards=20, learning_rate=0.5, epochs=2)
+    config = variant(heart, local, Everyone(), clip_norm=0.5, epsilon=8.0)
+    config = config.model_copy(update={"model": config.model.model_copy(update={"name": "mlp"})})
+    result = run(config, tmp_path / "run")
+    spent = result.plan.spent(result.plan.rounds)
+    assert spent.status is Status.PROVEN
+    assert 7.8 < spent.epsilon <= 8.0
+    assert result.plan.release.change is SampledChange.REPLACED
+
+
+@pytest.mark.parametrize("accepted", [(), ("independent-local-state",)])
+def test_noisy_steps_are_proven_locally_and_conditional_at_the_sum(
+    heart: Config, tmp_path: Path, accepted: tuple[str, ...]
+) -> None:
+    local = NoisyStepsConfig(kind="noisy-steps", learning_rate=0.01, steps=3, momentum=0.5)
+    config = variant(
+        heart, local, PoissonConfig(kind="poisson", probability=0.5),
+        clip_norm=1.0, epsilon=2.0, accept_assumptions=accepted,
+    )  # fmt: skip
+    result = run(config, tmp_path / "run")
+    plan = result.plan
+    spent = plan.spent(plan.rounds)
+    local_rows = [row for row in plan.guarantees if isinstance(row.adversary, WithoutSecureAggregation)]
+    assert 1.95 < spent.epsilon <= 2.0
+    assert all(row.status is Status.PROVEN for row in local_rows)
+    if accepted:
+        assert spent.status is Status.CONDITIONAL
+        assert any("unreleased state" in text for text in spent.assumptions)
+        assert all(row.epsilon > 2.2 for row in local_rows)
+    else:
+        assert spent.status is Status.PROVEN
+        assert all(row.epsilon == pytest.approx(spent.epsilon) for row in local_rows)
+    assert result.metrics["auc"] > 0.6
+
+
+@pytest.mark.parametrize("protocol", ["ideal", "bonawitz"])
+def test_the_weighted_integers_of_noisy_steps_survive_secure_aggregation(
+    heart: Config, tmp_path: Path, protocol: str
+) -> None:
+    local = NoisyStepsConfig(kind="noisy-steps", learning_rate=0.01, steps=2, momentum=0.5)
+    config = variant(heart, local, Everyone(), clip_norm=1.0, epsilon=200.0)
+    config = config.model_copy(
+        update={"aggregation": config.aggregation.model_copy(update={"protocol": protocol})}
+    )
+    result = run(config, tmp_path / "run")
+    assert result.metrics["auc"] > 0.8
+
+
+def test_an_assumption_that_nothing_needs_is_refused(heart: Config, tmp_path: Path) -> None:
+    config = heart.model_copy(
+        update={
+            "privacy": heart.privacy.model_copy(update={"accept_assumptions": ("independent-local-state",)})
+        }
+    )
+    with pytest.raises(UnsupportedAnalysisError, match="accept_assumptions"):
+        run(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        AdaptiveConfig(kind="adam", learning_rate=0.3, adaptivity=0.05),
+        MomentumConfig(kind="momentum", momentum=0.5, decay=0.9, smoothing=SmoothingConfig(sigma=0.5)),
+    ],
+    ids=lambda server: server.kind,
+)
+def test_server_rules_are_free_and_survive_a_resume(
+    heart: Config, tmp_path: Path, server: ServerConfig
+) -> None:
+    config = heart.model_copy(update={"training": heart.training.model_copy(update={"server": server})})
+    result = run(config, tmp_path / "run")
+    assert [row.epsilon for row in result.plan.guarantees] == pytest.approx(
+        [row.epsilon for row in run(heart, tmp_path / "plain").plan.guarantees]
+    )
+    assert result.metrics["auc"] > 0.7
+    again = run(config, tmp_path / "run", opening=Opening.RESUME)
+    assert again.metrics == result.metrics

@@ -87,10 +87,34 @@ class ModelConfig(_Section):
 # --- [training] ------------------------------------------------------------------------------------------
 
 
+class FlatStyle(_Section):
+    """A record's whole gradient is shortened to the clipping norm."""
+
+    kind: Literal["flat"] = "flat"
+
+
+class PerLayerStyle(_Section):
+    """Each layer is shortened to its share of the clipping norm; no shares: equal ones."""
+
+    kind: Literal["per-layer"]
+    shares: tuple[Positive, ...] = ()
+
+
+class AutomaticStyle(_Section):
+    """Every gradient is scaled to the clipping norm, so that the norm needs no tuning."""
+
+    kind: Literal["automatic"]
+    stability: Positive = 0.01
+
+
+StyleConfig = Annotated[FlatStyle | PerLayerStyle | AutomaticStyle, Field(discriminator="kind")]
+
+
 class SingleStepConfig(_Section):
     """One sum of clipped per-record gradients a round (theory §2.1); record unit."""
 
     kind: Literal["single-step"]
+    style: StyleConfig = FlatStyle()
 
 
 class ClippedUpdateConfig(_Section):
@@ -101,6 +125,35 @@ class ClippedUpdateConfig(_Section):
     batch_size: Count = 32
     epochs: Count = 1
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    project_steps: bool = False
+
+
+class ShardedConfig(_Section):
+    """Records in random shards; each trains alone and its whole update is clipped (theory §2.3); record unit."""
+
+    kind: Literal["sharded"]
+    num_shards: Count
+    learning_rate: Positive
+    batch_size: Count = 32
+    epochs: Count = 1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class NoisyStepsConfig(_Section):
+    """Noise in every local step (theory §2.5); record unit.
+
+    Several steps are proven at each silo's own noise. The published claim that the silos' noise adds up is
+    CONDITIONAL: put "independent-local-state" into ``privacy.accept_assumptions`` to calibrate to it. The
+    learning rate is per record: steps follow the sum over a batch.
+    """
+
+    kind: Literal["noisy-steps"]
+    learning_rate: Positive
+    steps: Count
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    style: StyleConfig = FlatStyle()
 
 
 class StableStepsConfig(_Section):
@@ -125,7 +178,8 @@ class StableStepsConfig(_Section):
 
 
 LocalConfig = Annotated[
-    SingleStepConfig | ClippedUpdateConfig | StableStepsConfig, Field(discriminator="kind")
+    SingleStepConfig | ClippedUpdateConfig | ShardedConfig | StableStepsConfig | NoisyStepsConfig,
+    Field(discriminator="kind"),
 ]
 
 
@@ -145,22 +199,50 @@ class PoissonConfig(_Section):
 SamplingConfig = Annotated[NoSamplingConfig | PoissonConfig, Field(discriminator="kind")]
 
 
-class AveragingConfig(_Section):
+class SmoothingConfig(_Section):
+    """Laplacian smoothing of the aggregate with strength ``sigma``, on a cycle or a chain of weights."""
+
+    graph: Literal["cycle", "chain"] = "cycle"
+    sigma: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _ServerSection(_Section):
+    """What every server rule has; all of it is post-processing of what is released, so it is free.
+
+    Attributes:
+        learning_rate: length of the server's step.
+        decay: factor on the learning rate from round to round.
+        smoothing: Laplacian smoothing of the aggregate before the rule sees it.
+    """
+
+    learning_rate: Positive = 1.0
+    decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    smoothing: SmoothingConfig | None = None
+
+
+class AveragingConfig(_ServerSection):
     """θ ← θ + learning_rate · aggregate."""
 
     kind: Literal["averaging"] = "averaging"
-    learning_rate: Positive = 1.0
 
 
-class MomentumConfig(_Section):
-    """Heavy-ball momentum on the server: free, because it only sees what is released."""
+class MomentumConfig(_ServerSection):
+    """Heavy-ball momentum on the server."""
 
     kind: Literal["momentum"]
-    learning_rate: Positive = 1.0
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
 
 
-ServerConfig = Annotated[AveragingConfig | MomentumConfig, Field(discriminator="kind")]
+class AdaptiveConfig(_ServerSection):
+    """Adagrad, Adam or Yogi on the server (Reddi et al. 2021)."""
+
+    kind: Literal["adagrad", "adam", "yogi"]
+    first_decay: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    second_decay: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    adaptivity: Positive = 1e-3
+
+
+ServerConfig = Annotated[AveragingConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")]
 
 
 class TrainingConfig(_Section):
@@ -179,7 +261,8 @@ class PrivacyConfig(_Section):
     """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
 
     The target holds against the strongest adversary of the plan: the server together with
-    ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors`` silos survive.
+    ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors`` silos survive. A CONDITIONAL
+    analysis is used only if its assumption is named in ``accept_assumptions``.
     """
 
     unit: Literal["record", "client"] = "record"
@@ -188,6 +271,7 @@ class PrivacyConfig(_Section):
     delta: Annotated[float, Field(gt=0, lt=1)]
     mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam"] = "rounded-gaussian"
     clip_norm: Positive | None = None
+    accept_assumptions: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_of(self) -> PrivacyConfig:

@@ -24,7 +24,7 @@ from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
 from discreet.mechanisms import per_silo, sample_share
-from discreet.privacy.events import Composed, Event, Failure, IntegerNoise, Release, Repeated
+from discreet.privacy.events import Composed, Event, Failure, IntegerNoise, Release, Repeated, Sampling
 from discreet.privacy.units import Status, Unit
 from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
@@ -32,7 +32,7 @@ from discreet.sampling.samplers import Poisson
 FloatVector = npt.NDArray[np.float64]
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
-_ASSUMPTION = (
+ASSUMPTION = (
     "the gradients of later local steps do not depend on the silo's own unreleased state; ordinary training "
     "does not satisfy this, and for constructed data the claim is false"
 )
@@ -107,6 +107,10 @@ class NoisySteps:
         """How far one sampled record moves the gradient sum of one step, L2, real units."""
         return with_slack(self.clip_norm)
 
+    def release_sampling(self) -> Sampling:
+        """How records enter each step."""
+        return Poisson(self.sampling_prob).event()
+
     def local_claim(self, noise: StepNoise) -> StepClaim:
         """What whoever sees this silo's own message learns: every step at the silo's own noise. PROVEN.
 
@@ -132,10 +136,10 @@ class NoisySteps:
         if INDEPENDENT_LOCAL_STATE not in accept_assumptions:
             raise UnsupportedAnalysisError(
                 f"noisy-steps with {len(self.rates)} steps has no proven guarantee at the aggregate; it "
-                f"needs that {_ASSUMPTION}. Use stable-steps, sharded or single-step, calibrate to the local "
+                f"needs that {ASSUMPTION}. Use stable-steps, sharded or single-step, calibrate to the local "
                 f"guarantee, or add {INDEPENDENT_LOCAL_STATE!r} to accept_assumptions."
             )
-        return StepClaim(event, Status.CONDITIONAL, (_ASSUMPTION,))
+        return StepClaim(event, Status.CONDITIONAL, (ASSUMPTION,))
 
     def update(
         self,
@@ -183,8 +187,7 @@ class NoisySteps:
         return released, total.loss, len(chosen)
 
     def _round_event(self, noise: StepNoise, law: IntegerNoise) -> Event:
-        sampling = Poisson(self.sampling_prob).event()
-        step: Event = Release(law, noise.grid.l2_sensitivity, noise.grid.dimension, sampling)
+        step: Event = Release(law, noise.grid.l2_sensitivity, noise.grid.dimension, self.release_sampling())
         if noise.grid.rounding_failure_prob > 0.0:
             step = Composed((step, Failure(noise.grid.rounding_failure_prob, "rounding bound")))
         return Repeated(step, len(self.rates))

@@ -10,14 +10,22 @@ from torch import nn
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import Grid, GridRequest, plan_grid
+from discreet.encoding.ring import MAX_BITS
 from discreet.errors import ConfigurationError
-from discreet.learning import LocalTraining
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.footprint import (
+    Footprint,
+    NoiseSharing,
+    SiloTraining,
+    extra_bits,
+    footprint,
+    noise_sharing,
+)
 from discreet.plan.plan import Plan, adversary_guarantee
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
-from discreet.plan.training import local_training
+from discreet.plan.training import batch_bound, local_training
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
@@ -28,46 +36,51 @@ _MOST_REFINEMENTS = 40
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is known before noise and grid: the request, the silos' trainings, and whom to withstand."""
+    """What is known before noise and grid: the request, what the silos put in, and whom to withstand."""
 
     config: Config
     facts: FederationFacts
-    capacities: tuple[int, ...]
-    trainings: tuple[LocalTraining, ...]
+    footprints: tuple[Footprint, ...]
+    sharing: NoiseSharing
     thresholds: Thresholds
 
     @property
-    def rounds(self) -> int:
-        return self.config.training.rounds
+    def first(self) -> Footprint:
+        """Any silo's footprint: sampling, steps, weight and kind of change are common to all."""
+        return self.footprints[0]
 
     @property
-    def silo_bound(self) -> float:
-        pairs = zip(self.trainings, self.capacities, strict=True)
-        return max(training.update_bound(capacity) for training, capacity in pairs)
+    def releases(self) -> int:
+        """Releases of the whole training."""
+        return self.config.training.rounds * self.first.steps
 
     @property
-    def guard_failure_prob(self) -> float:
-        pairs = zip(self.trainings, self.capacities, strict=True)
-        return max(training.failure_prob(capacity) for training, capacity in pairs)
+    def certain_shares(self) -> int:
+        """Shares of noise that protect a unit, whoever drops out and colludes."""
+        return self.thresholds.honest_survivors if self.sharing.adds_up else 1
 
     def release(self, grid: Grid, multiplier: float) -> RoundRelease:
-        """Returns a round's release with ``multiplier`` · sensitivity of certain honest noise."""
+        """Returns a round's release with ``multiplier`` · sensitivity of certain noise."""
         return RoundRelease(
             share=law_for(
                 NoiseFamily(self.config.privacy.mechanism),
                 variance=(multiplier * grid.l2_sensitivity) ** 2,
-                num_silos=self.thresholds.honest_survivors,
+                num_silos=self.certain_shares,
             ),
             l2_sensitivity=grid.l2_sensitivity,
             dimension=self.facts.dimension,
-            sampling=self.trainings[0].release_sampling(),
+            sampling=self.first.sampling,
             rounding_failure_prob=grid.rounding_failure_prob,
-            guard_failure_prob=self.guard_failure_prob,
+            guard_failure_prob=max(footprint.guard_failure_prob for footprint in self.footprints),
+            change=self.first.change,
+            steps=self.first.steps,
+            sharing=self.sharing,
         )
 
     def event(self, release: RoundRelease) -> Event:
         """Returns the whole training's event against the strongest reported adversary."""
-        return event_for(release, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
+        honest = self.thresholds.honest_survivors
+        return event_for(release, honest_silos=honest, rounds=self.config.training.rounds)
 
 
 def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
@@ -83,17 +96,31 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     """
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
-    trainings = tuple(local_training(config, facts, model, capacity) for capacity in capacities)
-    setting = _Setting(config, facts, capacities, trainings, thresholds)
+    trainings = [local_training(config, facts, model, capacity) for capacity in capacities]
+    setting = _Setting(
+        config=config,
+        facts=facts,
+        footprints=tuple(
+            footprint(training, capacity, batch_bound(config, capacity))
+            for training, capacity in zip(trainings, capacities, strict=True)
+        ),
+        sharing=noise_sharing(trainings[0], config.privacy.accept_assumptions),
+        thresholds=thresholds,
+    )
+    if config.aggregation.rotation and setting.first.steps > 1:
+        raise ConfigurationError(
+            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over local steps."
+        )
     grid, release = _grid_and_noise(setting)
+    rounds = config.training.rounds
     guarantees = tuple(
-        adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=setting.rounds)
+        adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)
         for adversary, honest in adversaries(facts.silos, thresholds)
     )
     return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
 
 
-def silo_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining:
+def silo_training(plan: Plan, model: nn.Module, silo: str) -> SiloTraining:
     """Returns the local training that ``silo`` runs under ``plan``."""
     capacity = plan.capacities[plan.facts.silos.index(silo)]
     return local_training(plan.config, plan.facts, model, capacity)
@@ -124,16 +151,19 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
             upper=multiplier * _INTEGER_COST,
         )
     release = setting.release(grid, multiplier)
-    return _with_requested_bits(grid.with_noise(release.share), setting.config), release
+    grid = grid.with_noise(release.share)
+    grid = dataclasses.replace(grid, bits=grid.bits + extra_bits(setting.first.weight))
+    return _with_requested_bits(grid, setting.config), release
 
 
 def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
-    privacy, sampling = setting.config.privacy, setting.trainings[0].release_sampling()
+    privacy, first = setting.config.privacy, setting.first
 
     def event(multiplier: float) -> Event:
-        noisy = Release(GaussianNoise(multiplier), 1.0, setting.facts.dimension, sampling)
-        return Repeated(noisy, setting.rounds)
+        noise = GaussianNoise(multiplier)
+        noisy = Release(noise, 1.0, setting.facts.dimension, first.sampling, first.change)
+        return Repeated(noisy, setting.releases)
 
     if privacy.noise_multiplier is not None:
         return privacy.noise_multiplier, epsilon(event(privacy.noise_multiplier), delta=privacy.delta).epsilon
@@ -151,11 +181,11 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
 
 def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> GridRequest:
     return GridRequest(
-        l2_sensitivity=max(training.l2_sensitivity() for training in setting.trainings),
-        silo_bound=setting.silo_bound,
+        l2_sensitivity=max(footprint.l2_sensitivity for footprint in setting.footprints),
+        silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
         num_silos=len(setting.facts.silos),
         dimension=setting.facts.dimension,
-        rounds=setting.rounds,
+        rounds=setting.releases,
         noise_multiplier=multiplier,
         min_stddev=min_stddev,
         rotated=setting.config.aggregation.rotation,
@@ -168,6 +198,11 @@ def _with_requested_bits(grid: Grid, config: Config) -> Grid:
     Raises:
         ConfigurationError: if a sum could wrap around.
     """
+    if grid.bits > MAX_BITS:
+        raise ConfigurationError(
+            f"a ring of at most {MAX_BITS} bits must hold the weighted sum of all local steps; it needs "
+            f"{grid.bits}. Use fewer local steps, or a local momentum with a small denominator such as 0.5."
+        )
     requested = config.aggregation.bits
     if requested == "auto":
         return grid

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
-from discreet.encoding import Grid
+from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
 from discreet.plan.aggregation import under_aggregation
 from discreet.plan.facts import FederationFacts
+from discreet.plan.footprint import NoiseSharing
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
-from discreet.plan.training import normaliser
+from discreet.plan.training import normaliser, step_weights
 from discreet.privacy.adversary import Adversary, ReleasedModels
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 1
@@ -64,9 +68,9 @@ class Plan:
 
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the certain honest noise over the sensitivity after rounding."""
-        honest = self.thresholds.honest_survivors
-        variance = self.release.share.variance / self.release.share.num_silos * honest
+        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        counted = self.release.counted_shares(self.thresholds.honest_survivors)
+        variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
     def event(self, honest_silos: int, rounds: int) -> Event:
@@ -92,6 +96,15 @@ class Plan:
         """Returns the public number that a sum over ``survivors`` is divided by."""
         return normaliser(self.config, dict(zip(self.facts.silos, self.capacities, strict=True)), survivors)
 
+    def decoded(
+        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units."""
+        weights = step_weights(self.config)
+        if weights is None:
+            return decode(total, self.grid, rotation)
+        return weights.move(from_ring(total, self.grid.bits), self.grid.scale)
+
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
         agreement = self.config.model_dump(mode="json", exclude={"run"}, exclude_none=True)
@@ -101,10 +114,7 @@ class Plan:
             "facts": _plain(self.facts),
             "capacities": list(self.capacities),
             "grid": _plain(self.grid),
-            "release": {
-                field.name: to_json(getattr(self.release, field.name))
-                for field in dataclasses.fields(self.release)
-            },
+            "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
         }
@@ -138,6 +148,9 @@ def adversary_guarantee(
         neighboring=neighboring,
         adversary=adversary,
     )
+    if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
+        assumptions = (*found.assumptions, *release.sharing.assumptions)
+        found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
     return under_aggregation(config, found)
 
 
@@ -170,9 +183,24 @@ def _from_json(data: dict[str, Any]) -> Plan:
         facts=FederationFacts(**facts),
         capacities=tuple(data["capacities"]),
         grid=Grid(**data["grid"]),
-        release=RoundRelease(**{key: from_json(value) for key, value in data["release"].items()}),
+        release=_release_from_json(data["release"]),
         thresholds=Thresholds(**data["thresholds"]),
         guarantees=from_json(data["guarantees"]),
+    )
+
+
+def _release_json(release: RoundRelease) -> Json:
+    fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    sharing = fields.pop("sharing")
+    return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
+
+
+def _release_from_json(data: dict[str, Any]) -> RoundRelease:
+    fields = dict(data)
+    sharing = fields.pop("sharing")
+    return RoundRelease(
+        **{name: from_json(value) for name, value in fields.items()},
+        sharing=NoiseSharing(sharing["adds_up"], tuple(sharing["assumptions"])),
     )
 
 

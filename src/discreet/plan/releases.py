@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.mechanisms import per_silo, sampler_tv
+from discreet.plan.footprint import SHARED, NoiseSharing
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -19,6 +20,7 @@ from discreet.privacy.events import (
     IntegerNoise,
     Release,
     Repeated,
+    SampledChange,
     Sampling,
     StatisticalDistance,
 )
@@ -33,8 +35,11 @@ class RoundRelease:
         l2_sensitivity: grid units, after rounding; one sampled unit added or removed.
         dimension: number of coordinates.
         sampling: how units enter a round.
-        rounding_failure_prob: the sensitivity may be larger with at most this probability, each round.
+        rounding_failure_prob: the sensitivity may be larger with at most this probability, each release.
         guard_failure_prob: a round's batch guard may fail with at most this probability, each round.
+        change: whether one unit more or less adds a contribution or replaces one.
+        steps: releases a round.
+        sharing: whether other silos' noise protects a silo's records, and what that rests on.
     """
 
     share: IntegerNoise
@@ -43,22 +48,35 @@ class RoundRelease:
     sampling: Sampling
     rounding_failure_prob: float
     guard_failure_prob: float
+    change: SampledChange = SampledChange.ADDED_OR_REMOVED
+    steps: int = 1
+    sharing: NoiseSharing = SHARED
+
+    def counted_shares(self, honest_silos: int) -> int:
+        """Returns how many of ``honest_silos`` shares of noise protect a record."""
+        return honest_silos if self.sharing.adds_up else 1
 
 
 def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event:
     """Returns the event of ``rounds`` rounds whose sums carry the noise of ``honest_silos`` silos.
 
-    The failure probabilities of rounding and guard concern the silo that holds the unit, so they count
-    once a round (theory §4, §2.4); an inexact sampler counts for every honest share.
+    Where noise does not add up over silos, only the share of the silo that holds the record counts: what
+    others add is post-processing. The failure probabilities of rounding and guard concern the silo that holds
+    the unit, so they do not grow with the number of silos (theory §4, §2.4); an inexact sampler counts for
+    every share.
     """
-    law = per_silo(release.share, honest_silos)
-    noisy = Release(law, release.l2_sensitivity, release.dimension, release.sampling)
-    events: list[Event] = [Repeated(noisy, rounds)]
+    counted = release.counted_shares(honest_silos)
+    law = per_silo(release.share, counted)
+    noisy = Release(law, release.l2_sensitivity, release.dimension, release.sampling, release.change)
+    count = rounds * release.steps
+    events: list[Event] = [Repeated(noisy, count)]
+    roundings = 2 if release.change is SampledChange.REPLACED else 1
     if release.rounding_failure_prob > 0:
-        events.append(Failure(rounds * release.rounding_failure_prob, "the rounding bound of a round fails"))
+        prob = count * roundings * release.rounding_failure_prob
+        events.append(Failure(prob, "the rounding bound of a release fails"))
     if release.guard_failure_prob > 0:
         events.append(Failure(rounds * release.guard_failure_prob, "a batch is larger than its guard"))
-    distance = rounds * honest_silos * sampler_tv(law, release.dimension)
+    distance = count * counted * sampler_tv(law, release.dimension)
     if distance > 0:
         events.append(StatisticalDistance(distance, "the sampler differs from its law"))
     return Composed(tuple(events))

@@ -4,24 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 from torch import nn
 
 from discreet.config.sections import (
+    AdaptiveConfig,
+    AutomaticStyle,
     AveragingConfig,
     ClippedUpdateConfig,
     Config,
+    FlatStyle,
     MomentumConfig,
+    NoisyStepsConfig,
     NoSamplingConfig,
+    PerLayerStyle,
     PoissonConfig,
+    ServerConfig,
+    ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
+    StyleConfig,
 )
+from discreet.encoding import StepWeights, exact_weights
 from discreet.errors import ConfigurationError
-from discreet.learning import ClippedUpdate, LocalTraining, SingleStep, StableSteps
+from discreet.learning import ClippedUpdate, LocalSgd, NoisySteps, Sharded, SingleStep, StableSteps
+from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
 from discreet.models import convexity
-from discreet.optim import Averaging, Momentum, ServerRule
+from discreet.optim import (
+    Adaptive,
+    Averaging,
+    Chain,
+    Circulant,
+    ExponentialDecay,
+    LaplacianSmoothing,
+    Momentum,
+    SecondMoment,
+    ServerRule,
+)
 from discreet.plan.facts import FederationFacts
+from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
 
 
@@ -34,19 +56,20 @@ def sampling_probability(config: Config) -> float:
             return probability
 
 
-def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> LocalTraining:
+def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
     """Returns the local training of a silo that holds at most ``capacity`` records.
 
     Raises:
         ConfigurationError: if the kind, the unit and the other settings do not fit together.
     """
     match config.training.local:
-        case SingleStepConfig():
+        case SingleStepConfig() as local:
             _require_unit(config, Unit.RECORD)
             return SingleStep(
                 clip_norm=_clip_norm(config),
                 sampling_prob=sampling_probability(config),
                 projection_radius=_clip_norm(config) * batch_bound(config, capacity),
+                style=_style(local.style),
             )
         case ClippedUpdateConfig() as local:
             _require_unit(config, Unit.CLIENT)
@@ -56,7 +79,33 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
                 batch_size=local.batch_size,
                 epochs=local.epochs,
                 momentum=local.momentum,
+                weight_decay=local.weight_decay,
+                project_steps=local.project_steps,
                 sampling_prob=sampling_probability(config),
+            )
+        case ShardedConfig() as local:
+            _require_unit(config, Unit.RECORD)
+            return Sharded(
+                clip_norm=_clip_norm(config),
+                num_shards=local.num_shards,
+                local=LocalSgd(
+                    learning_rate=local.learning_rate,
+                    batch_size=local.batch_size,
+                    epochs=local.epochs,
+                    momentum=local.momentum,
+                    weight_decay=local.weight_decay,
+                ),
+                sampling_prob=sampling_probability(config),
+                projection_radius=_clip_norm(config) * batch_bound(config, min(local.num_shards, capacity)),
+            )
+        case NoisyStepsConfig() as local:
+            _require_unit(config, Unit.RECORD)
+            return NoisySteps(
+                clip_norm=_clip_norm(config),
+                rates=_step_rates(local),
+                momentum=Fraction(str(local.momentum)),
+                sampling_prob=sampling_probability(config),
+                style=_style(local.style),
             )
         case StableStepsConfig() as local:
             _require_unit(config, Unit.RECORD)
@@ -65,11 +114,40 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
 
 def server_rule(config: Config) -> ServerRule:
     """Returns the rule by which the server turns an aggregate into the next model."""
-    match config.training.server:
-        case AveragingConfig(learning_rate=learning_rate):
-            return Averaging(learning_rate=learning_rate)
-        case MomentumConfig(learning_rate=learning_rate, momentum=momentum):
-            return Momentum(learning_rate=learning_rate, momentum=momentum)
+    server = config.training.server
+    rule = _plain_rule(server)
+    if server.smoothing is None:
+        return rule
+    graph = Circulant if server.smoothing.graph == "cycle" else Chain
+    return LaplacianSmoothing(graph(server.smoothing.sigma), rule)
+
+
+def _plain_rule(server: ServerConfig) -> ServerRule:
+    schedule = ExponentialDecay(server.decay)
+    match server:
+        case AveragingConfig():
+            return Averaging(server.learning_rate, schedule)
+        case MomentumConfig():
+            return Momentum(server.learning_rate, server.momentum, schedule)
+        case AdaptiveConfig():
+            return Adaptive(
+                learning_rate=server.learning_rate,
+                second_moment=SecondMoment(server.kind),
+                first_decay=server.first_decay,
+                second_decay=server.second_decay,
+                adaptivity=server.adaptivity,
+                schedule=schedule,
+            )
+
+
+def _style(style: StyleConfig) -> ClippingStyle:
+    match style:
+        case FlatStyle():
+            return Flat()
+        case PerLayerStyle(shares=shares):
+            return PerLayer(shares)
+        case AutomaticStyle(stability=stability):
+            return Automatic(stability)
 
 
 def batch_bound(config: Config, capacity: int) -> float:
@@ -80,6 +158,20 @@ def batch_bound(config: Config, capacity: int) -> float:
     """
     mean = sampling_probability(config) * capacity
     return min(float(capacity), mean + 10.0 * math.sqrt(mean) + 10.0)
+
+
+def step_weights(config: Config) -> StepWeights | None:
+    """Returns the integer weights of noisy local steps, or None for kinds that send one rounded vector."""
+    match config.training.local:
+        case NoisyStepsConfig() as local:
+            return exact_weights(_step_rates(local), Fraction(str(local.momentum)))
+        case _:
+            return None
+
+
+def _step_rates(local: NoisyStepsConfig) -> tuple[Fraction, ...]:
+    """Returns the decimal number that the user wrote, exactly, once for each step."""
+    return (Fraction(str(local.learning_rate)),) * local.steps
 
 
 def _stable_steps(
@@ -141,14 +233,17 @@ def _clip_norm(config: Config) -> float:
 def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[str, ...]) -> float:
     """Returns the public number that the sum is divided by; never a count of private records.
 
-    single-step: the expected number of sampled records if every survivor were full; stable-steps: the
-    number of survivors; clipped-update: the expected number of sampled clients of the plan, because a
-    client's presence is what the guarantee hides.
+    single-step: the expected number of sampled records if every survivor were full; stable-steps and
+    noisy-steps: the number of survivors; sharded: the expected number of sampled shards of the survivors;
+    clipped-update: the expected number of sampled clients of the plan, because a client's presence is what
+    the guarantee hides.
     """
     match config.training.local:
         case SingleStepConfig():
             return sampling_probability(config) * sum(capacities[silo] for silo in survivors)
-        case StableStepsConfig():
+        case StableStepsConfig() | NoisyStepsConfig():
             return float(len(survivors))
+        case ShardedConfig(num_shards=num_shards):
+            return sampling_probability(config) * num_shards * len(survivors)
         case ClippedUpdateConfig():
             return sampling_probability(config) * len(capacities)

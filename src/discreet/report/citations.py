@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
-from discreet.config.sections import ClippedUpdateConfig, LocalConfig, SingleStepConfig, StableStepsConfig
+from discreet.config.sections import (
+    ClippedUpdateConfig,
+    LocalConfig,
+    NoisyStepsConfig,
+    ShardedConfig,
+    SingleStepConfig,
+    StableStepsConfig,
+)
 from discreet.plan import Plan
 from discreet.report.content import Citation
 from discreet.version import __version__
@@ -70,6 +77,10 @@ def _local(local: LocalConfig) -> tuple[str, ...]:
             return ("abadi2016",)
         case ClippedUpdateConfig():
             return ("mcmahan2018",)
+        case ShardedConfig():
+            return ("mcmahan2018", "balle2018")
+        case NoisyStepsConfig():
+            return ("abadi2016", "heikkila2025")
         case StableStepsConfig():
             return ("wu2017", "hardt2016")
 

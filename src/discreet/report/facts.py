@@ -8,9 +8,11 @@ from discreet.config.sections import (
     AggregationConfig,
     ClippedUpdateConfig,
     LocalConfig,
+    NoisyStepsConfig,
     NoSamplingConfig,
     PoissonConfig,
     SamplingConfig,
+    ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
 )
@@ -112,6 +114,16 @@ def _local(local: LocalConfig) -> str:
                 f"clipped-update: {local.epochs} epochs of batches of {local.batch_size}, "
                 f"learning rate {local.learning_rate:g}, the whole update clipped"
             )
+        case ShardedConfig():
+            return (
+                f"sharded: {local.num_shards} random shards a silo, each {local.epochs} epochs of batches of "
+                f"{local.batch_size} at learning rate {local.learning_rate:g}, its update clipped"
+            )
+        case NoisyStepsConfig():
+            return (
+                f"noisy-steps: {local.steps} steps at learning rate {local.learning_rate:g}, "
+                f"momentum {local.momentum:g}, noise in every step"
+            )
         case StableStepsConfig():
             steps = (
                 f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
@@ -124,10 +136,11 @@ def _local(local: LocalConfig) -> str:
 
 def _server(plan: Plan) -> str:
     server = plan.config.training.server
-    settings = server.model_dump(exclude={"kind"}, exclude_none=True)
-    return ", ".join(
-        [server.kind, *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items())]
-    )
+    settings = server.model_dump(exclude={"kind", "smoothing"}, exclude_none=True)
+    parts = [server.kind, *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items())]
+    if server.smoothing is not None:
+        parts.append(f"Laplacian smoothing on a {server.smoothing.graph}, sigma {server.smoothing.sigma:g}")
+    return ", ".join(parts)
 
 
 def _sampling(sampling: SamplingConfig, unit: str) -> str:

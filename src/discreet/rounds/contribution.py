@@ -11,6 +11,7 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, encode
 from discreet.errors import DataError
+from discreet.learning import NoisySteps, StepNoise
 from discreet.mechanisms import sample_share
 from discreet.plan import Plan, silo_training
 from discreet.randomness import RandomSource, SeededRandom
@@ -52,6 +53,10 @@ def contribute(
     """
     require_capacity(plan, silo, records)
     training = silo_training(plan, model, silo)
+    if isinstance(training, NoisySteps):
+        noise = StepNoise(plan.grid, plan.release.share)
+        steps = training.update(model, parameters, records, noise, randomness.derive("training"))
+        return Contribution(steps.combined, steps.loss)
     update = training.update(model, parameters, records, randomness.derive("training"))
     values = encode(update.vector, plan.grid, randomness.derive("dither"), rotation)
     values += sample_share(plan.release.share, len(values), randomness.derive("noise"))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.encoding import Rotation, decode
+from discreet.encoding import Rotation
 from discreet.errors import LedgerError, NotEnoughSurvivors
 from discreet.plan import Plan, server_rule
 from discreet.privacy.guarantee import Guarantee
@@ -161,7 +161,7 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
 
 def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    aggregate = decode(outcome.total, plan.grid, rotation) / plan.normaliser(outcome.survivors)
+    aggregate = plan.decoded(outcome.total, rotation) / plan.normaliser(outcome.survivors)
     server, parameters = server_rule(plan.config).step(state.server, state.parameters, aggregate)
     return Training(parameters, server)
 
