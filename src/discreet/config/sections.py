@@ -48,11 +48,20 @@ class ColumnPartition(_Section):
 PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
 
 
+class ScatteringConfig(_Section):
+    """Scattering features of images: public, computed from each record alone; for linear heads."""
+
+    kind: Literal["scattering"]
+    depth: Count = 2
+    rotations: Annotated[int, Field(ge=2, multiple_of=2)] = 8
+
+
 class DataConfig(_Section):
     """Where the records are, and what is publicly known of them; never computed from private records.
 
     Attributes:
-        source: ``heart-disease``, ``npz:PATH``, ``csv:PATH`` or ``module:function``.
+        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH`` or ``module:function``. A PATH may
+            hold environment variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
             silo by name. It is part of the plan, so it must not be counted from private data.
         test_fraction: probability that a record is held out for measurements.
@@ -63,6 +72,7 @@ class DataConfig(_Section):
         num_classes: number of classes.
         feature_norm_bound: L2 norm that every record is scaled to.
         partition: which record belongs to which silo; left out, the source's own silos.
+        transform: a public feature extractor, applied to each record by itself.
     """
 
     source: str
@@ -75,6 +85,7 @@ class DataConfig(_Section):
     num_classes: Annotated[int, Field(ge=2)] | None = None
     feature_norm_bound: Positive | None = None
     partition: PartitionConfig | None = None
+    transform: ScatteringConfig | None = None
 
 
 class ModelConfig(_Section):
@@ -130,7 +141,7 @@ class ClippedUpdateConfig(_Section):
 
 
 class ShardedConfig(_Section):
-    """Records in random shards; each trains alone and its whole update is clipped (theory §2.3); record unit."""
+    """Records in random shards; each trains alone, its whole update is clipped (theory §2.3); record unit."""
 
     kind: Literal["sharded"]
     num_shards: Count

@@ -109,7 +109,7 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     )
     if config.aggregation.rotation and setting.first.steps > 1:
         raise ConfigurationError(
-            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over local steps."
+            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
         )
     grid, release = _grid_and_noise(setting)
     rounds = config.training.rounds

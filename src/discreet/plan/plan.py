@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,7 @@ class Plan:
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
         agreement = self.config.model_dump(mode="json", exclude={"run"}, exclude_none=True)
+        agreement["data"]["source"] = _public_source(self.config.data.source)
         return {
             "version": PLAN_VERSION,
             "config": agreement,
@@ -187,6 +188,12 @@ def _from_json(data: dict[str, Any]) -> Plan:
         thresholds=Thresholds(**data["thresholds"]),
         guarantees=from_json(data["guarantees"]),
     )
+
+
+def _public_source(source: str) -> str:
+    """Returns a data source without its folder, which differs from party to party."""
+    scheme, colon, path = source.partition(":")
+    return f"{scheme}:{PurePath(path).name}" if colon and scheme in ("csv", "npz") else source
 
 
 def _release_json(release: RoundRelease) -> Json:

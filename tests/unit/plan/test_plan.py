@@ -182,3 +182,11 @@ def test_sampling_narrows_the_ring_because_a_batch_is_smaller_than_the_silo() ->
     rare = plan(**single, training__sampling={"kind": "poisson", "probability": 0.01})
     assert rare.grid.silo_bound == pytest.approx(1000 + 10 * math.sqrt(1000) + 10, rel=2e-3)
     assert rare.grid.bits <= plan(**single).grid.bits - 3
+
+
+def test_the_folder_of_a_file_is_not_part_of_the_agreement() -> None:
+    here = plan(data__source="csv:/home/a/patients.csv")
+    there = plan(data__source="csv:D/patients.csv")
+    assert here.digest() == there.digest()
+    assert here.digest() != plan(data__source="csv:D/others.csv").digest()
+    assert "home" not in str(here.to_json())

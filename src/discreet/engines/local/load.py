@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from discreet.config.sections import ColumnPartition, DataConfig, DirichletPartition, IidPartition
 from discreet.data import (
     ColumnSilos,
@@ -12,6 +14,10 @@ from discreet.data import (
     PublicFacts,
     load_federation,
 )
+from discreet.data.transform import scattered
+from discreet.models.scattering import Scattering
+
+_NORM_BOUND = 1.0
 
 
 def load(data: DataConfig) -> Federation:
@@ -20,8 +26,8 @@ def load(data: DataConfig) -> Federation:
     Raises:
         DataError: one line that says what is wrong with the source.
     """
-    return load_federation(
-        data.source,
+    federation = load_federation(
+        os.path.expandvars(data.source),
         test_fraction=data.test_fraction,
         split_seed=data.split_seed,
         partition=_partition(data),
@@ -30,9 +36,13 @@ def load(data: DataConfig) -> Federation:
             ranges=data.ranges,
             categories=data.categories,
             num_classes=data.num_classes,
-            feature_norm_bound=data.feature_norm_bound,
+            feature_norm_bound=None if data.transform else data.feature_norm_bound,
         ),
     )
+    if data.transform is None:
+        return federation
+    scattering = Scattering(data.transform.depth, data.transform.rotations)
+    return scattered(federation, scattering, data.feature_norm_bound or _NORM_BOUND)
 
 
 def _partition(data: DataConfig) -> Partition | None:
