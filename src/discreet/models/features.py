@@ -1,0 +1,44 @@
+"""Public per-record feature maps for linear heads: no parameter is learned, no record sees another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from discreet.models.scattering import Scattering
+
+FloatArray = npt.NDArray[np.float32]
+FeatureMap = Callable[[FloatArray], FloatArray]
+
+_CHANNELS_PER_GROUP = 3
+
+
+def centred_pixels(images: FloatArray) -> FloatArray:
+    """Returns square roots of the pixels minus the image's own mean, shape ``(n, d)``.
+
+    Args:
+        images: values in [0, 1], any shape ``(n, ...)``.
+
+    Example:
+        >>> centred_pixels(np.array([[0.0, 1.0]], dtype=np.float32)).tolist()
+        [[-0.5, 0.5]]
+    """
+    flat = np.sqrt(images.reshape(len(images), -1))
+    return np.asarray(flat - flat.mean(axis=1, keepdims=True))
+
+
+def normalised_scattering(images: FloatArray) -> FloatArray:
+    """Returns scattering features, normalised per record in groups of three channels, shape ``(n, d)``.
+
+    Tramèr and Boneh (2021), section 2.1, use the same features and show that group normalisation is what
+    makes private linear models good.
+
+    Args:
+        images: values in [0, 1], shape ``(n, rows, columns)`` or ``(n, colours, rows, columns)``.
+    """
+    channels = torch.from_numpy(Scattering()(images))
+    groups = channels.shape[1] // _CHANNELS_PER_GROUP
+    return torch.nn.functional.group_norm(channels, groups).flatten(1).numpy()
