@@ -9,11 +9,17 @@ from discreet.audit.findings import (
     SamplingFinding,
     SensitivityFinding,
 )
+from discreet.audit.local_state import CraftedFederation
+from discreet.audit.local_state import play as play_local_state_attack
+from discreet.audit.local_state import simulate as simulate_local_state_attack
+from discreet.audit.membership import AttackRates, threshold_attack
 from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
 __all__ = [
+    "AttackRates",
     "AuditSettings",
     "CanaryFinding",
+    "CraftedFederation",
     "Finding",
     "NoiseFinding",
     "SamplingFinding",
@@ -22,5 +28,8 @@ __all__ = [
     "audited_epsilon_lower",
     "audited_mu_lower",
     "guessing_p_value",
+    "play_local_state_attack",
+    "simulate_local_state_attack",
+    "threshold_attack",
     "tradeoff_p_value",
 ]

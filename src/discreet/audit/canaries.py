@@ -11,6 +11,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data import Federation, Records, Silo
+from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
 from discreet.learning import LocalTraining
 from discreet.plan import Plan, silo_training
@@ -45,8 +46,8 @@ class Canaries(Protocol):
         """How many there are."""
         ...
 
-    def at(self, parameters: Floats) -> Directions:
-        """Returns the contributions to a round that starts from ``parameters``."""
+    def at(self, parameters: Floats, rotation: Rotation | None) -> Directions:
+        """Returns the contributions to a round that starts from ``parameters`` and rotates updates."""
         ...
 
 
@@ -78,8 +79,8 @@ class CoordinateCanaries:
         vector[self.coordinates[taking_part]] = self.height
         return vector
 
-    def at(self, parameters: Floats) -> CoordinateCanaries:  # noqa: ARG002 - the same at every model
-        """Returns itself."""
+    def at(self, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
+        """Returns itself: these canaries are made of grid units and the same in every round."""
         return self
 
     def project(self, vector: Floats) -> Floats:
@@ -135,14 +136,15 @@ class RecordCanaries:
         """How many there are."""
         return len(self.records)
 
-    def at(self, parameters: Floats) -> RecordDirections:
+    def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
         training = silo_training(self.plan, self.model, self.owner)
         rows = [
             _lone_update(training, self.model, parameters, self.records.take(np.array([row])))
             for row in range(self.count)
         ]
-        return RecordDirections(np.stack(rows) * self.plan.grid.scale)
+        rotated = rows if rotation is None else [rotation.forward(row) for row in rows]
+        return RecordDirections(np.stack(rotated) * self.plan.grid.scale)
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:

@@ -14,7 +14,7 @@ from discreet.encoding import encode, from_ring, to_ring
 from discreet.mechanisms import sample_share
 from discreet.plan import Plan, silo_training
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, RoundSum
+from discreet.rounds import RoundOrder, RoundSum, round_rotation
 
 Integers = npt.NDArray[np.int64]
 
@@ -41,12 +41,13 @@ class Insider:
     def contributions(self, order: RoundOrder, silos: Iterable[str]) -> Integers:
         """Returns the sum of the rounded updates of ``silos`` without noise, shape ``(d,)``, grid units."""
         total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
+        rotation = round_rotation(self.plan, order.sequence)
         for name in silos:
             source = self._source(order, name)
             training = silo_training(self.plan, self.model, name)
             records = self.federation.silo(name).train
             update = training.update(self.model, order.parameters, records, source.derive("training"))
-            total += encode(update.vector, self.plan.grid, source.derive("dither"))
+            total += encode(update.vector, self.plan.grid, source.derive("dither"), rotation)
         return total
 
     def noise(self, order: RoundOrder, silos: Iterable[str]) -> Integers:

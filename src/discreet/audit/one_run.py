@@ -20,10 +20,10 @@ from discreet.audit.rehearsal import Rehearsal, rehearse, sampling_prob
 from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
-from discreet.plan import Plan
+from discreet.plan import Plan, server_rule
 from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder
+from discreet.rounds import RoundOrder, round_rotation
 from discreet.rounds.walk import update
 
 Floats = npt.NDArray[np.float64]
@@ -103,7 +103,10 @@ def _views(
     prepared: Prepared, rehearsal: Rehearsal, canaries: Canaries, included: Coins
 ) -> tuple[Scores, ...]:
     """Scores the canaries in every view that the plan makes a claim for."""
-    directions = [canaries.at(step.order.parameters) for step in rehearsal.steps]
+    directions = [
+        canaries.at(step.order.parameters, round_rotation(prepared.plan, step.order.sequence))
+        for step in rehearsal.steps
+    ]
     # The owner of record canaries may be any silo, so it does not collude.
     honest = canaries.owner if isinstance(canaries, RecordCanaries) else None
     colluding = prepared.plan.thresholds.max_colluding
@@ -146,23 +149,26 @@ def _model_scores(plan: Plan, rehearsal: Rehearsal, directions: list[Directions]
     The last model is compared with the one that the same walk would have reached on known sums only.
     """
     state, prob = rehearsal.start, sampling_prob(plan)
-    for step in rehearsal.steps:
+    rotations = [round_rotation(plan, step.order.sequence) for step in rehearsal.steps]
+    for step, rotation in zip(rehearsal.steps, rotations, strict=True):
         known = rehearsal.insider.contributions(step.order, step.outcome.survivors)
         outcome = dataclasses.replace(step.outcome, total=to_ring(known, plan.grid.bits))
-        state = update(plan, state, outcome)
+        state = update(plan, state, outcome, rotation)
     moved = rehearsal.steps[-1].after.parameters - state.parameters
     # In grid units of one round, so that the other canaries' mean can be taken off.
-    unit = _movement_of_a_unit(plan, rehearsal)
-    return np.asarray(sum(c.project(moved / unit) - c.expected(prob / 2.0) for c in directions))
+    moved = moved / _movement_of_a_unit(plan, rehearsal)
+    scores = np.zeros(len(directions[0].squared_norms()))
+    for canary, rotation in zip(directions, rotations, strict=True):
+        seen = moved if rotation is None else rotation.forward(moved)
+        scores += canary.project(seen) - canary.expected(prob / 2.0)
+    return scores
 
 
 def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     """Returns how far one grid unit in every sum moves the last model, by the linear server rule."""
-    ones = np.ones(plan.facts.dimension, dtype=np.int64)
-    moved, still = rehearsal.start, rehearsal.start
+    rule = server_rule(plan.config)
+    state, place = rule.init(1), np.zeros(1)
     for step in rehearsal.steps:
-        outcome = dataclasses.replace(step.outcome, total=to_ring(ones, plan.grid.bits))
-        moved = update(plan, moved, outcome)
-        still = update(plan, still, dataclasses.replace(outcome, total=np.zeros_like(outcome.total)))
-    distance = float(np.max(np.abs(moved.parameters - still.parameters)))
-    return distance if distance > 0.0 else 1.0
+        unit = np.ones(1) / (plan.grid.scale * plan.normaliser(step.outcome.survivors))
+        state, place = rule.step(state, place, unit)
+    return float(place[0])

@@ -19,7 +19,7 @@ from discreet.models import build_model, flatten
 from discreet.plan import Plan, server_rule
 from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, RoundSum, Training
+from discreet.rounds import RoundOrder, RoundSum, Training, round_rotation
 from discreet.rounds.walk import update
 
 Integers = npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ def rehearse(
         outcome = engine.sum_round(order)
         if inject is not None:
             outcome = added(plan, outcome, inject(order))
-        state = update(plan, state, outcome)
+        state = update(plan, state, outcome, round_rotation(plan, order.sequence))
         steps.append(Step(order, outcome, state))
     return Rehearsal(start, tuple(steps), Insider(plan, known, prepared.model, source))
 

@@ -13,6 +13,7 @@ from discreet.cli.doctor import doctor
 from discreet.cli.init import init
 from discreet.cli.plan import plan
 from discreet.cli.report import report
+from discreet.cli.reproduce import reproduce
 from discreet.cli.run import run
 from discreet.cli.silo import silo
 from discreet.cli.up import up
@@ -34,6 +35,7 @@ app.command()(report)
 app.command()(up)
 app.add_typer(silo)
 app.command()(audit)
+app.command()(reproduce)
 app.command()(verify)
 app.command()(init)
 app.command()(doctor)

@@ -1,0 +1,148 @@
+"""``discreet reproduce``: run a paper's table or figure again and compare."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from discreet.errors import ConfigurationError
+from discreet.reproduction import (
+    Computed,
+    Context,
+    Reproduction,
+    Row,
+    Scale,
+    Skipped,
+    Verdict,
+    carry_out,
+    catalogue,
+    find,
+    write_csv,
+    write_figure,
+)
+
+DATA_VARIABLE = "DISCREET_DATA"
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A reproduction; left out, they are listed.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
+    scale: Annotated[Scale, typer.Option(help="How much to compute.")] = Scale.SMALL,
+    data_dir: Annotated[
+        Path | None, typer.Option(help=f"Folder of the real data sets; else ${DATA_VARIABLE}.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for CSV and figure.")] = Path("runs/reproduce"),
+    root: Annotated[Path, typer.Option("--from", help="Folder of the reproductions.")] = Path(
+        "reproductions"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """Run reproductions; exit code 1 if a number is outside its tolerance.
+
+    Example: [bold]discreet reproduce p1-table1[/bold]
+    """
+    if every == (name is not None):
+        if every:
+            raise ConfigurationError("NAME and --all exclude each other; give one of them.")
+        _list(catalogue(root), as_json=as_json)
+        return
+    data = _data_folder(data_dir)
+    chosen = catalogue(root) if name is None else (find(root, name),)
+    failed = False
+    documents: dict[str, Any] = {}
+    for reproduction in chosen:
+        rows = _carry_out(reproduction, Context(scale, reproduction.folder, data))
+        stem = out / f"{reproduction.name}-{scale.value}"
+        write_csv(stem.with_suffix(".csv"), rows)
+        write_figure(stem.with_suffix(".svg"), reproduction, scale, rows)
+        failed = failed or any(row.verdict is Verdict.OUTSIDE for row in rows)
+        documents[reproduction.name] = [_row_json(row) for row in rows]
+        if not as_json:
+            console = Console(highlight=False)
+            console.print(rows_table(reproduction, rows))
+            console.print(f"{stem.with_suffix('.csv')}, {stem.with_suffix('.svg')}\n")
+    if as_json:
+        typer.echo(json.dumps(documents, indent=1))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _data_folder(option: Path | None) -> Path | None:
+    """Returns the folder of data sets and tells the scripts' data sources about it."""
+    if option is None:
+        variable = os.environ.get(DATA_VARIABLE)
+        return Path(variable) if variable else None
+    os.environ[DATA_VARIABLE] = str(option)
+    return option
+
+
+def _carry_out(reproduction: Reproduction, context: Context) -> tuple[Row, ...]:
+    """Computes all cells behind a progress bar."""
+    console = Console(stderr=True, highlight=False)
+    total = len(reproduction.expectations.cells[context.scale])
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(reproduction.name, total=total)
+
+        def show(cell: str, done: int, _: int) -> None:
+            bar.update(task, description=f"{reproduction.name}: {cell}", completed=done)
+
+        return carry_out(reproduction, context, progress=show)
+
+
+def _list(found: tuple[Reproduction, ...], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({item.name: item.expectations.title for item in found}, indent=1))
+        return
+    table = Table(show_edge=False, pad_edge=False)
+    for column in ("name", "what", "paper", "cells, small / full"):
+        table.add_column(column)
+    for item in found:
+        cells = item.expectations.cells
+        sizes = f"{len(cells[Scale.SMALL])} / {len(cells[Scale.FULL])}"
+        table.add_row(item.name, item.expectations.title, item.expectations.paper, sizes)
+    Console(highlight=False).print(table)
+
+
+def rows_table(reproduction: Reproduction, rows: tuple[Row, ...]) -> Table:
+    """Returns published, reproduced and ours, a line for each cell."""
+    expectations = reproduction.expectations
+    table = Table(
+        title=f"{expectations.title}, {expectations.paper}: {expectations.quantity}",
+        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
+    table.add_column("cell")
+    for column in ("published", "reproduced", "ours"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    for row in rows:
+        style = "bold red" if row.verdict is Verdict.OUTSIDE else ""
+        table.add_row(row.cell.name, *_shown(row), style=style)
+    return table
+
+
+def _shown(row: Row) -> tuple[str, str, str, str]:
+    published = _number(row.expected.published)
+    match row.cell:
+        case Computed(reproduced=reproduced, ours=ours):
+            return published, _number(reproduced), _number(ours), row.verdict.value
+        case Skipped(reason=reason):
+            return published, "", "", f"skipped: {reason}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    base = {"cell": row.cell.name, "published": row.expected.published, "verdict": row.verdict.value}
+    match row.cell:
+        case Computed(reproduced=reproduced, ours=ours, note=note):
+            return base | {"reproduced": reproduced, "ours": ours, "note": note}
+        case Skipped(reason=reason):
+            return base | {"reason": reason}

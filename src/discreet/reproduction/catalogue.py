@@ -1,0 +1,99 @@
+"""Which reproductions there are: folders with ``reproduction.py``, ``expected.json`` and a README."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.errors import ConfigurationError
+from discreet.reproduction.context import Context
+from discreet.reproduction.expected import Expectations, read_expectations
+from discreet.reproduction.rows import Cell
+
+_SCRIPT = "reproduction.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """One reproduction, not yet carried out.
+
+    Attributes:
+        name: its folder's name.
+        folder: where its script, configs and expectations are.
+        expectations: what should come out.
+    """
+
+    name: str
+    folder: Path
+    expectations: Expectations
+
+    def cells(self, context: Context) -> Iterator[Cell]:
+        """Runs the folder's script, cell by cell.
+
+        Raises:
+            ConfigurationError: if the script has no function ``cells``.
+        """
+        with _importable(self.folder):
+            yield from _function(self.folder / _SCRIPT)(context)
+
+
+def catalogue(root: Path) -> tuple[Reproduction, ...]:
+    """Returns all reproductions below ``root``, by name.
+
+    Raises:
+        ConfigurationError: if ``root`` is no folder of reproductions, or an expected.json is wrong.
+    """
+    folders = sorted(script.parent for script in root.glob(f"*/{_SCRIPT}"))
+    if not folders:
+        raise ConfigurationError(
+            f"--from must be a folder of reproductions; {root} holds none. They are in the source "
+            "repository, in its folder 'reproductions'."
+        )
+    return tuple(
+        Reproduction(folder.name, folder, read_expectations(folder / "expected.json")) for folder in folders
+    )
+
+
+def find(root: Path, name: str) -> Reproduction:
+    """Returns the reproduction called ``name``.
+
+    Raises:
+        ConfigurationError: if there is none; the message names the nearest.
+    """
+    known = {item.name: item for item in catalogue(root)}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"NAME must be one of {', '.join(known)}; got {name!r}.{hint}")
+    return known[name]
+
+
+def _function(script: Path) -> Callable[[Context], Iterator[Cell]]:
+    """Loads a script and returns its ``cells``."""
+    module_name = "discreet_reproduction_" + script.parent.name.replace("-", "_")
+    spec = importlib.util.spec_from_file_location(module_name, script)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{script} must be a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    cells: Callable[[Context], Iterator[Cell]] | None = getattr(module, "cells", None)
+    if cells is None:
+        raise ConfigurationError(f"{script} must define the function cells(context).")
+    return cells
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Lets configs name modules of the folder and of its parent, such as data sources."""
+    added = [str(folder), str(folder.parent)]
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for path in added:
+            sys.path.remove(path)

@@ -1,0 +1,163 @@
+"""The framework: nothing is lost, nothing passes by accident, the exit code tells."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+from discreet.errors import ConfigurationError
+from discreet.reproduction import (
+    Computed,
+    Context,
+    Expected,
+    Row,
+    Scale,
+    Skipped,
+    Verdict,
+    carry_out,
+    catalogue,
+    find,
+)
+
+SCRIPT = """
+from discreet.reproduction import Computed, Skipped
+
+def cells(context):
+    yield Computed("a", reproduced={a}, ours=2.0)
+    if context.scale.value == "full":
+        yield Skipped("b", "no data") if context.data is None else Computed("b", ours=1.0)
+"""
+EXPECTED = {
+    "title": "A table",
+    "paper": "A paper",
+    "quantity": "ε",
+    "cells": {
+        "any": {"a": {"where": "Table 9", "published": 1.0, "tolerance": 0.1, "ours_at_least": 1.5}},
+        "full": {"b": {"where": "Table 9", "ours": 1.0}},
+    },
+}
+
+
+def make(root: Path, *, a: float = 1.05, expected: object = EXPECTED, name: str = "a-table") -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    (folder / "reproduction.py").write_text(SCRIPT.format(a=a))
+    (folder / "expected.json").write_text(json.dumps(expected))
+    return root
+
+
+def context(root: Path, scale: Scale, data: Path | None = None) -> Context:
+    return Context(scale, root / "a-table", data)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected", "verdict"),
+    [
+        (Computed("c", reproduced=1.1), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.WITHIN),
+        (Computed("c", reproduced=1.12), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c", reproduced=0.88), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c"), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c", reproduced=math.nan), Expected("t", reproduced=1.0, tolerance=9.0), Verdict.OUTSIDE),
+        (Computed("c", ours=3.0), Expected("t", ours_at_least=3.0, ours_at_most=4.0), Verdict.WITHIN),
+        (Computed("c", ours=2.9), Expected("t", ours_at_least=3.0), Verdict.OUTSIDE),
+        (Computed("c", ours=4.1), Expected("t", ours_at_most=4.0), Verdict.OUTSIDE),
+        (Computed("c"), Expected("t", ours_at_most=4.0), Verdict.OUTSIDE),
+        (Computed("c", ours=1.0), Expected("t", ours=1.2, ours_tolerance=0.1), Verdict.OUTSIDE),
+        (Computed("c", ours=1.0), Expected("t"), Verdict.SHOWN),
+        (Skipped("c", "why"), Expected("t", reproduced=1.0), Verdict.SKIPPED),
+    ],
+)  # fmt: skip
+def test_verdicts(cell: Computed | Skipped, expected: Expected, verdict: Verdict) -> None:
+    assert Row(cell, expected).verdict is verdict
+
+
+def test_scales_have_their_own_cells(tmp_path: Path) -> None:
+    reproduction = find(make(tmp_path), "a-table")
+    assert [row.cell.name for row in carry_out(reproduction, context(tmp_path, Scale.SMALL))] == ["a"]
+    full = carry_out(reproduction, context(tmp_path, Scale.FULL))
+    assert [row.verdict for row in full] == [Verdict.WITHIN, Verdict.SKIPPED]
+    with_data = carry_out(reproduction, context(tmp_path, Scale.FULL, tmp_path))
+    assert [row.verdict for row in with_data] == [Verdict.WITHIN, Verdict.WITHIN]
+
+
+def test_a_missing_cell_is_an_error(tmp_path: Path) -> None:
+    expected = json.loads(json.dumps(EXPECTED))
+    expected["cells"]["any"]["z"] = {"where": "Table 9"}
+    reproduction = find(make(tmp_path, expected=expected), "a-table")
+    with pytest.raises(ConfigurationError, match="'z' is missing"):
+        carry_out(reproduction, context(tmp_path, Scale.SMALL))
+
+
+def test_an_unexpected_cell_is_an_error(tmp_path: Path) -> None:
+    expected = EXPECTED | {"cells": {"any": {}}}
+    reproduction = find(make(tmp_path, expected=expected), "a-table")
+    with pytest.raises(ConfigurationError, match="'a' is not"):
+        carry_out(reproduction, context(tmp_path, Scale.SMALL))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"published": 1.0}, "where"),
+        ({"where": "x", "tol": 1}, "'tol'"),
+        ({"where": "x", "ours": "1"}, "number"),
+    ],
+)
+def test_malformed_expectations_are_refused(tmp_path: Path, entry: dict[str, object], message: str) -> None:
+    make(tmp_path, expected=EXPECTED | {"cells": {"any": {"a": entry}}})
+    with pytest.raises(ConfigurationError, match=message):
+        catalogue(tmp_path)
+
+
+def test_unknown_names_and_empty_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds none"):
+        catalogue(tmp_path)
+    with pytest.raises(ConfigurationError, match="Did you mean 'a-table'"):
+        find(make(tmp_path), "a-tabel")
+
+
+def invoke(root: Path, *arguments: str) -> tuple[int, str]:
+    out = root.parent / "out"
+    result = CliRunner().invoke(
+        app,
+        ["reproduce", *arguments, "--from", str(root), "--out", str(out)],
+        env={"COLUMNS": "160", "DISCREET_DATA": ""},
+    )
+    return result.exit_code, result.output
+
+
+def test_command_writes_csv_and_figure(tmp_path: Path) -> None:
+    code, output = invoke(make(tmp_path / "papers"), "a-table")
+    assert code == 0
+    assert "within" in output
+    with (tmp_path / "out" / "a-table-small.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row == {
+        "cell": "a", "published": "1", "reproduced": "1.05", "tolerance": "0.1", "ours": "2",
+        "ours_expected": "≥ 1.5", "verdict": "within", "where": "Table 9", "note": "",
+    }  # fmt: skip
+    assert "<svg" in (tmp_path / "out" / "a-table-small.svg").read_text()
+
+
+def test_exit_code_is_one_outside_the_tolerance(tmp_path: Path) -> None:
+    root = make(tmp_path / "papers")
+    make(root, a=1.2, name="another")
+    assert invoke(root, "a-table")[0] == 0
+    assert invoke(root, "another")[0] == 1
+    code, output = invoke(root, "--all", "--json")
+    assert code == 1
+    rows = json.loads(output)
+    assert rows["a-table"][0]["verdict"] == "within"
+    assert rows["another"][0]["verdict"] == "OUTSIDE"
+
+
+def test_without_a_name_they_are_listed(tmp_path: Path) -> None:
+    root = make(tmp_path / "papers")
+    assert "A table" in invoke(root)[1]
+    assert json.loads(invoke(root, "--json")[1]) == {"a-table": "A table"}

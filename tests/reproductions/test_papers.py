@@ -1,0 +1,58 @@
+"""Our own reproductions: well-formed, over the public API, and green where no data are needed."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from discreet.reproduction import Context, Reproduction, Scale, Verdict, carry_out, catalogue
+
+ROOT = Path(__file__).parents[2] / "reproductions"
+ALL = catalogue(ROOT)
+WITHOUT_DATA = [
+    item for item in ALL
+    if item.name in {"local-state", "p1-table1", "p3-closed-forms", "p3-epsilons", "p4-accounting"}
+]  # fmt: skip
+PUBLIC = {
+    "discreet.accounting", "discreet.accounting.bounds", "discreet.accounting.closed_forms",
+    "discreet.accounting.fdp", "discreet.accounting.gdp", "discreet.audit", "discreet.config",
+    "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.scattering",
+    "discreet.privacy.adversary", "discreet.privacy.events", "discreet.privacy.units",
+    "discreet.randomness", "discreet.reproduction",
+}  # fmt: skip
+
+
+def name_of(item: Reproduction) -> str:
+    return item.name
+
+
+@pytest.mark.parametrize("item", WITHOUT_DATA, ids=name_of)
+def test_every_number_is_within_its_tolerance(item: Reproduction) -> None:
+    rows = carry_out(item, Context(Scale.SMALL, item.folder, data=None))
+    assert not [row for row in rows if row.verdict in {Verdict.OUTSIDE, Verdict.SKIPPED}]
+    assert any(row.verdict is Verdict.WITHIN for row in rows)
+
+
+@pytest.mark.parametrize("item", [item for item in ALL if item not in WITHOUT_DATA], ids=name_of)
+def test_without_data_every_cell_is_skipped_with_a_reason(item: Reproduction) -> None:
+    rows = carry_out(item, Context(Scale.SMALL, item.folder, data=None))
+    assert {row.verdict for row in rows} == {Verdict.SKIPPED}
+
+
+@pytest.mark.parametrize("item", ALL, ids=name_of)
+def test_each_has_a_readme_that_names_its_command(item: Reproduction) -> None:
+    text = (item.folder / "README.md").read_text()
+    assert f"discreet reproduce {item.name}" in text
+
+
+@pytest.mark.parametrize("script", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_use_the_public_api_only(script: Path) -> None:
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.Import):
+            assert all(not alias.name.startswith("discreet") for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            if node.module.startswith("discreet"):
+                assert node.module in PUBLIC, f"{node.module} is not public"
+            assert not any(alias.name.startswith("_") for alias in node.names)
