@@ -31,7 +31,7 @@ _EARLIEST = datetime(2025, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing about the machine; ``advice`` is empty where all is well, ``fit`` false for what must mend."""
+    """One thing about the machine; ``advice`` is empty where all is well, ``fit`` false if it must mend."""
 
     what: str
     value: str

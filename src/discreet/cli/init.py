@@ -89,7 +89,7 @@ def write_config(answers: Answers, *, name: str) -> str:
 
 [data]
 source = {_text(answers.source)}
-{_partition(answers.silos)}{_table(answers)}# Public upper bound on a silo's training records; not a count of them.
+{_partition(answers.silos)}{_table(answers)}# Public: the most training records of a silo, not a count.
 record_capacity = {answers.capacity}
 test_fraction = 0.25
 

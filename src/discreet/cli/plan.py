@@ -16,6 +16,7 @@ from discreet.cli.tables import guarantees_table, plan_table
 from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
+from discreet.explorer import Exploration, explore, from_sweep, render
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
 
 
@@ -30,9 +31,14 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="With --sweep: draw the table into this .svg, .pdf or .png.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--html", help="Write an interactive page of plans around this one.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Work out the plan that CONFIG asks for: noise, ring, bytes, and every adversary's guarantee.
+
+    With --sweep, --html shows the sweep; alone, it varies rounds, ε, local steps, silos and dropouts.
 
     Example: [bold]discreet plan examples/heart.toml --sweep local.steps=4,16 rounds=5,10,20[/bold]
     """
@@ -42,9 +48,11 @@ def plan(
         raise ConfigurationError("--sweep must be followed by settings, say: --sweep rounds=5,10,20.")
     prepared = prepare(load_config(config))
     if sweeping:
-        _sweep(prepared, settings or [], plot, as_json=as_json)
+        _sweep(prepared, settings or [], plot, page, as_json=as_json)
     else:
         _one(prepared, as_json=as_json)
+        if page is not None:
+            _write_page(explore(prepared.config, prepared.plan, prepared.model), page)
 
 
 def _one(prepared: Prepared, *, as_json: bool) -> None:
@@ -56,7 +64,19 @@ def _one(prepared: Prepared, *, as_json: bool) -> None:
     out.print(guarantees_table(prepared.plan.guarantees, title="who could learn what"))
 
 
-def _sweep(prepared: Prepared, settings: list[str], plot: Path | None, *, as_json: bool) -> None:
+def _write_page(exploration: Exploration, path: Path) -> None:
+    try:
+        path.write_text(render(exploration), encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"--html must be a file that can be written; {path}: {error.strerror}."
+        ) from None
+    typer.echo(f"explorer: {path}", err=True)
+
+
+def _sweep(
+    prepared: Prepared, settings: list[str], plot: Path | None, page: Path | None, *, as_json: bool
+) -> None:
     axes = [parse_axis(text, prepared.config) for text in settings]
     rows = sweep(prepared.config, prepared.plan.facts, prepared.model, axes)
     if as_json:
@@ -69,6 +89,8 @@ def _sweep(prepared: Prepared, settings: list[str], plot: Path | None, *, as_jso
             out.print(f"refused ({number}): {reason}")
     if plot is not None:
         plot_sweep(rows, plot)
+    if page is not None:
+        _write_page(from_sweep(prepared.plan, prepared.config, axes, rows), page)
 
 
 def _row_json(row: SweepRow) -> dict[str, object]:

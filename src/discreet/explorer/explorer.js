@@ -1,0 +1,91 @@
+"use strict";
+// Reads the planned combinations from the page and shows one of them, a chart along one setting, and a sorted table.
+const data = JSON.parse(document.getElementById("data").textContent);
+const choices = data.dimensions.map((_, n) => document.getElementById(`set-${n}`));
+const along = document.getElementById("along");
+const measure = document.getElementById("measure");
+const chart = document.getElementById("chart");
+const rowAt = new Map(data.rows.map((row) => [row.at.join(), row]));
+const EPSILON_DIGITS = 1000;
+
+// ε is an upper bound, so it is rounded up; the others to four digits.
+function text(key, value) {
+  if (value === null) return "no limit";
+  if (key === "epsilon") return (Math.ceil(value * EPSILON_DIGITS) / EPSILON_DIGITS).toFixed(3);
+  return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
+}
+
+function showFigures(row) {
+  const refused = document.getElementById("refused");
+  refused.hidden = row.costs !== null;
+  refused.textContent = row.costs === null ? `Refused: ${row.refused}` : "";
+  for (const { key } of data.measures) {
+    document.getElementById(`figure-${key}`).textContent = row.costs === null ? "–" : text(key, row.costs[key]);
+  }
+}
+
+function draw(name, attributes, content) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (content !== undefined) element.textContent = content;
+  chart.append(element);
+}
+
+function showChart(chosen) {
+  const axis = Number(along.value);
+  const { key, title } = data.measures[Number(measure.value)];
+  const { name, values } = data.dimensions[axis];
+  const points = values.map((value, place) => {
+    const row = rowAt.get(chosen.map((own, n) => (n === axis ? place : own)).join());
+    return { value, place, height: row.costs === null ? null : row.costs[key] };
+  }).filter((point) => point.height !== null);
+  const highest = Math.max(0, ...points.map((point) => point.height)) || 1;
+  const x = (place) => 62 + (values.length > 1 ? place / (values.length - 1) : 0.5) * 316;
+  const y = (height) => 196 - (height / highest) * 180;
+  chart.replaceChildren();
+  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+    draw("line", { x1: 52, x2: 392, y1: y(part * highest), y2: y(part * highest), class: "grid" });
+    draw("text", { x: 47, y: y(part * highest) + 4, "text-anchor": "end" }, Number((part * highest).toPrecision(3)));
+  }
+  values.forEach((value, place) => draw("text", { x: x(place), y: 214, "text-anchor": "middle" }, value));
+  draw("text", { x: 222, y: 234, "text-anchor": "middle" }, name);
+  draw("polyline", { points: points.map((p) => `${x(p.place)},${y(p.height)}`).join(" "), class: "line line-0" });
+  for (const point of points) {
+    const own = point.place === chosen[axis];
+    draw("circle", { cx: x(point.place), cy: y(point.height), r: own ? 5.5 : 3.2, class: "marker-0" });
+  }
+  document.getElementById("chart-title").textContent = `${title}, along ${name}`;
+  const told = points.map((point) => `${point.value}: ${text(key, point.height)}`).join("; ");
+  chart.setAttribute("aria-label", `${title} along ${name}. ${told || "every point was refused"}`);
+}
+
+function show() {
+  const chosen = choices.map((choice) => Number(choice.value));
+  showFigures(rowAt.get(chosen.join()));
+  showChart(chosen);
+}
+
+// Refused rows have no number; they stay last in either direction.
+function sortKey(row, column) {
+  const cell = row.cells[column];
+  return cell === undefined ? NaN : Number.parseFloat(cell.textContent.replaceAll(",", ""));
+}
+
+function sortBy(header, column) {
+  const rising = header.getAttribute("aria-sort") !== "ascending";
+  for (const other of header.parentNode.children) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", rising ? "ascending" : "descending");
+  const body = document.querySelector("#table tbody");
+  const rows = [...body.rows].sort((first, second) => {
+    const [a, b] = [sortKey(first, column), sortKey(second, column)];
+    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
+    return rising ? a - b : b - a;
+  });
+  body.replaceChildren(...rows);
+}
+
+for (const choice of [...choices, along, measure]) choice.addEventListener("change", show);
+for (const button of document.querySelectorAll("#table th button")) {
+  button.addEventListener("click", () => sortBy(button.parentNode, Number(button.dataset.column)));
+}
+show();
