@@ -165,7 +165,7 @@ def _curve(spec: Tally, delta: float, neighboring: NeighboringRelation, accounta
         case Pld():
             tail = _COMPARISON_SHARE * delta * math.exp(-_rough_epsilon(spec, delta, neighboring))
             parts = loss_parts(spec.releases, neighboring, tail)
-            inner = loss_curve(parts, delta, interval=accountant.interval)
+            inner = loss_curve(parts, delta, accountant)
             return EventCurve(inner, parts.log_ratio, spec.distance + parts.tail, spec.failure)
 
 
@@ -208,11 +208,8 @@ def _by_rdp(spec: Tally, delta: float, neighboring: NeighboringRelation, account
 def _by_pld(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Pld) -> Bound:
     try:
         curve = _curve(spec, delta, neighboring, accountant)
-    except UnsupportedAnalysisError as refusal:
-        try:
-            return _by_rdp(spec, delta, neighboring, Rdp())
-        except UnsupportedAnalysisError:
-            raise refusal from None
+    except UnsupportedAnalysisError:
+        return _by_rdp(spec, delta, neighboring, Rdp())
     bound = _bound(curve.epsilon_at(delta), delta, accountant)
     if 2.0 * curve.log_ratio > _COSTLY * bound.epsilon or math.isinf(bound.epsilon):
         try:

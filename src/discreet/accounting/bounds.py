@@ -35,16 +35,21 @@ class Pld:
     Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022). Every number returned is an upper bound.
 
     Attributes:
-        interval: distance of the grid of losses; ``None`` chooses it so that discretisation adds about
-            1e-5 of the variance of the composed loss.
+        interval: distance of the grid of losses; ``None`` chooses it by ``precision``.
+        precision: about what discretisation may add to ε, relatively.
     """
 
     interval: float | None = None
+    precision: float = 1e-5
 
     def __post_init__(self) -> None:
         if self.interval is not None and not (0.0 < self.interval <= 1.0):
             raise ConfigurationError(
                 f"The 'interval' parameter of Pld must be in (0, 1]; got {self.interval}."
+            )
+        if not 1e-8 <= self.precision <= 0.1:
+            raise ConfigurationError(
+                f"The 'precision' parameter of Pld must be in [1e-8, 0.1]; got {self.precision}."
             )
 
 

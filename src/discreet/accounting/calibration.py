@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from discreet.accounting.analysis import epsilon as epsilon_of
-from discreet.accounting.bounds import BEST, Accountant, Rdp
+from discreet.accounting.bounds import BEST, Accountant, Pld, Rdp
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import Event
 from discreet.privacy.units import NeighboringRelation
@@ -62,7 +63,17 @@ def calibrate(
         return math.log(max(found, 1e-12) / epsilon) if math.isfinite(found) else math.inf
 
     start = _rough(lambda value: cost(value, Rdp()), lower, upper)
-    return _bracketed(lambda value: cost(value, accountant), lower, upper, start, epsilon)
+    found = _bracketed(lambda value: cost(value, _quick(accountant)), lower, upper, start, epsilon)
+    while cost(found, accountant) > 0.0 and found < upper:
+        found = min(upper, found * (1.0 + 0.1 * _RELATIVE))
+    return found
+
+
+def _quick(accountant: Accountant) -> Accountant:
+    """Returns an accountant for the search: as sound as the given one, a little less precise."""
+    if isinstance(accountant, Pld) and accountant.interval is None:
+        return replace(accountant, precision=max(accountant.precision, 0.3 * _RELATIVE))
+    return accountant
 
 
 def largest_count(
@@ -136,7 +147,7 @@ def _rough(cost: Callable[[float], float], lower: float, upper: float) -> float:
 def _bracketed(
     cost: Callable[[float], float], lower: float, upper: float, start: float, target: float
 ) -> float:
-    """Brackets the root around ``start`` and narrows it by the Illinois rule in log-log coordinates."""
+    """Brackets the root around ``start`` and narrows it."""
     good, good_cost = min(start, upper), cost(min(start, upper))
     bad, bad_cost = math.nan, math.inf
     while good_cost > 0.0:
@@ -162,24 +173,19 @@ def _bracketed(
 
 
 def _narrow(cost: Callable[[float], float], bad: tuple[float, float], good: tuple[float, float]) -> float:
-    """Returns a value that meets the target, within `_RELATIVE` of one that does not."""
-    bad_weight = good_weight = 1.0
-    for _ in range(_STEPS):
+    """Returns a value that meets the target, within `_RELATIVE` of one that does not.
+
+    Interpolates in log-log coordinates and aims alternately just above and just below the root, so that
+    both ends close in; every fourth step bisects, in case the curve is not smooth.
+    """
+    for count in range(_STEPS):
         (low, low_cost), (high, high_cost) = bad, good
         if high <= low * (1.0 + _RELATIVE):
             break
         span = math.log(high / low)
-        share = (
-            0.5
-            if math.isinf(low_cost)
-            else low_cost * bad_weight / (low_cost * bad_weight - high_cost * good_weight)
-        )
-        # Aim a little on the good side, so that both ends close in.
-        place = min(max(share * span + 0.4 * _RELATIVE, 0.05 * _RELATIVE), span - 0.05 * _RELATIVE)
-        middle = low * math.exp(place)
+        share = 0.5 if math.isinf(low_cost) or count % 4 == 3 else low_cost / (low_cost - high_cost)
+        aim = share * span + 0.3 * _RELATIVE * (1.0 if count % 2 == 0 else -1.0)
+        middle = low * math.exp(min(max(aim, 0.1 * _RELATIVE), span - 0.1 * _RELATIVE))
         value = cost(middle)
-        if value > 0.0:
-            bad, bad_weight, good_weight = (middle, value), 1.0, good_weight / 2.0
-        else:
-            good, good_weight, bad_weight = (middle, value), 1.0, bad_weight / 2.0
+        bad, good = ((middle, value), good) if value > 0.0 else (bad, (middle, value))
     return good[0]

@@ -19,14 +19,15 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from discreet.errors import ConfigurationError
 
 Floats = npt.NDArray[np.float64]
 
-_BISECTIONS = 64
 _REACH = 40.0
+_TABLE = 8193
+_NEWTON_STEPS = 4
 
 
 class DominatingPair(Protocol):
@@ -61,10 +62,23 @@ class Mixture:
 
     def log_density(self, x: Floats) -> Floats:
         """Returns the log density relative to N(0, 1) at each ``x``."""
-        terms = [
-            np.log(w) + m * x - m * m / 2 for w, m in zip(self.weights, self.means, strict=True) if w > 0.0
-        ]
-        return terms[0] if len(terms) == 1 else np.asarray(logsumexp(np.stack(terms), axis=0))
+        logs = self._components(x)
+        if len(logs) == 1:
+            return np.asarray(logs[0])
+        peak = logs.max(axis=0)
+        return np.asarray(np.log(np.exp(logs - peak).sum(axis=0)) + peak)
+
+    def posterior_mean(self, x: Floats) -> Floats:
+        """Returns the mean of the component that ``x`` came from: the slope of the log density."""
+        logs = self._components(x)
+        shares = np.exp(logs - logs.max(axis=0))
+        means = [mean for weight, mean in zip(self.weights, self.means, strict=True) if weight > 0.0]
+        return np.asarray(np.array(means) @ shares / shares.sum(axis=0))
+
+    def _components(self, x: Floats) -> Floats:
+        """Returns the log of each component's share, relative to N(0, 1), shape ``(components, n)``."""
+        parts = [(w, m) for w, m in zip(self.weights, self.means, strict=True) if w > 0.0]
+        return np.stack([np.log(w) + m * x - m * m / 2 for w, m in parts])
 
     def tails(self, x: Floats) -> tuple[Floats, Floats]:
         """Returns the probabilities of (−∞, x] and of (x, ∞), each accurate where it is small."""
@@ -115,16 +129,17 @@ class MixturePair:
         return _loss_range(self.upper, self.lower, tail)
 
     def cell_masses(self, edges: Floats) -> tuple[Floats, Floats]:
-        """See `DominatingPair`; the thresholds are found by bisection."""
-        low = np.full_like(edges, min(self.lower.means) - _REACH)
-        high = np.full_like(edges, max(self.upper.means) + _REACH)
-        first, last = _loss(self.upper, self.lower, np.array([low[0], high[0]]))
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            above = _loss(self.upper, self.lower, middle) > edges
-            high = np.where(above, middle, high)
-            low = np.where(above, low, middle)
-        x = np.where(edges <= first, -np.inf, np.where(edges >= last, np.inf, (low + high) / 2))
+        """See `DominatingPair`; the thresholds are bracketed by a table and found by Newton's method."""
+        table = np.linspace(min(self.lower.means) - _REACH, max(self.upper.means) + _REACH, _TABLE)
+        losses = _loss(self.upper, self.lower, table)
+        right = np.clip(np.searchsorted(losses, edges), 1, _TABLE - 1)
+        low, high = table[right - 1], table[right]
+        x = np.interp(edges, losses, table)
+        for _ in range(_NEWTON_STEPS):
+            value = _loss(self.upper, self.lower, x)
+            slope = self.upper.posterior_mean(x) - self.lower.posterior_mean(x)
+            x = np.clip(x - (value - edges) / np.maximum(slope, 1e-300), low, high)
+        x = np.where(edges <= losses[0], -np.inf, np.where(edges >= losses[-1], np.inf, x))
         return cells(*self.upper.tails(x)), cells(*self.lower.tails(x))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from discreet.accounting.bounds import Pld
 from discreet.accounting.compose import ComposedLoss, chernoff, compose
 from discreet.accounting.discretize import connect_dots
 from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
@@ -15,14 +16,17 @@ from discreet.accounting.pairs import DominatingPair, Mixture, MixturePair
 
 Parts = Sequence[tuple[DominatingPair, int]]
 
-# Discretisation may add this much to ε, relatively.
-_PRECISION = 3e-6
+# The estimate of what discretisation adds is about three times too small where single steps matter.
+_CAUTION = 0.3
 # Share of δ that may be lost in truncated tails.
 _TAIL_SHARE = 1e-6
 _COARSE_CELLS = 1 << 12
 _MOST_CELLS = 1 << 19
 _MOST_WINDOW = 1 << 21
 _REFINEMENTS = 6
+# How much coarser the grid of the direction that matters less may be.
+_COARSER = 4.0
+DEFAULT = Pld()
 
 
 class LossCurve(Protocol):
@@ -67,13 +71,13 @@ class WorstCurve:
         return max(curve.epsilon_at(delta) for curve in self.curves)
 
 
-def loss_curve(parts: LossParts, delta: float, *, interval: float | None = None) -> LossCurve:
+def loss_curve(parts: LossParts, delta: float, accountant: Pld) -> LossCurve:
     """Returns a curve that bounds the composition of ``parts`` in both directions, precise around ``delta``.
 
     Args:
         parts: what is composed; the comparison costs in it are not charged here.
         delta: the δ of interest.
-        interval: grid of losses; ``None`` chooses it for a relative precision of about 1e-5 in ε.
+        accountant: says how fine the grid of losses is.
     """
     if not parts.directed:
         return GaussianCurve(math.sqrt(parts.square))
@@ -83,17 +87,17 @@ def loss_curve(parts: LossParts, delta: float, *, interval: float | None = None)
         mu = math.sqrt(parts.square)
         whole: DominatingPair = MixturePair(Mixture((1.0,), (mu,)), Mixture((1.0,), (0.0,)))
         forward, backward = [*forward, (whole, 1)], [*backward, (whole, 1)]
-    first = compose_pairs(forward, delta, interval=interval)
+    first = compose_pairs(forward, delta, accountant)
     if forward == backward:
         return first
-    # The grid of the first direction serves the second, unless that would make it look the worse one.
-    second = compose_pairs(backward, delta, interval=first.interval)
+    # A coarse grid will do for the second direction, unless it makes that look the worse one.
+    second = compose_pairs(backward, delta, Pld(interval=min(1.0, _COARSER * first.interval)))
     if second.epsilon_at(delta) > first.epsilon_at(delta):
-        second = compose_pairs(backward, delta, interval=interval)
+        second = compose_pairs(backward, delta, accountant)
     return WorstCurve((first, second))
 
 
-def compose_pairs(parts: Parts, delta: float, *, interval: float | None = None) -> ComposedLoss:
+def compose_pairs(parts: Parts, delta: float, accountant: Pld = DEFAULT) -> ComposedLoss:
     """Returns the curve of the composition of ``parts``, precise around ``delta``.
 
     Guarantee:
@@ -103,18 +107,17 @@ def compose_pairs(parts: Parts, delta: float, *, interval: float | None = None) 
     Args:
         parts: dominating pairs, each with its number of occurrences.
         delta: the δ at which precision is wanted.
-        interval: grid of losses; ``None`` chooses it for a relative precision of about 1e-5 in ε.
+        accountant: says how fine the grid of losses is.
     """
     total = sum(count for _, count in parts)
     tail = max(_TAIL_SHARE * delta / total, 1e-290)
-    if interval is None:
-        interval = _choose_interval(parts, delta, tail)
+    interval = accountant.interval or _choose_interval(parts, delta, tail, accountant.precision)
     discrete = [(connect_dots(pair, interval, tail), count) for pair, count in parts]
     return compose(discrete, delta)
 
 
-def _choose_interval(parts: Parts, delta: float, tail: float) -> float:
-    """Returns the grid at which discretisation costs about `_PRECISION` of ε.
+def _choose_interval(parts: Parts, delta: float, tail: float, precision: float) -> float:
+    """Returns the grid at which discretisation costs about ``precision`` of ε.
 
     Connecting the dots on a grid h adds at most h²/4, on average h²/6, to the variance of each loss, hence
     T h² θ(1+θ)/12 to K(θ) and (1+θ) T h²/12 to Chernoff's ε.
@@ -126,7 +129,7 @@ def _choose_interval(parts: Parts, delta: float, tail: float) -> float:
     for _ in range(_REFINEMENTS):
         discrete = [(connect_dots(pair, interval, tail), count) for pair, count in parts]
         theta, epsilon = chernoff(discrete, delta)
-        wanted = math.sqrt(12.0 * _PRECISION * epsilon / ((1.0 + theta) * total))
+        wanted = math.sqrt(12.0 * _CAUTION * precision * epsilon / ((1.0 + theta) * total))
         if wanted >= interval / 2.0:
             break
         interval /= 4.0

@@ -1,9 +1,9 @@
 r"""Exact one-dimensional Rényi divergences of Skellam noise, for grids too coarse for anything smoother.
 
 P[k] = e^{−μ} I_k(μ) = e^{−μ h(k/μ)} · (1/2π) ∫ e^{−ρ(1−cos s)} cos(k(s − sin s)) ds over one period, with
-h(a) = a·asinh(a) − √(1+a²) + 1 and ρ = √(μ² + k²): the inversion integral along the contour through its saddle
-point (docs/theory/integers.md, Lemma S). The trapezoidal rule with n nodes errs by the mass that the tilted law,
-of variance ρ, has at distance n.
+h(a) = a·asinh(a) − √(1+a²) + 1 and ρ = √(μ² + k²): the inversion integral along the contour through its
+saddle point (docs/theory/integers.md, Lemma S). The trapezoidal rule with n nodes errs by the mass that the
+tilted law, of variance ρ, has at distance n.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from discreet.accounting.bounds import Pld
 from discreet.accounting.compose import compose
 from discreet.accounting.discretize import DiscreteLoss, connect_dots, grid
 from discreet.accounting.gdp import gaussian_delta
@@ -47,7 +48,7 @@ def test_relative_precision_far_below_roundoff(delta):
 @pytest.mark.parametrize("interval", [1e-3, 1e-2, 0.1])
 def test_coarser_grids_only_cost(interval):
     exact = compose_pairs([(SampledGaussianPair(1.0, 0.05, 0.0), 50)], 1e-5).epsilon_at(1e-5)
-    coarse = compose_pairs([(SampledGaussianPair(1.0, 0.05, 0.0), 50)], 1e-5, interval=interval)
+    coarse = compose_pairs([(SampledGaussianPair(1.0, 0.05, 0.0), 50)], 1e-5, Pld(interval=interval))
     assert exact * (1 - 3e-5) <= coarse.epsilon_at(1e-5)
 
 
