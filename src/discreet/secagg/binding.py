@@ -67,3 +67,8 @@ def confirmed_content(digest_of_round: bytes, survivors: tuple[int, ...]) -> byt
 def transcript_hash(digest_of_round: bytes, survivors: tuple[int, ...]) -> bytes:
     """Returns the hash that names the outcome of a round."""
     return _hash(b"outcome", digest_of_round, index_set(survivors))
+
+
+def rest_context(agreement: Agreement, client: int) -> bytes:
+    """Returns what a suspended session is bound to."""
+    return _hash(b"rest", agreement.digest, uint(client, 2))

@@ -25,9 +25,13 @@ class Deed(Enum):
 
     OFFER_KEYS = 1
     """Counter: the epoch."""
-    SEND_MASKED = 2
+    SHARE_SECRETS = 2
+    """Counter: the epoch."""
+    SEND_MASKED = 3
     """Counter: round and attempt, see `round_counter`."""
-    RELEASE_SHARES = 3
+    CONFIRM_SURVIVORS = 4
+    """Counter: round and attempt."""
+    RELEASE_SHARES = 5
     """Counter: round and attempt."""
 
 

@@ -45,7 +45,7 @@ def test_08_neighbours_follow_from_the_keys_and_are_symmetric(make_world, terms_
     world.set_up()
     graph = world.server._setup.graph
     for index, name in enumerate(world.names):
-        assert world.clients[name]._place.graph == graph[index]
+        assert world.clients[name]._memory.graph == graph[index]
         assert len(graph[index].maskers) == world.agreement.graph.degree
         assert all(index in graph[peer].maskers for peer in graph[index].maskers)
         assert index not in graph[index].holders
@@ -266,7 +266,7 @@ def test_12_a_client_that_shares_other_secrets_than_it_committed_to(make_world) 
     world = make_world(Bonawitz(SemiHonest(), rounds_per_setup=1))
     world.upload(world.advertise())
     other = make_world(Bonawitz(SemiHonest(), rounds_per_setup=1), seed=7)
-    world.clients["client-1"]._slots = other.clients["client-1"]._slots
+    world.clients["client-1"]._memory.slots = other.clients["client-1"]._memory.slots
     outgoing = world.step(world.server.close_stage())
     world.deliver(outgoing)
     with pytest.raises(PeerProtocolError, match="shares of client 1") as caught:

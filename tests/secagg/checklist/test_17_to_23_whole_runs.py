@@ -84,9 +84,9 @@ def test_17_no_removal_below_the_floor(terms_of) -> None:
 
 
 def secrets_of(client) -> list[bytes]:
-    boxes = [client._channel, client._own_shares, *client._channels.values()]
-    boxes += [box for slot in client._slots for box in (slot.mask_key, *slot.seeds)]
-    boxes += [box for slot in client._held for box in slot.values()]
+    boxes = [client._memory.channel, client._memory.own_shares, *client._memory.channels.values()]
+    boxes += [box for slot in client._memory.slots for box in (slot.mask_key, *slot.seeds)]
+    boxes += [box for slot in client._memory.held for box in slot.values()]
     return [box.reveal() for box in boxes if len(box)]
 
 
@@ -135,15 +135,15 @@ def test_19_used_secrets_are_wiped(make_world) -> None:
     world = make_world().set_up()
     world.finish(world.begin())
     client = world.clients["client-0"]
-    assert len(client._channel) == 0
-    assert all(len(secret) == 0 for secret in client._channels.values())
-    assert [len(client._slots[0].mask_key), len(client._slots[0].seeds[0])] == [0, 0]
-    assert all(len(share) == 0 for share in client._held[0].values())
-    assert all(len(share) == 64 for share in client._held[1].values()), "the next round is still open"
+    assert len(client._memory.channel) == 0
+    assert all(len(secret) == 0 for secret in client._memory.channels.values())
+    assert [len(client._memory.slots[0].mask_key), len(client._memory.slots[0].seeds[0])] == [0, 0]
+    assert all(len(share) == 0 for share in client._memory.held[0].values())
+    assert all(len(share) == 64 for share in client._memory.held[1].values()), "the next round is still open"
     client.close()
     assert secrets_of(client) == []
     with pytest.raises(ValueError, match="wiped"):
-        client._slots[1].mask_key.reveal()
+        client._memory.slots[1].mask_key.reveal()
 
 
 def test_20_a_crashed_client_never_repeats_itself(make_world, tmp_path) -> None:

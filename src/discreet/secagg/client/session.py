@@ -11,14 +11,15 @@ from discreet.randomness import RandomSource
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.client import neighborhood, rounds, setup
+from discreet.secagg.client.memory import ClientMemory, decode_memory, split_slots
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import Neighborhood
 from discreet.secagg.hazmat import keys as keyring
+from discreet.secagg.hazmat.keys import open_at_rest, seal_at_rest
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.identity import Identity
 from discreet.secagg.journal import Deed, Journal, round_counter
 from discreet.secagg.messages import (
-    Advertise,
     ChosenBy,
     Confirm,
     ConfirmSet,
@@ -59,15 +60,6 @@ class ClientSession:
         threads: how many ranges of a vector are masked at once.
     """
 
-    _own_offer: Advertise
-    _offers: dict[int, Advertise]
-    _keys_digest: bytes
-    _place: setup.Place
-    _sharers: tuple[int, ...]
-    _choice: tuple[int, ...]
-    _current: rounds.OpenRound
-    _survivors: tuple[int, ...]
-
     def __init__(
         self,
         agreement: Agreement,
@@ -85,19 +77,13 @@ class ClientSession:
             )
         self._agreement = agreement
         self._me = positions(agreement.terms.clients)[client]
-        self._epoch = epoch
         self._identity = identity
         self._randomness = randomness
         self._journal = journal
         self._threads = threads
         self._table = client_table(agreement.mode)
-        self._state = ClientState.NEW
-        self._channel = keyring.generate(randomness)
-        self._slots = setup.draw_slots(agreement, randomness)
-        self._channels: dict[int, Secret] = {}
-        self._own_shares = Secret(b"")
-        self._held: list[dict[int, Secret]] = []
-        self._slots_used = 0
+        channel = keyring.generate(randomness)
+        self._memory = ClientMemory(epoch, channel, setup.draw_slots(agreement, randomness))
         self._handlers: dict[type[Message], Callable[[Any], Message | None]] = {
             KeyList: self._on_key_list,
             ChosenBy: self._on_chosen_by,
@@ -110,7 +96,7 @@ class ClientSession:
     @property
     def state(self) -> ClientState:
         """Where the session is."""
-        return self._state
+        return self._memory.state
 
     def start(self) -> bytes:
         """Offers our keys.
@@ -118,13 +104,14 @@ class ClientSession:
         Raises:
             PeerProtocolError: code ``replayed``, if this session already had this epoch or a later one.
         """
+        memory = self._memory
         with self._ending_on_error():
             self._move(Call.START)
-            self._journal.claim(self._agreement.terms.session, Deed.OFFER_KEYS, self._epoch)
-            self._own_offer = setup.offer_keys(
-                self._agreement, self._identity, self._channel, self._slots, epoch=self._epoch, me=self._me
+            self._claim(Deed.OFFER_KEYS, memory.epoch)
+            memory.own_offer = setup.offer_keys(
+                self._agreement, self._identity, memory.channel, memory.slots, epoch=memory.epoch, me=self._me
             )
-            return self._encode(self._own_offer)
+            return self._encode(memory.own_offer)
 
     def receive(self, data: bytes) -> bytes | None:
         """Handles one message of the server.
@@ -136,7 +123,7 @@ class ClientSession:
             ProtocolAbort: if the message is not what the protocol allows here. The session is over.
         """
         with self._ending_on_error():
-            message = decode(data, self._agreement.digest, self._epoch)
+            message = decode(data, self._agreement.digest, self._memory.epoch)
             self._move(type(message))
             reply = self._handlers[type(message)](message)
             return None if reply is None else self._encode(reply)
@@ -153,118 +140,147 @@ class ClientSession:
         with self._ending_on_error():
             self._move(Call.SUBMIT)
             self._claim_round(Deed.SEND_MASKED)
-            secrets = self._slots[self._current.start.slot]
-            rounds.mask(self._agreement, self._place, self._current, secrets, vector, threads=self._threads)
+            current, secrets = self._current(), self._memory.slots[self._memory.start.slot]
+            rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
             secrets.wipe()
-            return self._encode(MaskedInput(self._current.digest, pack(vector, terms.bits)))
+            return self._encode(MaskedInput(current.digest, pack(vector, terms.bits)))
+
+    def suspend(self, key: Secret) -> bytes:
+        """Returns the session's memory, sealed, for an engine whose process ends between two messages.
+
+        Args:
+            key: 32 secret bytes that never leave this client's machine.
+        """
+        return seal_at_rest(key, self._memory.encode(), self._rest_context())
+
+    def resume(self, key: Secret, suspended: bytes) -> None:
+        """Takes over a suspended memory; call it on a fresh session of the same client.
+
+        An old memory may be resumed by mistake or by attack: the journal refuses whatever was done since.
+
+        Raises:
+            PeerProtocolError: code ``bad-ciphertext``, if it is not of this client and agreement.
+            LocalProtocolError: code ``out-of-order``, if this session has already spoken.
+        """
+        if self.state is not ClientState.NEW:
+            raise LocalProtocolError(
+                AbortCode.OUT_OF_ORDER, "only a fresh session can resume; this one has begun."
+            )
+        memory = decode_memory(self._agreement, open_at_rest(key, suspended, self._rest_context()))
+        self._memory.wipe()
+        self._memory = memory
 
     def close(self) -> None:
         """Ends the session and wipes its secrets."""
-        self._state = ClientState.ABORTED
-        held = (share for slot in self._held for share in slot.values())
-        for secret in (self._channel, *self._channels.values(), self._own_shares, *held):
-            secret.wipe()
-        for slot in self._slots:
-            slot.wipe()
+        self._memory.state = ClientState.ABORTED
+        self._memory.wipe()
 
     def _on_key_list(self, keys: KeyList) -> NeighborChoice | SealedShares:
-        setup.check_key_list(self._agreement, self._epoch, self._own_offer, keys)
-        self._offers = {offer.sender: offer for offer in keys.entries}
-        self._keys_digest = binding.keys_digest(self._agreement, self._epoch, keys)
+        memory, rule = self._memory, self._agreement.graph
+        setup.check_key_list(self._agreement, memory.epoch, memory.own_offer, keys)
+        memory.keys = keys
+        place = self._place()
         if self._agreement.mode.chooses_neighbors:
-            members = sorted(self._offers.keys() - {self._me})
-            self._choice = neighborhood.draw(self._agreement.graph, members, self._randomness)
-            return NeighborChoice(self._choice)
-        graph = self._agreement.graph
-        return self._deal(neighborhood.derive(graph, self._me, self._offers, self._keys_digest))
+            others = sorted(place.offers.keys() - {self._me})
+            memory.choice = neighborhood.draw(rule, others, self._randomness)
+            return NeighborChoice(memory.choice)
+        return self._deal(neighborhood.derive(rule, self._me, place.offers, place.keys_digest))
 
     def _on_chosen_by(self, chosen: ChosenBy) -> SealedShares:
-        return self._deal(
-            neighborhood.accept(
-                self._agreement.graph, self._me, self._choice, chosen, frozenset(self._offers)
-            )
-        )
+        offered = frozenset(self._place().offers)
+        rule, choice = self._agreement.graph, self._memory.choice
+        return self._deal(neighborhood.accept(rule, self._me, choice, chosen, offered))
 
-    def _deal(self, graph_place: Neighborhood) -> SealedShares:
-        setup.require_holders(self._agreement, graph_place.holders)
-        self._place = setup.Place(self._me, self._epoch, self._offers, self._keys_digest, graph_place)
-        self._channels = setup.open_channels(self._place, self._channel)
-        self._channel.wipe()
-        dealt, self._own_shares = setup.deal(
-            self._agreement, self._place, self._channels, self._slots, self._randomness
+    def _deal(self, graph: Neighborhood) -> SealedShares:
+        memory = self._memory
+        setup.require_holders(self._agreement, graph.holders)
+        self._claim(Deed.SHARE_SECRETS, memory.epoch)
+        memory.graph = graph
+        place = self._place()
+        memory.channels = setup.open_channels(place, memory.channel)
+        memory.channel.wipe()
+        dealt, memory.own_shares = setup.deal(
+            self._agreement, place, memory.channels, memory.slots, self._randomness
         )
         return dealt
 
     def _on_shares(self, delivered: DeliveredShares) -> None:
-        opened = setup.open_delivered(self._agreement, self._place, self._channels, delivered)
-        if self._me in self._place.graph.holders:
-            opened[self._me] = self._own_shares
-        size = self._agreement.slot_bytes
-        self._held = [
-            {sender: Secret(shares.reveal()[start : start + size]) for sender, shares in opened.items()}
-            for start in range(0, self._agreement.rounds_per_setup * size, size)
-        ]
-        for shares in (*opened.values(), *self._channels.values()):
+        memory = self._memory
+        opened = setup.open_delivered(self._agreement, self._place(), memory.channels, delivered)
+        if self._me in memory.graph.holders:
+            opened[self._me] = memory.own_shares
+        memory.held = split_slots(opened, self._agreement.slot_bytes, self._agreement.rounds_per_setup)
+        for shares in (*opened.values(), *memory.channels.values()):
             shares.wipe()
-        self._sharers = delivered.sharers
+        memory.sharers = delivered.sharers
 
     def _on_round_start(self, start: RoundStart) -> None:
-        if not start.slot >= self._slots_used:
+        memory = self._memory
+        if not start.slot >= memory.slots_used:
             raise PeerProtocolError(
-                AbortCode.REPLAYED, f"slots are used once; got {start.slot} after {self._slots_used - 1}."
+                AbortCode.REPLAYED, f"slots are used once; got {start.slot} after {memory.slots_used - 1}."
             )
-        rounds.check_start(self._agreement, self._me, self._sharers, start)
-        self._forget_slots(start.slot)
-        self._slots_used = start.slot + 1
-        digest = binding.round_digest(self._keys_digest, self._sharers, start)
-        self._current = rounds.OpenRound(start, digest)
+        rounds.check_start(self._agreement, self._me, memory.sharers, start)
+        memory.forget_slots(start.slot)
+        memory.slots_used = start.slot + 1
+        memory.start = start
 
     def _on_survivors(self, shown: SurvivorSet) -> Confirm | UnmaskShares:
-        self._require_current(shown.round_digest)
-        rounds.check_survivors(self._agreement, self._me, self._current, shown.survivors)
-        self._survivors = shown.survivors
+        current = self._require_current(shown.round_digest)
+        rounds.check_survivors(self._agreement, self._me, current, shown.survivors)
+        self._memory.survivors = shown.survivors
         if not self._agreement.mode.confirms:
-            return self._release()
-        content = binding.confirmed_content(self._current.digest, shown.survivors)
-        return Confirm(self._current.digest, self._identity.sign(content))
+            return self._release(current)
+        self._claim_round(Deed.CONFIRM_SURVIVORS)
+        content = binding.confirmed_content(current.digest, shown.survivors)
+        return Confirm(current.digest, self._identity.sign(content))
 
     def _on_confirmations(self, confirmations: ConfirmSet) -> UnmaskShares:
-        self._require_current(confirmations.round_digest)
-        rounds.check_confirmations(self._agreement, self._current, self._survivors, confirmations)
-        return self._release()
+        current = self._require_current(confirmations.round_digest)
+        rounds.check_confirmations(self._agreement, current, self._memory.survivors, confirmations)
+        return self._release(current)
 
-    def _release(self) -> UnmaskShares:
+    def _release(self, current: rounds.OpenRound) -> UnmaskShares:
         self._claim_round(Deed.RELEASE_SHARES)
-        slot = self._current.start.slot
-        released = rounds.release(self._agreement, self._current, self._survivors, self._held[slot])
-        self._forget_slots(slot + 1)
+        memory, slot = self._memory, current.start.slot
+        released = rounds.release(self._agreement, current, memory.survivors, memory.held[slot])
+        memory.forget_slots(slot + 1)
         return released
 
-    def _forget_slots(self, end: int) -> None:
-        """Wipes everything that belongs to the slots before ``end``: their rounds are over for us."""
-        for secrets, shares in zip(self._slots[:end], self._held[:end], strict=True):
-            secrets.wipe()
-            for share in shares.values():
-                share.wipe()
+    def _place(self) -> setup.Place:
+        return self._memory.place(self._agreement, self._me)
 
-    def _require_current(self, round_digest: bytes) -> None:
-        if round_digest != self._current.digest:
+    def _current(self) -> rounds.OpenRound:
+        memory = self._memory
+        keys_digest = binding.keys_digest(self._agreement, memory.epoch, memory.keys)
+        return rounds.OpenRound(memory.start, binding.round_digest(keys_digest, memory.sharers, memory.start))
+
+    def _require_current(self, round_digest: bytes) -> rounds.OpenRound:
+        current = self._current()
+        if round_digest != current.digest:
             raise PeerProtocolError(
                 AbortCode.WRONG_ROUND,
                 "messages must be made for the open round, roster and model; one is not.",
             )
+        return current
 
-    def _claim_round(self, deed: Deed) -> None:
-        """Persists that we are about to do this in the open round; refused if we ever did."""
-        terms = self._current.start.terms
-        counter = round_counter(terms.round_index, terms.attempt)
+    def _claim(self, deed: Deed, counter: int) -> None:
+        """Persists that we are about to do this; refused if we ever did."""
         self._journal.claim(self._agreement.terms.session, deed, counter)
 
+    def _claim_round(self, deed: Deed) -> None:
+        """Persists that we are about to do this in the open round."""
+        terms = self._memory.start.terms
+        self._claim(deed, round_counter(terms.round_index, terms.attempt))
+
     def _move(self, event: type[Message] | Call) -> None:
-        self._state = next_client_state(self._table, self._state, event)
+        self._memory.state = next_client_state(self._table, self._memory.state, event)
 
     def _encode(self, message: Message) -> bytes:
-        return encode(message, self._agreement.digest, self._epoch)
+        return encode(message, self._agreement.digest, self._memory.epoch)
+
+    def _rest_context(self) -> bytes:
+        return binding.rest_context(self._agreement, self._me)
 
     @contextmanager
     def _ending_on_error(self) -> Iterator[None]:
@@ -275,4 +291,4 @@ class ClientSession:
             raise
 
     def __repr__(self) -> str:
-        return f"ClientSession(client={self._agreement.name(self._me)!r}, state={self._state.value!r})"
+        return f"ClientSession(client={self._agreement.name(self._me)!r}, state={self.state.value!r})"
