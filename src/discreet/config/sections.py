@@ -7,268 +7,76 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(gt=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
+from discreet.config.data import (
+    ColumnPartition,
+    DataConfig,
+    DirichletPartition,
+    IidPartition,
+    ModelConfig,
+    PartitionConfig,
+    ScatteringConfig,
+)
+from discreet.config.fields import Count, Positive, Section
+from discreet.config.training import (
+    AdaptiveConfig,
+    AutomaticStyle,
+    AveragingConfig,
+    ClippedUpdateConfig,
+    FlatStyle,
+    LocalConfig,
+    MomentumConfig,
+    NoisyStepsConfig,
+    NoSamplingConfig,
+    PerLayerStyle,
+    PoissonConfig,
+    SamplingConfig,
+    ServerConfig,
+    ShardedConfig,
+    SingleStepConfig,
+    SmoothingConfig,
+    StableStepsConfig,
+    StyleConfig,
+    TrainingConfig,
+)
 
-
-class _Section(BaseModel):
-    """A table of the file: immutable, and closed to unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
-
-
-# --- [data] ----------------------------------------------------------------------------------------------
-
-
-class IidPartition(_Section):
-    """Splits one table into ``silos`` silos at random; simulation only."""
-
-    kind: Literal["iid"]
-    silos: Count
-
-
-class DirichletPartition(_Section):
-    """Splits one table into ``silos`` silos with label proportions drawn from Dirichlet(alpha)."""
-
-    kind: Literal["dirichlet"]
-    silos: Count
-    alpha: Positive
-
-
-class ColumnPartition(_Section):
-    """One silo for every value of a column."""
-
-    kind: Literal["column"]
-    column: str
-
-
-PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
-
-
-class ScatteringConfig(_Section):
-    """Scattering features of images: public, computed from each record alone; for linear heads."""
-
-    kind: Literal["scattering"]
-    depth: Count = 2
-    rotations: Annotated[int, Field(ge=2, multiple_of=2)] = 8
-
-
-class DataConfig(_Section):
-    """Where the records are, and what is publicly known of them; never computed from private records.
-
-    Attributes:
-        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH`` or ``module:function``. A PATH may
-            hold environment variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
-        record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be counted from private data.
-        test_fraction: probability that a record is held out for measurements.
-        split_seed: public seed of the split and of random partitions.
-        label: the column to predict (csv).
-        ranges: numeric feature columns with their plausible range (csv).
-        categories: categorical feature columns with their possible texts (csv).
-        num_classes: number of classes.
-        feature_norm_bound: L2 norm that every record is scaled to.
-        partition: which record belongs to which silo; left out, the source's own silos.
-        transform: a public feature extractor, applied to each record by itself.
-    """
-
-    source: str
-    record_capacity: Count | dict[str, Count] | None = None
-    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.25
-    split_seed: Annotated[int, Field(ge=0)] = 0
-    label: str | None = None
-    ranges: dict[str, tuple[float, float]] | None = None
-    categories: dict[str, tuple[str, ...]] | None = None
-    num_classes: Annotated[int, Field(ge=2)] | None = None
-    feature_norm_bound: Positive | None = None
-    partition: PartitionConfig | None = None
-    transform: ScatteringConfig | None = None
-
-
-class ModelConfig(_Section):
-    """Which model: a bundled name or ``module:factory``; ``seed`` fixes its public initial weights."""
-
-    name: str = "logistic"
-    seed: Annotated[int, Field(ge=0)] = 0
-
-
-# --- [training] ------------------------------------------------------------------------------------------
-
-
-class FlatStyle(_Section):
-    """A record's whole gradient is shortened to the clipping norm."""
-
-    kind: Literal["flat"] = "flat"
-
-
-class PerLayerStyle(_Section):
-    """Each layer is shortened to its share of the clipping norm; no shares: equal ones."""
-
-    kind: Literal["per-layer"]
-    shares: tuple[Positive, ...] = ()
-
-
-class AutomaticStyle(_Section):
-    """Every gradient is scaled to the clipping norm, so that the norm needs no tuning."""
-
-    kind: Literal["automatic"]
-    stability: Positive = 0.01
-
-
-StyleConfig = Annotated[FlatStyle | PerLayerStyle | AutomaticStyle, Field(discriminator="kind")]
-
-
-class SingleStepConfig(_Section):
-    """One sum of clipped per-record gradients a round (theory §2.1); record unit."""
-
-    kind: Literal["single-step"]
-    style: StyleConfig = FlatStyle()
-
-
-class ClippedUpdateConfig(_Section):
-    """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
-
-    kind: Literal["clipped-update"]
-    learning_rate: Positive
-    batch_size: Count = 32
-    epochs: Count = 1
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    project_steps: bool = False
-
-
-class ShardedConfig(_Section):
-    """Records in random shards; each trains alone, its whole update is clipped (theory §2.3); record unit."""
-
-    kind: Literal["sharded"]
-    num_shards: Count
-    learning_rate: Positive
-    batch_size: Count = 32
-    epochs: Count = 1
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-
-
-class NoisyStepsConfig(_Section):
-    """Noise in every local step (theory §2.5); record unit.
-
-    Several steps are proven at each silo's own noise. The published claim that the silos' noise adds up is
-    CONDITIONAL: put "independent-local-state" into ``privacy.accept_assumptions`` to calibrate to it. The
-    learning rate is per record: steps follow the sum over a batch.
-    """
-
-    kind: Literal["noisy-steps"]
-    learning_rate: Positive
-    steps: Count
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    style: StyleConfig = FlatStyle()
-
-
-class StableStepsConfig(_Section):
-    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
-
-    Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
-    record: steps follow the sum over a batch.
-    """
-
-    kind: Literal["stable-steps"]
-    learning_rate: Positive
-    steps: Count | None = None
-    records_per_step: Count | None = None
-    passes: Count = 1
-    l2_regulariser: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-
-    @model_validator(mode="after")
-    def _one_of(self) -> StableStepsConfig:
-        if (self.steps is None) == (self.records_per_step is None):
-            raise ValueError("exactly one of 'steps' and 'records_per_step' must be given")
-        return self
-
-
-LocalConfig = Annotated[
-    SingleStepConfig | ClippedUpdateConfig | ShardedConfig | StableStepsConfig | NoisyStepsConfig,
-    Field(discriminator="kind"),
+__all__ = [
+    "AdaptiveConfig",
+    "AggregationConfig",
+    "AutomaticStyle",
+    "AveragingConfig",
+    "ClippedUpdateConfig",
+    "ColumnPartition",
+    "Config",
+    "DataConfig",
+    "DirichletPartition",
+    "Dropout",
+    "FlatStyle",
+    "IidPartition",
+    "LocalConfig",
+    "ModelConfig",
+    "MomentumConfig",
+    "NoSamplingConfig",
+    "NoisyStepsConfig",
+    "PartitionConfig",
+    "PerLayerStyle",
+    "PoissonConfig",
+    "PrivacyConfig",
+    "RunConfig",
+    "SamplingConfig",
+    "ScatteringConfig",
+    "ServerConfig",
+    "ShardedConfig",
+    "SingleStepConfig",
+    "SmoothingConfig",
+    "StableStepsConfig",
+    "StyleConfig",
+    "TrainingConfig",
 ]
 
 
-class NoSamplingConfig(_Section):
-    """Every unit (record, or client) takes part in every round."""
-
-    kind: Literal["none"] = "none"
-
-
-class PoissonConfig(_Section):
-    """Every unit takes part in a round with this probability, independently; the coins stay in the silo."""
-
-    kind: Literal["poisson"]
-    probability: Probability
-
-
-SamplingConfig = Annotated[NoSamplingConfig | PoissonConfig, Field(discriminator="kind")]
-
-
-class SmoothingConfig(_Section):
-    """Laplacian smoothing of the aggregate with strength ``sigma``, on a cycle or a chain of weights."""
-
-    graph: Literal["cycle", "chain"] = "cycle"
-    sigma: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class _ServerSection(_Section):
-    """What every server rule has; all of it is post-processing of what is released, so it is free.
-
-    Attributes:
-        learning_rate: length of the server's step.
-        decay: factor on the learning rate from round to round.
-        smoothing: Laplacian smoothing of the aggregate before the rule sees it.
-    """
-
-    learning_rate: Positive = 1.0
-    decay: Annotated[float, Field(gt=0, le=1)] = 1.0
-    smoothing: SmoothingConfig | None = None
-
-
-class AveragingConfig(_ServerSection):
-    """θ ← θ + learning_rate · aggregate."""
-
-    kind: Literal["averaging"] = "averaging"
-
-
-class MomentumConfig(_ServerSection):
-    """Heavy-ball momentum on the server."""
-
-    kind: Literal["momentum"]
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-
-
-class AdaptiveConfig(_ServerSection):
-    """Adagrad, Adam or Yogi on the server (Reddi et al. 2021)."""
-
-    kind: Literal["adagrad", "adam", "yogi"]
-    first_decay: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    second_decay: Annotated[float, Field(ge=0, lt=1)] = 0.99
-    adaptivity: Positive = 1e-3
-
-
-ServerConfig = Annotated[AveragingConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")]
-
-
-class TrainingConfig(_Section):
-    """How the model is trained."""
-
-    rounds: Count
-    local: LocalConfig
-    sampling: SamplingConfig = NoSamplingConfig()
-    server: ServerConfig = AveragingConfig()
-
-
-# --- [privacy], [aggregation], [run] -----------------------------------------------------------------------
-
-
-class PrivacyConfig(_Section):
+class PrivacyConfig(Section):
     """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
 
     The target holds against the strongest adversary of the plan: the server together with
@@ -291,7 +99,7 @@ class PrivacyConfig(_Section):
         return self
 
 
-class AggregationConfig(_Section):
+class AggregationConfig(Section):
     """How integers are summed, and whom the sum must withstand.
 
     Attributes:
@@ -312,7 +120,7 @@ class AggregationConfig(_Section):
     rotation: bool = False
 
 
-class Dropout(_Section):
+class Dropout(Section):
     """A rehearsed failure: ``silo`` disappears in ``round`` before it sends the message of ``stage``."""
 
     silo: str
@@ -320,7 +128,7 @@ class Dropout(_Section):
     stage: Literal["advertise", "share", "mask", "confirm", "unmask"] = "mask"
 
 
-class RunConfig(_Section):
+class RunConfig(Section):
     """How this machine carries the plan out. Nothing here may change the guarantee.
 
     Attributes:
@@ -336,7 +144,7 @@ class RunConfig(_Section):
     dropouts: tuple[Dropout, ...] = ()
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file."""
 
     name: str = "training"
