@@ -16,6 +16,7 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import mean_loss
+from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable
 
@@ -68,9 +69,14 @@ class NetworkObjective:
 
 
 def objective_for(model: nn.Module, records: Records) -> Objective:
-    """Returns the fastest objective for ``model`` over ``records``."""
+    """Returns the fastest objective for ``model`` over ``records``.
+
+    Raises:
+        ConfigurationError: if the model keeps statistics of the data, which would outlive a clipped update.
+    """
     head = convexity(model)
     if head is not None:
         features = flat_features(records).astype(np.float64)
         return LinearObjective(head, features, records.labels)
+    check_model(model)
     return NetworkObjective(model, torch.from_numpy(records.features), torch.from_numpy(records.labels))

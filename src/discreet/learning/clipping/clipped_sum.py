@@ -14,6 +14,7 @@ from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_ru
 from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
 from discreet.learning.clipping.styles import ClippingStyle, Flat
+from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat
 from discreet.randomness import RandomSource
@@ -91,10 +92,11 @@ def _network_sum(
 
 
 def prepare(model: nn.Module, parameters: FloatVector) -> None:
-    """Loads the parameters and sets the layout and flags that fast clipping needs.
+    """Checks the model, loads the parameters and sets the layout and flags that fast clipping needs.
 
     The channels-last layout makes pooling several times faster on a CPU and patches contiguous.
     """
+    check_model(model)
     load_flat(model, parameters)
     model.train()
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -20,7 +20,8 @@ from discreet.learning.clipping.styles import ClippingStyle
 from discreet.learning.losses import record_losses
 from discreet.models.parameters import trainable
 
-_Hook = Callable[[nn.Module, tuple[torch.Tensor, ...], torch.Tensor], None]
+_Arguments = tuple[torch.Tensor, ...]
+_Hook = Callable[[nn.Module, _Arguments, dict[str, torch.Tensor], torch.Tensor], None]
 
 
 @dataclass(slots=True)
@@ -132,13 +133,16 @@ def _recording(layers: dict[str, nn.Module]) -> Iterator[_Tape]:
     tape = _Tape()
 
     def hook(name: str) -> _Hook:
-        def record(_: nn.Module, inputs: tuple[torch.Tensor, ...], outputs: torch.Tensor) -> None:
-            call = _Call(inputs[0].detach(), outputs, outputs._version)
+        def record(
+            _: nn.Module, arguments: _Arguments, keywords: dict[str, torch.Tensor], outputs: torch.Tensor
+        ) -> None:
+            (inputs,) = (*arguments, *keywords.values())
+            call = _Call(inputs.detach(), outputs, outputs._version)
             tape.calls.setdefault(name, []).append(call)
 
         return record
 
-    handles = [layer.register_forward_hook(hook(name)) for name, layer in layers.items()]
+    handles = [layer.register_forward_hook(hook(name), with_kwargs=True) for name, layer in layers.items()]
     try:
         yield tape
     finally:

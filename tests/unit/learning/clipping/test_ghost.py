@@ -11,6 +11,7 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
+from discreet.learning import ClippedUpdate, LocalSgd, Sharded, SingleStep
 from discreet.learning.clipping import (
     Automatic,
     Flat,
@@ -273,6 +274,38 @@ def test_dropout_takes_its_masks_from_the_random_source() -> None:
     assert np.array_equal(run(1), run(1))
     assert not np.array_equal(run(1), run(2))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_inputs_may_be_passed_by_keyword() -> None:
+    class Keyword(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+
+        def forward(self, features: torch.Tensor) -> torch.Tensor:
+            return self.linear(input=features)
+
+    torch.manual_seed(5)
+    model = Keyword()
+    records = Records(np.ones((2, 3), np.float32), np.zeros(2, np.int64))
+    plain = nn.Sequential(model.linear)
+    sums = [
+        clipped_gradient_sum(
+            which, flatten(which), records, clip_norm=0.1, style=Flat(), randomness=SeededRandom(0)
+        ).vector
+        for which in (model, plain)
+    ]
+    assert np.array_equal(*sums)
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d(3, affine=False), nn.BatchNorm1d(3)])
+def test_layers_that_mix_records_are_refused_wherever_the_model_comes_from(norm: nn.Module) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), norm, nn.Linear(3, 2))
+    records = Records(np.ones((2, 3), np.float32), np.zeros(2, np.int64))
+    kinds = (SingleStep(1.0), ClippedUpdate(1.0, 0.1, 2), Sharded(1.0, 2, LocalSgd(0.1, 2)))
+    for kind in kinds:
+        with pytest.raises(ConfigurationError, match="GroupNorm"):
+            kind.update(model, flatten(model), records, SeededRandom(0))
 
 
 def test_per_layer_needs_a_share_for_every_layer() -> None:
