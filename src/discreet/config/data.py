@@ -51,6 +51,8 @@ class DataConfig(Section):
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
             silo by name. It is part of the plan, so it must not be counted from private data.
         test_fraction: probability that a record is held out for measurements.
+        keep_test_set: hold out the source's own test records, where it has some; false puts them among the
+            others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
         label: the column to predict (csv).
         ranges: numeric feature columns with their plausible range (csv).
@@ -64,6 +66,7 @@ class DataConfig(Section):
     source: str
     record_capacity: Count | dict[str, Count] | None = None
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    keep_test_set: bool = True
     split_seed: Annotated[int, Field(ge=0)] = 0
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None

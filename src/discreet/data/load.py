@@ -16,7 +16,7 @@ from discreet.data.function_source import federation_of_function
 from discreet.data.heart_disease import heart_disease
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import Assignment, ColumnSilos, Partition, deal
-from discreet.data.pool import Pool
+from discreet.data.pool import Pool, merged
 from discreet.data.split import test_rows
 from discreet.data.table import nearest_hint, read_table
 from discreet.errors import DataError
@@ -54,6 +54,7 @@ def load_federation(
     split_seed: int = 0,
     partition: Partition | None = None,
     facts: PublicFacts | None = None,
+    keep_test_set: bool = True,
 ) -> Federation:
     """Loads a federation.
 
@@ -63,6 +64,8 @@ def load_federation(
         split_seed: public seed of the split and of random partitions.
         partition: which record belongs to which silo; None takes the source's own silos.
         facts: public facts about a ``csv:`` or ``npz:`` file.
+        keep_test_set: hold out the source's own test records, where it has some; False puts them among the
+            others, and holds out ``test_fraction`` of all.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -81,6 +84,8 @@ def load_federation(
             )
         return federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
     pool = _pool(source, facts)
+    if not keep_test_set:
+        pool = merged(pool)
     partition = partition or _own_partition(pool)
     return _federation(pool, partition, test_fraction=test_fraction, split_seed=split_seed)
 

@@ -252,3 +252,18 @@ def test_a_function_makes_the_federation(monkeypatch: pytest.MonkeyPatch) -> Non
         load_federation("no_such_module:build")
     with pytest.raises(DataError, match="makes its own silos"):
         load_federation("my_records:build", partition=IidSilos(2))
+
+
+def test_a_sources_own_test_records_can_join_the_pool(tmp_path: Path) -> None:
+    x = np.arange(40 * 2, dtype=np.float32).reshape(40, 2)
+    y = np.arange(40) % 2
+    np.savez(tmp_path / "set.npz", x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
+    source, facts = f"npz:{tmp_path / 'set.npz'}", PublicFacts(num_classes=2)
+    kept = load_federation(source, partition=IidSilos(2), facts=facts)
+    merged = load_federation(
+        source, partition=IidSilos(2), facts=facts, keep_test_set=False, test_fraction=0.5
+    )
+    assert sum(len(silo.test) for silo in kept.silos) == 10
+    everything = np.concatenate([merged.pooled_train().features, merged.pooled_test().features])
+    np.testing.assert_array_equal(np.sort(everything[:, 0]), x[:, 0])
+    assert 8 <= sum(len(silo.test) for silo in merged.silos) <= 32

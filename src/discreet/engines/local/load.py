@@ -30,6 +30,7 @@ def load(data: DataConfig) -> Federation:
         os.path.expandvars(data.source),
         test_fraction=data.test_fraction,
         split_seed=data.split_seed,
+        keep_test_set=data.keep_test_set,
         partition=_partition(data),
         facts=PublicFacts(
             label=data.label,
