@@ -25,6 +25,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from discreet.data.records import Records
+from discreet.learning import ClippedUpdate
 from discreet.learning.clipping import FLAT, clipped_gradient_sum
 from discreet.learning.losses import record_losses
 from discreet.models import build_model, flatten
@@ -136,6 +137,26 @@ def report_steps(name: str, rounds: int) -> None:
         print(f"  {row:28s} {milliseconds:8.1f} ms  {ratio:5.2f} x plain")
 
 
+def report_clients(rounds: int = 30, clients: int = 1000) -> None:
+    """P3's local training: 50 records a client, batches of 10, 5 epochs, Poisson(0.05) coins at the clients."""
+    rng = np.random.default_rng(0)
+    silos = [
+        Records(rng.random((50, 785), dtype=np.float32), rng.integers(0, 10, 50)) for _ in range(clients)
+    ]
+    kind = ClippedUpdate(0.3, 0.01, 10, epochs=5, weight_decay=4e-5, project_steps=True, sampling_prob=0.05)
+    model = build_model("logistic", (785,), 10, seed=0)
+    parameters, took_part = flatten(model), 0
+    start = time.perf_counter()
+    for number in range(rounds):
+        for index, silo in enumerate(silos):
+            coins = SeededRandom(0).derive(number, index)
+            took_part += kind.update(model, parameters, silo, coins).batch
+    seconds = time.perf_counter() - start
+    print(
+        f"{clients} clients x {rounds} rounds of logistic training, {took_part} turns: {seconds:.1f} s, one thread"
+    )
+
+
 def report_peer(peer_python: str, rounds: int, threads: int) -> None:
     output = subprocess.run(
         [peer_python, str(OPACUS), str(rounds), str(threads)], check=True, capture_output=True, text=True
@@ -163,6 +184,7 @@ def main() -> None:
             if args.peer_python and name == "cnn-tanh":
                 report_peer(args.peer_python, args.rounds, threads)
     plain, private = peak_bytes("plain SGD", "cnn-tanh"), peak_bytes("discreet", "cnn-tanh")
+    report_clients()
     sizes = f"{private >> 20} / {plain >> 20} MiB"
     print(f"peak memory of a step of {MEMORY_BATCH}, cnn-tanh: {private / plain:.2f} x plain ({sizes})")
 
