@@ -62,8 +62,8 @@ class IdealRun:
         """Sums the survivors; see `SumRun.sum_round`."""
         terms = self._terms
         check_invitations(terms, inputs, dropouts)
-        self._order.advance(round_terms)
         vectors = {client: to_ring(inputs[client], terms.bits, terms.length) for client in inputs}
+        self._order.advance(round_terms)
         survivors = tuple(
             client
             for client in terms.clients
