@@ -11,6 +11,7 @@ from rich.console import Console
 from discreet.cli.audit import audit
 from discreet.cli.doctor import doctor
 from discreet.cli.init import init
+from discreet.cli.log import log_to_stderr
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.reproduce import reproduce
@@ -52,8 +53,13 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log each step to stderr as key=value pairs.")
+    ] = False,
 ) -> None:
     """Differentially private federated learning with secure aggregation and guarantees that hold."""
+    if verbose:
+        log_to_stderr()
 
 
 def main() -> None:

@@ -42,14 +42,16 @@ def load_key(path: Path) -> Identity:
         ConfigurationError: if the file is missing, no key, or readable by others.
     """
     try:
-        if path.stat().st_mode & 0o077:
-            raise ConfigurationError(f"{path} must be readable by its owner only; run: chmod 600 {path}")
-        key = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        mode, text = path.stat().st_mode, path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise ConfigurationError(
             f"the private key must be a readable file; {path}: {error.strerror}. "
             "Make one with 'discreet silo keygen'."
         ) from None
+    if mode & 0o077:
+        raise ConfigurationError(f"{path} must be readable by its owner only; run: chmod 600 {path}")
+    try:
+        key = bytes.fromhex(text.strip())
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from discreet.engines.silo.service import serve
+from discreet.engines.silo.service import check_socket_path, serve
 from discreet.engines.silo.silo import Silo, open_silo
 from discreet.errors import ConfigurationError
 
@@ -42,6 +42,7 @@ def served(silo: Silo, socket_path: Path) -> Iterator[None]:
     Raises:
         ConfigurationError: if it does not come up.
     """
+    check_socket_path(socket_path)
     stop, ready = threading.Event(), threading.Event()
 
     def work() -> None:

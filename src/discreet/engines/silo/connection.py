@@ -35,7 +35,8 @@ def ask(path: Path, request: bytes, *, timeout_seconds: float) -> bytes:
 def send(connection: socket.socket, data: bytes) -> None:
     """Sends one message behind its length."""
     connection.sendall(len(data).to_bytes(_LENGTH_BYTES, "little"))
-    connection.sendall(data)
+    if data:
+        connection.sendall(data)
 
 
 def receive(connection: socket.socket) -> bytes:

@@ -47,12 +47,21 @@ def serve(
             path.unlink(missing_ok=True)
 
 
-def _listen(listener: socket.socket, path: Path) -> None:
+def check_socket_path(path: Path) -> None:
+    """Refuses a path that the system would not take.
+
+    Raises:
+        ConfigurationError: if it is too long.
+    """
     if len(str(path)) > _LONGEST_SOCKET_PATH:
         raise ConfigurationError(
             f"the socket's path must be at most {_LONGEST_SOCKET_PATH} characters; got {len(str(path))}. "
             "Give a shorter one with --socket."
         )
+
+
+def _listen(listener: socket.socket, path: Path) -> None:
+    check_socket_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     mask = os.umask(0o177)

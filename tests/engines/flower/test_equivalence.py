@@ -1,0 +1,121 @@
+"""The same plan gives the same bytes in one process and over a wire, with and without dropouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from discreet.engines.flower.service import serve_training
+from discreet.engines.local import run
+from discreet.engines.silo.requests import Deliver, Propose
+from discreet.privacy.ledger import read_ledger, spending
+from discreet.secagg import Stage
+
+PATIENCE = 0.05
+# The first message that each stage needs a silo to answer, as the n-th request of its kind in a round.
+STAGES = {Stage.MASK: 0, Stage.CONFIRM: 1, Stage.UNMASK: 2}
+
+
+def local_model(config, path):
+    run(config, path)
+    return (path / "model.safetensors").read_bytes()
+
+
+def dropping(consortium, name, release, stage):
+    """Returns a tamper that loses what one silo needs for ``stage`` in the round ``release``."""
+    node, position = consortium.node(name), {"round": 0, "stage": -1}
+
+    def tamper(at, request):
+        if at == node and isinstance(request, Deliver):
+            if request.parameters:
+                position["round"] += 1
+                position["stage"] = 0
+            elif position["round"]:
+                position["stage"] += 1
+            if position["round"] == release and position["stage"] == STAGES[stage]:
+                return None
+        return request
+
+    return tamper
+
+
+def test_wire_and_local_engine_give_the_same_bytes(consortium, direct_wire, small_config, tmp_path):
+    expected = local_model(small_config(), tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize("aggregation", [{"mode": "semi-honest"}, {"protocol": "bell"}])
+def test_other_protocols_give_the_same_bytes_too(
+    make_consortium, direct_wire, small_config, tmp_path, aggregation
+):
+    config = small_config(aggregation=aggregation)
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize("stage", list(STAGES))
+def test_a_dropout_changes_both_in_the_same_way(consortium, direct_wire, small_config, tmp_path, stage):
+    drop = {"silo": "long_beach_va", "round": 2, "stage": stage.name.lower()}
+    expected = local_model(
+        small_config(run={"seed": 7, "evaluate": False, "dropouts": [drop]}), tmp_path / "local"
+    )
+    wire = direct_wire(consortium.silos, dropping(consortium, "long_beach_va", 2, stage))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+    spent = spending(line.entry for line in read_ledger(consortium.folder.server.run.ledger))
+    expected_survivors = [4, 3, 4] if stage is Stage.MASK else [4, 4, 4]
+    assert [len(done.survivors) for done in spent.completed] == expected_survivors
+
+
+def test_a_silo_that_was_gone_is_asked_again_and_comes_back(consortium, direct_wire):
+    wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 1, Stage.MASK))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    log = consortium.folder.server.log.read_text()
+    assert "hungary is back" in log
+    asked = [node for node, request in wire.seen if isinstance(request, Propose)]
+    assert asked.count(consortium.node("hungary")) == 2
+
+
+def test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(consortium, direct_wire):
+    away = {consortium.node("hungary"), consortium.node("switzerland")}
+    lost = []
+
+    def tamper(node, request):
+        if node in away and isinstance(request, Deliver) and request.parameters and len(lost) < 2:
+            lost.append(node)
+            return None
+        return request
+
+    serve_training(direct_wire(consortium.silos, tamper), consortium.folder.server, patience_seconds=PATIENCE)
+    lines = read_ledger(consortium.folder.server.run.ledger)
+    assert [type(line.entry).__name__ for line in lines[:5]] == [
+        "Opened", "Intent", "Aborted", "Intent", "Completed"
+    ]  # fmt: skip
+    spent = spending(line.entry for line in lines)
+    assert (spent.aborted, spent.charged) == (1, 3)
+
+
+def test_every_silo_that_sent_a_masked_vector_charges_an_aborted_attempt(consortium, direct_wire):
+    """The plan does not trust the server, so its word that nothing was unmasked is not taken."""
+    test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(consortium, direct_wire)
+    for name, charged in (("cleveland", 4), ("hungary", 3)):
+        lines = read_ledger(consortium.folder.silo(name) / "state" / "ledger.jsonl")
+        assert spending(line.entry for line in lines).charged == charged
+
+
+def test_totals_are_the_survivors_sum_in_every_round(consortium, direct_wire):
+    """The released states differ from round to round and are finite: nothing is summed twice or skipped."""
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    weights = load_file(consortium.folder.server.run.model)
+    assert all(np.isfinite(array).all() for array in weights.values())
+    digests = [
+        done.model_digest
+        for done in spending(
+            line.entry for line in read_ledger(consortium.folder.server.run.ledger)
+        ).completed
+    ]
+    assert len(set(digests)) == 3

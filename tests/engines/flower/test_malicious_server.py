@@ -1,0 +1,325 @@
+"""A server that lies: every silo refuses, says why, and sends nothing that could hurt it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.silo.requests import Deliver, Joined, Propose, Refused, Replied
+from discreet.errors import NotEnoughSurvivors, PrivacyRefusal
+from discreet.models import build_model, flatten
+from discreet.policy import Consortium, SignedAllowList, generate_key
+from discreet.privacy.ledger import read_ledger
+from discreet.privacy.wire import digest
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder
+from discreet.secagg import AllowList
+from discreet.secagg.messages import ConfirmSet, SurvivorSet, decode, encode
+
+PATIENCE = 0.05
+
+
+def proposal(consortium, **changes):
+    folder = consortium.folder.server.path
+    values = {
+        "epoch": 1,
+        "session": bytes(range(32)),
+        "plan": (folder / "plan.json").read_bytes(),
+        "allow_list": (folder / "allow-list.json").read_bytes(),
+    }
+    return Propose(**{**values, **changes})
+
+
+def altered_plan(consortium, change):
+    """Returns the plan with a change and a digest that fits it: what a lying server would send."""
+    document = json.loads((consortium.folder.server.path / "plan.json").read_bytes())
+    change(document["plan"])
+    document["digest"] = digest(document["plan"])
+    return json.dumps(document).encode()
+
+
+def engine(consortium, wire):
+    made = FlowerEngine(
+        consortium.folder.server.proposal(), wire, SeededRandom(1), patience_seconds=PATIENCE,
+        announce=lambda _: None,
+    )  # fmt: skip
+    made.open()
+    return made
+
+
+def order(consortium, release=1, sequence=1):
+    config, facts = consortium.plan.config, consortium.plan.facts
+    model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
+    return RoundOrder(release, sequence, flatten(model))
+
+
+def rewriting(consortium, name, kind, change, replies=None):
+    """Returns a tamper that changes the secure-aggregation messages of one kind to one silo."""
+    victim = consortium.node(name)
+
+    def tamper(node, request):
+        if node != victim or not isinstance(request, Deliver):
+            return request
+        agreed, epoch = request.messages[-1][5:37], int.from_bytes(request.messages[-1][37:41], "little")
+        messages = [decode(data, agreed, epoch) for data in request.messages]
+        if isinstance(messages[-1], kind):
+            messages[-1] = change(messages[-1])
+        return dataclasses.replace(
+            request, messages=tuple(encode(message, agreed, epoch) for message in messages)
+        )
+
+    return tamper
+
+
+def noise(plan):
+    plan["release"]["share"]["silo_stddev"] /= 4
+
+
+def sensitivity(plan):
+    plan["release"]["l2_sensitivity"] /= 2
+
+
+def grid_scale(plan):
+    plan["grid"]["scale"] *= 2
+
+
+def floor(plan):
+    plan["thresholds"]["min_survivors"] = 2
+
+
+def epsilon(plan):
+    plan["config"]["privacy"]["epsilon"] = 50.0
+
+
+@pytest.mark.parametrize("change", [noise, sensitivity, grid_scale, floor, epsilon])
+def test_a_changed_plan_is_refused_even_if_its_digest_fits(consortium, change):
+    for silo in consortium.silos.values():
+        reply = silo.handle(proposal(consortium, plan=altered_plan(consortium, change)))
+        assert isinstance(reply, Refused)
+        assert reply.code in ("plan", "not-allowed")
+        assert reply.silo == silo.name
+
+
+def test_a_plan_that_was_altered_under_its_digest_is_refused(consortium):
+    document = (consortium.folder.server.path / "plan.json").read_bytes()
+    reply = next(iter(consortium.silos.values())).handle(
+        proposal(consortium, plan=document.replace(b'"rounds": 3', b'"rounds": 4'))
+    )
+    assert isinstance(reply, Refused)
+    assert "altered" in reply.reason
+
+
+def test_a_changed_model_digest_is_refused(consortium):
+    def model(plan):
+        plan["facts"]["model_digest"] = "0" * 64
+
+    reply = next(iter(consortium.silos.values())).handle(
+        proposal(consortium, plan=altered_plan(consortium, model))
+    )
+    assert isinstance(reply, Refused)
+    assert reply.code == "not-allowed"
+
+
+def test_a_list_that_the_consortium_did_not_sign_is_refused(consortium, tmp_path):
+    stranger = Consortium(generate_key(tmp_path / "stranger.key"))
+    known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
+    forged = stranger.sign({name: bytes.fromhex(key) for name, key in known.silos.items()}, serial=2)
+    reply = next(iter(consortium.silos.values())).handle(proposal(consortium, allow_list=forged.serialise()))
+    assert isinstance(reply, Refused)
+    assert reply.code == "identity"
+
+
+def test_an_older_list_is_refused_after_a_newer_one(consortium):
+    from discreet.policy import load_key
+
+    signer = Consortium(load_key(consortium.folder.consortium_key))
+    known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
+    newer = signer.sign({name: bytes.fromhex(key) for name, key in known.silos.items()}, serial=2)
+    silo = next(iter(consortium.silos.values()))
+    assert isinstance(silo.handle(proposal(consortium, allow_list=newer.serialise())), Joined)
+    reply = silo.handle(proposal(consortium, epoch=2))
+    assert isinstance(reply, Refused)
+    assert "serial 2" in reply.reason
+
+
+def test_a_silo_whose_key_is_not_on_the_list_says_so(consortium, tmp_path):
+    from discreet.policy import load_key
+
+    signer = Consortium(load_key(consortium.folder.consortium_key))
+    known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
+    keys = {name: bytes.fromhex(key) for name, key in known.silos.items()}
+    keys["hungary"] = generate_key(tmp_path / "other.key").public_key
+    reply = consortium.silos[consortium.node("hungary")].handle(
+        proposal(consortium, allow_list=signer.sign(keys, serial=2).serialise())
+    )
+    assert isinstance(reply, Refused)
+    assert "Enrol this silo's public key" in reply.reason
+
+
+def test_the_same_session_and_epoch_are_never_used_twice(consortium):
+    silo = next(iter(consortium.silos.values()))
+    assert isinstance(silo.handle(proposal(consortium)), Joined)
+    reply = silo.handle(proposal(consortium))
+    assert isinstance(reply, Refused)
+    assert "replayed" in reply.reason
+
+
+def test_nor_after_a_restart(consortium):
+    assert isinstance(consortium.silos[100].handle(proposal(consortium)), Joined)
+    consortium.reopen(consortium.silos[100].name)
+    reply = consortium.silos[100].handle(proposal(consortium))
+    assert isinstance(reply, Refused)
+    assert "replayed" in reply.reason
+
+
+def test_messages_without_a_proposal_are_refused(consortium):
+    reply = consortium.silos[100].handle(Deliver((b"anything",)))
+    assert isinstance(reply, Refused)
+    assert "must be proposed" in reply.reason
+
+
+def test_another_model_than_the_one_announced_is_refused_by_every_silo(consortium, direct_wire):
+    def tamper(_, request):
+        if isinstance(request, Deliver) and request.parameters:
+            return dataclasses.replace(request, parameters=bytes(len(request.parameters)))
+        return request
+
+    made = engine(consortium, direct_wire(consortium.silos))
+    order_ = order(consortium)
+    other = RoundOrder(1, 1, order_.parameters + 1.0)
+    made._wire.tamper = tamper
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(other)
+    assert all(nothing_left(consortium, name) for name in consortium.plan.facts.silos)
+
+
+def nothing_left(consortium, name):
+    """Says whether a silo's ledger shows that no masked vector ever left it."""
+    lines = read_ledger(consortium.folder.silo(name) / "state" / "ledger.jsonl")
+    return not any(type(line.entry).__name__ == "Intent" for line in lines)
+
+
+def test_a_round_beyond_the_plan_is_refused(consortium, direct_wire):
+    made = engine(consortium, direct_wire(consortium.silos))
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(order(consortium, release=consortium.plan.rounds + 1))
+    assert all(nothing_left(consortium, name) for name in consortium.plan.facts.silos)
+
+
+@pytest.mark.parametrize("again", [(1, 1), (1, 0)])
+def test_a_round_and_attempt_are_never_masked_twice(consortium, direct_wire, again):
+    made = engine(consortium, direct_wire(consortium.silos))
+    made.sum_round(order(consortium, 1, 1))
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(order(consortium, *again))
+
+
+def test_a_silo_declared_gone_although_it_answered_refuses(consortium, direct_wire):
+    seen = []
+
+    def without_me(shown):
+        seen.append(shown)
+        return dataclasses.replace(shown, survivors=shown.survivors[1:])
+
+    wire = direct_wire(consortium.silos, rewriting(consortium, "cleveland", SurvivorSet, without_me))
+    result = engine(consortium, wire).sum_round(order(consortium))
+    assert seen
+    assert len(result.survivors) == 4
+    log = read_ledger(consortium.folder.silo("cleveland") / "state" / "ledger.jsonl")
+    assert type(log[-1].entry).__name__ == "Intent"
+
+
+def test_a_survivor_set_below_the_floor_releases_no_share(consortium, direct_wire):
+    wire = direct_wire(
+        consortium.silos,
+        rewriting(
+            consortium, "cleveland", SurvivorSet,
+            lambda shown: dataclasses.replace(shown, survivors=shown.survivors[:2]),
+        ),
+    )  # fmt: skip
+    engine(consortium, wire).sum_round(order(consortium))
+    assert completed(consortium, "cleveland") == 0
+    assert completed(consortium, "hungary") == 1
+
+
+def test_two_silos_are_never_shown_two_survivor_sets(consortium, direct_wire):
+    """Showing one silo another set makes its confirmation worthless, and it releases nothing."""
+    wire = direct_wire(
+        consortium.silos,
+        rewriting(
+            consortium, "cleveland", SurvivorSet,
+            lambda shown: dataclasses.replace(shown, survivors=shown.survivors[:3]),
+        ),
+    )  # fmt: skip
+    engine(consortium, wire).sum_round(order(consortium))
+    assert completed(consortium, "cleveland") == 0
+
+
+def test_both_kinds_of_share_of_one_silo_are_never_released(consortium, direct_wire):
+    """After releasing shares for one survivor set, a silo answers no second question about that round."""
+    wire = direct_wire(consortium.silos)
+    engine(consortium, wire).sum_round(order(consortium))
+    victim = consortium.node("cleveland")
+    old = [request for node, request in wire.seen if node == victim and isinstance(request, Deliver)]
+    for request in old[-2:]:
+        reply = consortium.silos[victim].handle(request)
+        assert isinstance(reply, Refused)
+        assert reply.code == "protocol"
+
+
+def test_a_forged_confirmation_is_refused(consortium, direct_wire):
+    def forge(shown):
+        signatures = tuple((signer, bytes(64)) for signer, _ in shown.signatures)
+        return dataclasses.replace(shown, signatures=signatures)
+
+    wire = direct_wire(consortium.silos, rewriting(consortium, "cleveland", ConfirmSet, forge))
+    engine(consortium, wire).sum_round(order(consortium))
+    assert completed(consortium, "cleveland") == 0
+
+
+def completed(consortium, name):
+    lines = read_ledger(consortium.folder.silo(name) / "state" / "ledger.jsonl")
+    return sum(type(line.entry).__name__ == "Completed" for line in lines)
+
+
+def test_the_servers_refusal_quotes_every_silo(make_consortium, direct_wire):
+    consortium = make_consortium()
+    for name in consortium.plan.facts.silos:
+        consortium.edit_policy(name, "min_survivors = 3", "min_survivors = 4")
+    with pytest.raises(PrivacyRefusal, match=r"cleveland.*min_survivors.*at least 4.*switzerland"):
+        engine(consortium, direct_wire(consortium.silos))
+
+
+def test_one_refusing_silo_is_left_out_and_not_asked_in_every_round(consortium, direct_wire):
+    consortium.edit_policy("hungary", "min_survivors = 3", "min_survivors = 4")
+    wire = direct_wire(consortium.silos)
+    made = engine(consortium, wire)
+    sums = [made.sum_round(order(consortium, release, release)) for release in (1, 2, 3)]
+    assert all(len(result.survivors) == 3 for result in sums)
+    asked = [node for node, request in wire.seen if isinstance(request, Propose)]
+    assert asked.count(consortium.node("hungary")) == 1
+
+
+def test_replies_hold_no_loss_no_count_and_no_vector_in_clear(consortium, direct_wire):
+    """A reply has room for a message of secure aggregation, a name and a flag, and for nothing else."""
+    wire = direct_wire(consortium.silos)
+    engine(consortium, wire).sum_round(order(consortium))
+    assert {type(reply) for reply in wire.answered} == {Joined, Replied}
+    assert {field.name for field in dataclasses.fields(Replied)} == {"message"}
+    assert {field.name for field in dataclasses.fields(Joined)} == {"silo", "seeded", "advertisement"}
+
+
+def test_the_allow_list_binds_keys_to_names(consortium):
+    """Swapping two silos' keys breaks the consortium's signature."""
+    known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
+    swapped = dict(known.silos)
+    swapped["cleveland"], swapped["hungary"] = known.silos["hungary"], known.silos["cleveland"]
+    forged = SignedAllowList(known.serial, swapped, known.signature)
+    reply = consortium.silos[100].handle(proposal(consortium, allow_list=forged.serialise()))
+    assert isinstance(reply, Refused)
+    assert reply.code == "identity"
+    keys = AllowList({name: bytes.fromhex(key) for name, key in known.silos.items()})
+    assert keys.digest != AllowList({n: bytes.fromhex(k) for n, k in swapped.items()}).digest

@@ -1,0 +1,103 @@
+"""Server and silos restart in the middle of a training: it goes on, and nothing used is used again."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.engines.flower.service import serve_training
+from discreet.engines.silo.requests import Deliver, Propose
+from discreet.errors import LedgerError
+from discreet.privacy.ledger import read_ledger, spending
+from discreet.secagg.messages import RoundStart
+
+PATIENCE = 0.05
+
+
+class PowerCut(BaseException):
+    """Ends the server's process, as far as its files can tell."""
+
+
+def after_rounds(count):
+    """Returns a tamper that cuts the server's power when it invites to the round after ``count``."""
+    invitations = []
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters:
+            invitations.append(node)
+            if len(invitations) > 4 * count:
+                raise PowerCut
+        return request
+
+    return tamper
+
+
+def test_the_server_goes_on_from_checkpoint_and_ledger(consortium, direct_wire):
+    server = consortium.folder.server
+    with pytest.raises(PowerCut):
+        serve_training(direct_wire(consortium.silos, after_rounds(1)), server, patience_seconds=PATIENCE)
+    before = spending(line.entry for line in read_ledger(server.run.ledger))
+    assert (len(before.completed), before.pending is not None) == (1, True)
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    after = spending(line.entry for line in read_ledger(server.run.ledger))
+    assert (len(after.completed), after.lost, after.charged) == (2, (2,), 3)
+
+
+def test_a_new_start_uses_a_new_session(consortium, direct_wire):
+    server = consortium.folder.server
+    first, second = direct_wire(consortium.silos, after_rounds(1)), direct_wire(consortium.silos)
+    with pytest.raises(PowerCut):
+        serve_training(first, server, patience_seconds=PATIENCE)
+    serve_training(second, server, patience_seconds=PATIENCE)
+    sessions = [
+        {request.session for _, request in wire.seen if isinstance(request, Propose)}
+        for wire in (first, second)
+    ]
+    assert sessions[0].isdisjoint(sessions[1])
+
+
+def test_a_silo_that_restarts_rejoins_with_new_keys_and_loses_no_charge(consortium, direct_wire):
+    restarted = []
+
+    def tamper(node, request):
+        if node == consortium.node("hungary") and isinstance(request, Deliver) and not request.parameters:
+            before = [seen for at, seen in wire.seen if at == node and isinstance(seen, Deliver)]
+            if len(before) == 2 and not restarted:
+                restarted.append(node)
+                consortium.reopen("hungary")
+        return request
+
+    wire = direct_wire(consortium.silos, tamper)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    assert restarted
+    assert "hungary is back" in consortium.folder.server.log.read_text()
+    spent = spending(
+        line.entry for line in read_ledger(consortium.folder.silo("hungary") / "state" / "ledger.jsonl")
+    )
+    # Round 1 was masked before the restart and is charged although the silo could not see its end.
+    assert (spent.lost, len(spent.completed)) == ((1,), 2)
+
+
+def test_another_plan_is_not_continued_in_the_same_folder(make_consortium, small_config, direct_wire):
+    first, second = make_consortium(), make_consortium(small_config(name="other"))
+    serve_training(direct_wire(first.silos), first.folder.server, patience_seconds=PATIENCE)
+    for name in ("plan.json", "allow-list.json"):
+        (first.folder.server.path / name).write_bytes((second.folder.server.path / name).read_bytes())
+    with pytest.raises(Exception, match="must belong to the plan beside it"):
+        serve_training(direct_wire(second.silos), first.folder.server, patience_seconds=PATIENCE)
+
+
+def test_one_ledger_has_one_process(consortium):
+    with pytest.raises(LedgerError, match="only one process"):
+        type(next(iter(consortium.silos.values())))(
+            next(iter(consortium.silos.values()))._policy, next(iter(consortium.silos.values()))._identity
+        )
+
+
+def test_invitations_are_messages_of_secure_aggregation(consortium, direct_wire):
+    """What travels besides is the public model: 8 bytes a weight, and nothing of a silo."""
+    wire = direct_wire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    invitations = [request for _, request in wire.seen if isinstance(request, Deliver) and request.parameters]
+    assert {len(request.parameters) for request in invitations} == {8 * consortium.plan.facts.dimension}
+    assert len(invitations) == 4 * consortium.plan.rounds
+    assert all(request.messages[-1][4] == RoundStart.TYPE for request in invitations)

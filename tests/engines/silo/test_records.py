@@ -1,0 +1,119 @@
+"""A silo's own records: the same in a rehearsal and from its own file, checked against the plan."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from discreet.config import parse_config
+from discreet.engines.local import prepare
+from discreet.engines.silo.records import load_records
+from discreet.engines.silo.requests import Propose, Refused
+from discreet.errors import DataError
+
+SILOS = ("north", "south", "west")
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Writes one table with a silo column, and one table for each silo in the same order."""
+    generator = np.random.default_rng(5)
+    header = ["age", "smoker", "sick"]
+    rows = {name: [] for name in SILOS}
+    for number in range(90):
+        row = [f"{generator.uniform(20, 80):.1f}", ["no", "yes"][number % 2], str(number % 3 % 2)]
+        rows[SILOS[number % 3]].append(row)
+    with (tmp_path / "all.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*header, "site"])
+        writer.writerows([*row, name] for name in SILOS for row in rows[name])
+    for name in SILOS:
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows(rows[name])
+    return tmp_path
+
+
+@pytest.fixture
+def prepared(tables):
+    return prepare(
+        parse_config(
+            {
+                "data": {
+                    "source": f"csv:{tables / 'all.csv'}",
+                    "label": "sick",
+                    "ranges": {"age": [0.0, 120.0]},
+                    "categories": {"smoker": ["no", "yes"]},
+                    "record_capacity": 40,
+                    "partition": {"kind": "column", "column": "site"},
+                },
+                "training": {
+                    "rounds": 2,
+                    "local": {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16},
+                },
+                "privacy": {"epsilon": 3.0, "delta": 1e-5},
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize("name", SILOS)
+def test_a_silos_own_file_gives_the_records_of_the_simulation(prepared, tables, name):
+    own = load_records(f"csv:{tables / name}.csv", prepared.plan, name)
+    simulated = prepared.federation.silo(name).train
+    np.testing.assert_array_equal(own.features, simulated.features)
+    np.testing.assert_array_equal(own.labels, simulated.labels)
+
+
+def test_the_plans_own_source_is_for_rehearsals(prepared):
+    rehearsed = load_records("plan", prepared.plan, "north")
+    np.testing.assert_array_equal(rehearsed.features, prepared.federation.silo("north").train.features)
+
+
+def test_a_missing_column_is_named(prepared, tables):
+    text = (tables / "north.csv").read_text().replace("smoker", "smokes")
+    (tables / "north.csv").write_text(text)
+    with pytest.raises(DataError, match="'smoker'"):
+        load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
+
+
+def test_more_records_than_promised_are_refused(prepared, tables):
+    lines = (tables / "north.csv").read_text().splitlines(keepends=True)
+    (tables / "north.csv").write_text("".join(lines + lines[1:] + lines[1:]))
+    with pytest.raises(DataError, match="at most the 40"):
+        load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
+
+
+def test_parquet_gives_the_same_records_or_says_what_to_install(prepared, tables):
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        with pytest.raises(DataError, match="pip install pyarrow"):
+            load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
+        return
+    table = pyarrow.csv.read_csv(tables / "north.csv")
+    pyarrow.parquet.write_table(table, tables / "north.parquet")
+    own = load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
+    np.testing.assert_array_equal(own.features, prepared.federation.silo("north").train.features)
+
+
+def test_a_file_of_another_shape_is_refused(prepared, tables):
+    np.savez(tables / "x.npz", x=np.zeros((5, 9)), y=np.zeros(5, np.int64), classes=np.array(["a", "b"]))
+    with pytest.raises(DataError):
+        load_records(f"npz:{tables / 'x.npz'}", prepared.plan, "north")
+
+
+def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, tmp_path):
+    (tmp_path / "bad.csv").write_text("age,sick\n41,0\nsecret-cell,1\n")
+    consortium.edit_policy("hungary", 'source = "plan"', f'source = "csv:{tmp_path / "bad.csv"}"')
+    server = consortium.folder.server.path
+    reply = consortium.silos[consortium.node("hungary")].handle(
+        Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
+    )
+    assert reply == Refused(
+        "hungary", "data", "its records must fit the plan; they do not. Its own log says why."
+    )

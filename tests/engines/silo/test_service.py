@@ -1,0 +1,71 @@
+"""The silo's socket: for its owner only, one request at a time, alive after every bad one."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from discreet.engines.flower.rehearsal import rehearsed, served
+from discreet.engines.silo.connection import ask
+from discreet.engines.silo.requests import Hello, Present, Refused, decode, encode
+from discreet.errors import ConfigurationError
+
+TIMEOUT = 20.0
+
+
+@pytest.fixture
+def listening(consortium, tmp_path):
+    silo = consortium.silos[100]
+    with served(silo, tmp_path / "s.sock"):
+        yield silo, tmp_path / "s.sock"
+
+
+def test_a_greeting_is_answered_and_the_socket_is_private(listening):
+    silo, path = listening
+    assert decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT)) == Present(silo.name)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("junk", [b"", b"junk", encode(Present("me"))])
+def test_whatever_is_no_request_is_refused_and_the_silo_lives_on(listening, junk):
+    _, path = listening
+    reply = decode(ask(path, junk, timeout_seconds=TIMEOUT))
+    assert isinstance(reply, Refused)
+    assert reply.code == "protocol"
+    assert isinstance(decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT)), Present)
+
+
+def test_a_peer_that_hangs_up_harms_nobody(listening):
+    _, path = listening
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(path))
+        connection.sendall((1 << 40).to_bytes(8, "little"))
+    assert isinstance(decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT)), Present)
+
+
+def test_an_unexpected_failure_tells_the_peer_nothing(listening, monkeypatch):
+    silo, path = listening
+
+    def fail(*_):
+        raise RuntimeError("patient 17 has a cold")
+
+    monkeypatch.setattr(type(silo), "handle", fail)
+    reply = decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT))
+    assert reply == Refused(silo.name, "internal", "the silo failed; its own log says why.")
+
+
+def test_nobody_at_home_is_one_clear_line(tmp_path):
+    with pytest.raises(ConfigurationError, match="discreet silo serve"):
+        ask(tmp_path / "nobody.sock", b"", timeout_seconds=TIMEOUT)
+
+
+def test_a_path_that_is_too_long_is_refused(consortium, tmp_path):
+    with pytest.raises(ConfigurationError), served(consortium.silos[100], tmp_path / ("x" * 120)):
+        pass
+
+
+def test_a_rehearsal_without_policies_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigurationError, match=r"policy\.toml"), rehearsed(tmp_path):
+        pass

@@ -1,0 +1,62 @@
+"""A plan of three rounds, and a policy that just allows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.config import parse_config
+from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
+from discreet.policy import load_policy
+
+
+def config(**privacy):
+    return parse_config(
+        {
+            "name": "small",
+            "data": {
+                "source": "heart-disease",
+                "record_capacity": {
+                    "cleveland": 240, "hungary": 210, "switzerland": 50, "long_beach_va": 110
+                },
+            },
+            "training": {
+                "rounds": 3,
+                "local": {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16},
+            },
+            "privacy": {"epsilon": 1.0, "delta": 1e-5, **privacy},
+            "aggregation": {"min_survivors": 3, "max_colluding": 1},
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ConsortiumFolder:
+    rehearse(config(), tmp_path / "c")
+    return ConsortiumFolder(tmp_path / "c")
+
+
+@pytest.fixture
+def document(folder: ConsortiumFolder) -> bytes:
+    return (folder.server.path / "plan.json").read_bytes()
+
+
+@pytest.fixture
+def policy(folder: ConsortiumFolder):
+    return load_policy(folder.policy("cleveland"))
+
+
+@pytest.fixture
+def altered(document):
+    """Changes the plan and gives it the digest that fits: what a lying server would send."""
+    from discreet.privacy.wire import digest
+
+    def change(edit):
+        data = json.loads(document)
+        edit(data["plan"])
+        data["digest"] = digest(data["plan"])
+        return json.dumps(data).encode()
+
+    return change

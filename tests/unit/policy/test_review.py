@@ -1,0 +1,180 @@
+"""What a silo lets through, and what it refuses with which code."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from discreet.models import build_model
+from discreet.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
+from discreet.policy.review import first_difference, model_digest
+
+TODAY = date(2026, 1, 1)
+NOTHING = Account({})
+
+
+def changed(policy, table, **values):
+    part = getattr(policy, table).model_copy(update=values)
+    return policy.model_copy(update={table: part})
+
+
+def refusal(document, policy, account=NOTHING, today=TODAY, approved=frozenset()):
+    with pytest.raises(PolicyRefusal) as caught:
+        review(document, policy, account, today=today, approved=approved)
+    return caught.value
+
+
+def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(document, policy):
+    approval = review(document, policy, NOTHING, today=TODAY, approved=frozenset())
+    planned = read_plan(document).guarantees
+    stated = next(row for row in planned if row.adversary == approval.cost.adversary)
+    assert approval.cost.epsilon == pytest.approx(stated.epsilon, rel=1e-12)
+
+
+def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
+    """min_survivors - colluders shares of noise stand: 4 survivors, 1 or 2 colluders."""
+    plan = read_plan(document)
+    assert Charge(plan, 1).honest_silos == 2
+    assert Charge(plan, 0).cost(3).epsilon < Charge(plan, 1).cost(3).epsilon
+
+
+def test_even_if_all_others_collude_the_silos_own_noise_stands(document):
+    assert Charge(read_plan(document), 9).honest_silos == 1
+
+
+def test_the_last_day_counts(document, policy):
+    review(document, policy, NOTHING, today=policy.expires, approved=frozenset())
+    late = refusal(document, policy, today=policy.expires + timedelta(days=1))
+    assert late.code is RefusalCode.EXPIRED
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"unit": "client"}, "privacy.unit must be client"),
+        ({"min_survivors": 4}, "at least 4"),
+        ({"protocols": ("bell",)}, "aggregation.protocol must be one of bell"),
+        ({"modes": ("semi-honest",)}, "aggregation.mode must be one of semi-honest"),
+        ({"models": ("mlp",)}, "model must be one of mlp"),
+        ({"max_colluding": 2}, "at least 2 honest silos"),
+    ],
+)
+def test_rules_of_the_policy(document, policy, values, words):
+    found = refusal(document, changed(policy, "require", **values))
+    assert found.code is RefusalCode.NOT_ALLOWED
+    assert words in str(found)
+
+
+def test_a_silo_that_the_plan_does_not_name_is_not_part_of_it(document, policy):
+    assert "silos must be" in str(refusal(document, policy.model_copy(update={"silo": "elsewhere"})))
+
+
+def test_a_model_is_allowed_by_name_or_by_digest(document, policy):
+    plan = read_plan(document)
+    for name in ("logistic", f"sha256:{plan.facts.model_digest}"):
+        allowed = changed(policy, "require", models=(name,))
+        review(document, allowed, NOTHING, today=TODAY, approved=frozenset())
+
+
+def test_features_beyond_the_allowed_columns_are_refused(altered, policy):
+    def columns(plan):
+        plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0], "income": [0.0, 1e6]}})
+
+    found = refusal(altered(columns), changed(policy, "data", columns=("age",)))
+    assert "feature columns must be among age" in str(found)
+    assert "income" in str(found)
+
+
+def test_an_unlisted_source_is_refused_where_columns_are_restricted(document, policy):
+    assert "a list of feature columns" in str(refusal(document, changed(policy, "data", columns=("age",))))
+
+
+@pytest.mark.parametrize(
+    ("key", "limit"),
+    [("max_epsilon_per_training", 0.9), ("max_epsilon", 0.9), ("max_delta_per_training", 9e-6)],
+)
+def test_more_than_the_budget_is_refused_by_the_limit_that_it_exceeds(document, policy, key, limit):
+    found = refusal(document, changed(policy, "budget", **{key: limit}))
+    assert found.code is RefusalCode.BUDGET
+    assert f"'budget.{key}'" in str(found)
+
+
+def test_what_other_trainings_spent_counts(document, policy):
+    plan = read_plan(document)
+    earlier = Account({"another": (Charge(plan, 1), 3)})
+    roomy = changed(policy, "budget", max_epsilon=2.001, max_delta=2.001e-5)
+    review(document, roomy, earlier, today=TODAY, approved=frozenset())
+    tight = changed(policy, "budget", max_epsilon=1.999)
+    assert "'budget.max_epsilon'" in str(refusal(document, tight, earlier))
+
+
+def test_the_same_training_is_not_counted_twice(document, policy):
+    plan = read_plan(document)
+    again = Account({plan.digest(): (Charge(plan, 1), 2)})
+    tight = changed(policy, "budget", max_epsilon=1.001, max_delta=1.001e-5)
+    review(document, tight, again, today=TODAY, approved=frozenset())
+
+
+def test_trainings_add_up(document):
+    charge = Charge(read_plan(document), 1)
+    account = Account({"one": (charge, 3), "two": (charge, 1), "never started": (charge, 0)})
+    epsilon, delta = account.total()
+    assert epsilon == pytest.approx(charge.cost(3).epsilon + charge.cost(1).epsilon)
+    assert delta == pytest.approx(2 * charge.cost(3).delta)
+
+
+def test_a_person_approves_one_plan_and_no_other(document, policy):
+    careful = changed(policy, "require", approval="person")
+    assert refusal(document, careful).code is RefusalCode.APPROVAL
+    assert refusal(document, careful, approved=frozenset({"0" * 64})).code is RefusalCode.APPROVAL
+    review(document, careful, NOTHING, today=TODAY, approved=frozenset({read_plan(document).digest()}))
+
+
+@pytest.mark.parametrize(
+    ("path", "factor"),
+    [
+        (("release", "share", "silo_stddev"), 0.5),
+        (("release", "share", "silo_stddev"), 1 - 1e-6),
+        (("release", "l2_sensitivity"), 0.5),
+        (("grid", "scale"), 2.0),
+        (("grid", "l2_sensitivity"), 0.5),
+    ],
+)
+def test_noise_and_grid_must_follow_from_the_config(altered, policy, path, factor):
+    def edit(plan):
+        for key in path[:-1]:
+            plan = plan[key]
+        plan[path[-1]] *= factor
+
+    found = refusal(altered(edit), policy)
+    assert found.code is RefusalCode.PLAN
+    assert path[-1] in str(found)
+
+
+def test_a_stated_guarantee_is_not_believed(altered, policy):
+    def flatter(plan):
+        for row in plan["guarantees"]:
+            row["epsilon"] = 0.01
+
+    assert "guarantees" in str(refusal(altered(flatter), policy))
+
+
+@pytest.mark.parametrize("junk", [b"", b"{}", b"[]", b'{"digest": 1, "plan": {"version": 1}}', b"\xff"])
+def test_bytes_that_are_no_plan_are_refused(junk, policy):
+    assert refusal(junk, policy).code is RefusalCode.PLAN
+
+
+def test_differences_are_named_and_rounding_is_none():
+    assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0 + 1e-12, {"b": 2}]}) is None
+    assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0, {"b": 3}]}) == "a.1.b"
+    assert first_difference({"a": 1}, {"a": 1.0}) == "a"
+    assert first_difference({"a": 1}, {}) == "a"
+    assert first_difference([1], [1, 2], "list") == "list"
+
+
+def test_the_model_digest_is_the_plans(document):
+    plan = read_plan(document)
+    model = build_model("logistic", plan.facts.feature_shape, 2, seed=0)
+    assert model_digest(model) == plan.facts.model_digest
+    assert model_digest(build_model("logistic", (3,), 2, seed=0)) != plan.facts.model_digest
