@@ -68,7 +68,12 @@ class WorstCurve:
 
     def epsilon_at(self, delta: float) -> float:
         """Returns ε(δ)."""
-        return max(curve.epsilon_at(delta) for curve in self.curves)
+        found = 0.0
+        for curve in self.curves:
+            # δ(ε) falls, so a curve that is below δ already does not raise ε.
+            if curve.delta_at(found) > delta:
+                found = curve.epsilon_at(delta)
+        return found
 
 
 def loss_curve(parts: LossParts, delta: float, accountant: Pld) -> LossCurve:
@@ -92,7 +97,8 @@ def loss_curve(parts: LossParts, delta: float, accountant: Pld) -> LossCurve:
         return first
     # A coarse grid will do for the second direction, unless it makes that look the worse one.
     second = compose_pairs(backward, delta, Pld(interval=min(1.0, _COARSER * first.interval)))
-    if second.epsilon_at(delta) > first.epsilon_at(delta):
+    worst = first.epsilon_at(delta)
+    if math.isfinite(worst) and second.delta_at(worst) > delta:
         second = compose_pairs(backward, delta, accountant)
     return WorstCurve((first, second))
 

@@ -33,7 +33,7 @@ def test_matches_direct_convolution():
     losses = grid(0.1, 3 * -3 + 2 * -1, len(probs))
     for epsilon in (-0.2, 0.0, 0.33, 0.7):
         expected = plain_delta(losses, probs, epsilon) + 1 - 0.999**3
-        assert expected * (1 - 1e-12) <= composed.delta_at(epsilon) <= expected * (1 + 1e-5)
+        assert expected * (1 - 1e-12) <= composed.delta_at(epsilon) <= expected * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12, 1e-40])
