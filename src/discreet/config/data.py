@@ -34,14 +34,6 @@ class ColumnPartition(Section):
 PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
 
 
-class ScatteringConfig(Section):
-    """Scattering features of images: public, computed from each record alone; for linear heads."""
-
-    kind: Literal["scattering"]
-    depth: Count = 2
-    rotations: Annotated[int, Field(ge=2, multiple_of=2)] = 8
-
-
 class DataConfig(Section):
     """Where the records are, and what is publicly known of them; never computed from private records.
 
@@ -60,7 +52,7 @@ class DataConfig(Section):
         num_classes: number of classes.
         feature_norm_bound: L2 norm that every record is scaled to.
         partition: which record belongs to which silo; left out, the source's own silos.
-        transform: a public feature extractor, applied to each record by itself.
+        transform: a public feature map for linear heads, applied to each image by itself.
     """
 
     source: str
@@ -74,7 +66,7 @@ class DataConfig(Section):
     num_classes: Annotated[int, Field(ge=2)] | None = None
     feature_norm_bound: Positive | None = None
     partition: PartitionConfig | None = None
-    transform: ScatteringConfig | None = None
+    transform: Literal["scattering", "centred-pixels"] | None = None
 
 
 class ModelConfig(Section):

@@ -16,7 +16,6 @@ from discreet.config.data import (
     IidPartition,
     ModelConfig,
     PartitionConfig,
-    ScatteringConfig,
 )
 from discreet.config.fields import Count, Positive, Section
 from discreet.config.training import (
@@ -65,7 +64,6 @@ __all__ = [
     "PrivacyConfig",
     "RunConfig",
     "SamplingConfig",
-    "ScatteringConfig",
     "ServerConfig",
     "ShardedConfig",
     "SingleStepConfig",

@@ -1,38 +1,35 @@
-"""Public feature extractors: each record's new features are a function of that record alone."""
+"""Public feature maps applied to a federation: each record's features are a function of that record alone."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
-import torch
 
 from discreet.data.federation import Federation
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.models.scattering import Scattering
+from discreet.models.features import FeatureMap
 
 _CHUNK = 2000
-_CHANNELS_A_GROUP = 3
 
 
-def scattered(federation: Federation, scattering: Scattering, norm_bound: float) -> Federation:
-    """Replaces every image by its scattering features, ready for a linear head.
+def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float) -> Federation:
+    """Replaces every record by its features, ready for a linear head.
 
-    Channels are normalised in groups of three within each record (Tramèr and Boneh 2021, §2.3), a constant
-    feature is appended in place of a bias, and the record is scaled to L2 norm ``norm_bound``.
+    A constant feature is appended in place of a bias, and the record is scaled to L2 norm ``norm_bound``.
 
     Guarantee:
         A record's features depend on no other record, so sensitivities are what they were.
 
     Raises:
-        ConfigurationError: if the records are not images of sides that are multiples of 2^depth.
+        ConfigurationError: if the records do not suit the map.
     """
     silos = tuple(
         dataclasses.replace(
             silo,
-            train=_scattered(silo.train, scattering, norm_bound),
-            test=_scattered(silo.test, scattering, norm_bound),
+            train=_mapped(silo.train, feature_map, norm_bound),
+            test=_mapped(silo.test, feature_map, norm_bound),
         )
         for silo in federation.silos
     )
@@ -45,18 +42,16 @@ def scattered(federation: Federation, scattering: Scattering, norm_bound: float)
     )
 
 
-def _scattered(records: Records, scattering: Scattering, norm_bound: float) -> Records:
-    width = int(np.prod(scattering.output_shape(records.features.shape[1:]))) + 1
-    features = np.empty((len(records), width), dtype=np.float32)
-    for first in range(0, len(records), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        channels = torch.from_numpy(scattering(records.features[chunk]))
-        groups = max(1, channels.shape[1] // _CHANNELS_A_GROUP)
-        normal = torch.nn.functional.group_norm(channels, groups) if _divides(channels, groups) else channels
-        features[chunk] = scale_to_norm(with_constant(normal.numpy().astype(np.float64)), norm_bound)
-    return Records(features, records.labels)
-
-
-def _divides(channels: torch.Tensor, groups: int) -> bool:
-    """Says whether the channels fall into groups of equal size; otherwise they are left as they are."""
-    return channels.shape[1] % groups == 0
+def _mapped(records: Records, feature_map: FeatureMap, norm_bound: float) -> Records:
+    """Maps one silo's records chunk by chunk; an empty part keeps the width of the features."""
+    if not len(records):
+        one = np.zeros((1, *records.features.shape[1:]), dtype=np.float32)
+        return Records(np.empty((0, feature_map(one).shape[1] + 1), dtype=np.float32), records.labels)
+    parts = [
+        scale_to_norm(
+            with_constant(feature_map(records.features[first : first + _CHUNK]).astype(np.float64)),
+            norm_bound,
+        )
+        for first in range(0, len(records), _CHUNK)
+    ]
+    return Records(np.concatenate(parts), records.labels)

@@ -1,37 +1,44 @@
-"""Scattering features: bounded, one record at a time, and what a plan needs to know of them."""
+"""Feature maps on a federation: bounded, one record at a time, and what a plan needs to know of them."""
 
 import numpy as np
+import pytest
 
 from discreet.data import Federation, Records, Silo
-from discreet.data.transform import scattered
-from discreet.models.scattering import Scattering
+from discreet.data.transform import mapped
+from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
 
 
 def federation(images: np.ndarray) -> Federation:
     labels = np.arange(len(images)) % 2
     records = Records(images.astype(np.float32), labels)
-    return Federation("images", (Silo("a", records, records),), 2, images.shape[1:])
+    nothing = Records(images[:0].astype(np.float32), labels[:0])
+    return Federation("images", (Silo("a", records, nothing),), 2, images.shape[1:])
 
 
-def test_features_are_bounded_and_their_shape_is_public() -> None:
+@pytest.mark.parametrize(
+    ("feature_map", "width"), [(normalised_scattering, 81 * 7 * 7 + 1), (centred_pixels, 28 * 28 + 1)]
+)
+def test_features_are_bounded_and_their_shape_is_public(feature_map: FeatureMap, width: int) -> None:
     images = np.random.default_rng(0).random((6, 28, 28))
-    made = scattered(federation(images), Scattering(), 2.0)
-    features = made.silos[0].train.features.astype(np.float64)
-    assert made.feature_shape == (81 * 7 * 7 + 1,)
+    made = mapped(federation(images), feature_map, 2.0)
+    norms = np.linalg.norm(made.silos[0].train.features.astype(np.float64), axis=1)
+    assert made.feature_shape == (width,)
+    assert made.silos[0].test.features.shape == (0, width)
     assert made.feature_norm_bound == 2.0
-    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 2.0, rtol=1e-6)
-    assert np.linalg.norm(features, axis=1).max() <= 2.0
+    np.testing.assert_allclose(norms, 2.0, rtol=1e-6)
+    assert norms.max() <= 2.0
 
 
-def test_a_record_does_not_move_the_others() -> None:
+@pytest.mark.parametrize("feature_map", [normalised_scattering, centred_pixels])
+def test_a_record_does_not_move_the_others(feature_map: FeatureMap) -> None:
     images = np.random.default_rng(1).random((5, 28, 28))
-    whole = scattered(federation(images), Scattering(), 1.0).silos[0].train.features
-    fewer = scattered(federation(images[:4]), Scattering(), 1.0).silos[0].train.features
+    whole = mapped(federation(images), feature_map, 1.0).silos[0].train.features
+    fewer = mapped(federation(images[:4]), feature_map, 1.0).silos[0].train.features
     np.testing.assert_array_equal(whole[:4], fewer)
 
 
 def test_the_rest_of_the_federation_stays() -> None:
     before = federation(np.random.default_rng(2).random((4, 16, 16)))
-    after = scattered(before, Scattering(1, 4), 1.0)
+    after = mapped(before, centred_pixels, 1.0)
     assert (after.name, after.num_classes, after.silo_names) == ("images", 2, ("a",))
     np.testing.assert_array_equal(after.silos[0].train.labels, before.silos[0].train.labels)

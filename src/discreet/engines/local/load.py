@@ -14,10 +14,14 @@ from discreet.data import (
     PublicFacts,
     load_federation,
 )
-from discreet.data.transform import scattered
-from discreet.models.scattering import Scattering
+from discreet.data.transform import mapped
+from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
 
 _NORM_BOUND = 1.0
+_FEATURE_MAPS: dict[str, FeatureMap] = {
+    "scattering": normalised_scattering,
+    "centred-pixels": centred_pixels,
+}
 
 
 def load(data: DataConfig) -> Federation:
@@ -42,8 +46,7 @@ def load(data: DataConfig) -> Federation:
     )
     if data.transform is None:
         return federation
-    scattering = Scattering(data.transform.depth, data.transform.rotations)
-    return scattered(federation, scattering, data.feature_norm_bound or _NORM_BOUND)
+    return mapped(federation, _FEATURE_MAPS[data.transform], data.feature_norm_bound or _NORM_BOUND)
 
 
 def _partition(data: DataConfig) -> Partition | None:
