@@ -23,7 +23,7 @@ from rich.table import Table
 from discreet.cli.console import console
 from discreet.version import __version__
 
-_PACKAGES = ("numpy", "scipy", "dp-accounting", "cryptography", "safetensors", "pydantic")
+_PACKAGES = ("numpy", "scipy", "cryptography", "safetensors", "pydantic")
 _ENOUGH_MEMORY = 1 << 30
 # No machine's clock was ever right before this version was written.
 _EARLIEST = datetime(2025, 1, 1, tzinfo=UTC)

@@ -30,7 +30,7 @@ from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
 from discreet.rounds.directory import RunDirectory
 
-_SOFTWARE = ("torch", "numpy", "scipy", "dp-accounting", "cryptography")
+_SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIX = "accuracy/"
 _UNFINISHED = "the process ended between intent and completion"
 
