@@ -138,7 +138,7 @@ def report_steps(name: str, rounds: int) -> None:
 
 
 def report_clients(rounds: int = 30, clients: int = 1000) -> None:
-    """P3's local training: 50 records a client, batches of 10, 5 epochs, Poisson(0.05) coins at the clients."""
+    """P3's local training: 50 records, batches of 10, 5 epochs, coins of probability 0.05 at the clients."""
     rng = np.random.default_rng(0)
     silos = [
         Records(rng.random((50, 785), dtype=np.float32), rng.integers(0, 10, 50)) for _ in range(clients)
@@ -152,9 +152,7 @@ def report_clients(rounds: int = 30, clients: int = 1000) -> None:
             coins = SeededRandom(0).derive(number, index)
             took_part += kind.update(model, parameters, silo, coins).batch
     seconds = time.perf_counter() - start
-    print(
-        f"{clients} clients x {rounds} rounds of logistic training, {took_part} turns: {seconds:.1f} s, one thread"
-    )
+    print(f"{clients} clients x {rounds} rounds of logistic training, {took_part} turns: {seconds:.1f} s")
 
 
 def report_peer(peer_python: str, rounds: int, threads: int) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from discreet.accounting import calibrate, epsilon
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.learning import StableSteps, evaluate
+from discreet.learning import LocalTraining, SingleStep, StableSteps, evaluate
 from discreet.models import LinearHead, Softmax, flatten, load_flat
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
 from discreet.optim import Momentum
@@ -47,6 +47,18 @@ class Settings:
     momentum: float
     epsilon: float
     delta: float = 1e-5
+    clip_norm: float = 0.5
+
+    def local_training(self, capacity: int) -> LocalTraining:
+        """Stable-steps; for one step, a clipped gradient sum scaled to the same units."""
+        if self.steps == 1:
+            return SingleStep(self.clip_norm)
+        per_record = self.rate * self.steps / capacity
+        return StableSteps(Softmax(10), 1.0, per_record, self.steps, capacity)
+
+    def server_rate(self, capacity: int) -> float:
+        """A single step sends a sum of gradients; stable-steps send how far the weights moved."""
+        return self.rate / capacity if self.steps == 1 else 1.0
 
 
 def features_of(kind: str, images: npt.NDArray[np.uint8], cache: Path | None) -> npt.NDArray[np.float16]:
@@ -103,10 +115,9 @@ def noise_multiplier(settings: Settings) -> float:
 def accuracy(silos: list[Records], held_out: Records, settings: Settings, z: float, seed: int) -> float:
     """Trains for all rounds and returns the accuracy of the last model."""
     capacity = len(silos[0])
-    per_record = settings.rate * settings.steps / capacity
-    kind = StableSteps(Softmax(10), 1.0, per_record, settings.steps, capacity)
+    kind = settings.local_training(capacity)
     model = LinearHead(math.prod(held_out.features.shape[1:]), 10)
-    rule = Momentum(1.0, settings.momentum)
+    rule = Momentum(settings.server_rate(capacity), settings.momentum)
     parameters = flatten(model)
     state = rule.init(len(parameters))
     noise = np.random.default_rng([seed, 7])
@@ -126,14 +137,17 @@ def main() -> None:
     parser.add_argument("--features", choices=tuple(FEATURES), default="pixels")
     parser.add_argument("--cache", type=Path, help="file in which the features of all images are kept")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=176)
+    parser.add_argument("--steps", type=int, default=176, help="1 is single-step training")
     parser.add_argument("--rate", type=float, default=1.35, help="per mean gradient of an expected batch")
     parser.add_argument("--momentum", type=float, default=0.7)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--clip-norm", type=float, default=0.5, help="for a single step")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--validate", action="store_true", help="hold out training records, for tuning")
     args = parser.parse_args()
-    settings = Settings(args.rounds, args.steps, args.rate, args.momentum, args.epsilon)
+    settings = Settings(
+        args.rounds, args.steps, args.rate, args.momentum, args.epsilon, clip_norm=args.clip_norm
+    )
     z = noise_multiplier(settings)
     spent = epsilon(Repeated(Release(GaussianNoise(z), 1.0, 1), settings.rounds), delta=settings.delta)
     with np.load(args.data_dir / "fashion_mnist.npz") as arrays:
