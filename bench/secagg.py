@@ -46,7 +46,6 @@ from discreet.secagg.graph import ChosenGraph, HararyGraph
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.modes import Mode
 from discreet.secagg.server.rounds import ServerRound
-from discreet.secagg.terms import default_client_names
 from discreet.secagg.transitions import ServerState
 from secagg_sparse import released_round, sparse_agreement
 
@@ -139,12 +138,14 @@ class Parties:
         self.server_seconds = 0.0
 
 
+def client_names(count: int) -> tuple[str, ...]:
+    return tuple(f"client-{index:04d}" for index in range(count))
+
+
 def complete_terms(n: int, length: int, mode: Malicious | SemiHonest) -> SumTerms:
     survivors, colluding = n - n // 10, n // 10
     threshold = default_threshold(n, survivors, colluding, mode)
-    return SumTerms(
-        bytes(32), default_client_names(n), threshold, survivors, colluding, BITS, length, bytes(32)
-    )
+    return SumTerms(bytes(32), client_names(n), threshold, survivors, colluding, BITS, length, bytes(32))
 
 
 def report(what: str, value: float, unit: str, bar: float | None = None) -> None:
@@ -237,7 +238,7 @@ def bench_sparse(length: int) -> None:
     sessions would take minutes and are what the tests run at smaller sizes.
     """
     n, bad = 1000, 100
-    names = default_client_names(n)
+    names = client_names(n)
     honest, malicious = (find_sparsity(n, bad, bad, mode) for mode in (SemiHonest(), SemiMalicious()))
     cases: list[tuple[Mode, HararyGraph | ChosenGraph, int, float | None]] = [
         (SemiHonest(), HararyGraph(honest.degree), honest.threshold, None),

@@ -56,7 +56,7 @@ def strip_pair_masks(world, vector: np.ndarray, secret: Secret, owner: int) -> n
     ids=repr,
 )
 def test_a_late_input_is_exposed_only_in_one_phase(make_world, terms_of, protocol, exposed) -> None:
-    """The price of one phase, shown: the server opens a late input with the mask key that it was helped to."""
+    """The price of one phase: the server opens a late input with the mask key that it was helped to."""
     world = make_world(protocol, terms_of(length=200)).set_up()
     replies = world.deliver(world.begin())
     late = replies.pop(LATE)

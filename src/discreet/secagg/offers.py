@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from discreet.errors import PeerProtocolError
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
@@ -32,16 +30,15 @@ def check_offer(agreement: Agreement, epoch: int, offer: Advertise) -> None:
     agreement.identities.verify(agreement.name(offer.sender), content, offer.signature)
 
 
-def check_distinct(offers: Iterable[Advertise]) -> None:
-    """Refuses a public key or commitment that occurs twice among the offers.
+def add_distinct(seen: set[bytes], offer: Advertise) -> None:
+    """Adds an offer's public keys and commitments to those seen.
 
     Raises:
-        PeerProtocolError: code ``duplicate-key``.
+        PeerProtocolError: code ``duplicate-key``, if one was seen or occurs twice; ``seen`` then stays.
     """
-    public = [
-        value for offer in offers for value in (offer.channel_key, *offer.mask_keys, *offer.commitments)
-    ]
-    if len(set(public)) != len(public):
+    public = (offer.channel_key, *offer.mask_keys, *offer.commitments)
+    if len(set(public)) != len(public) or not seen.isdisjoint(public):
         raise PeerProtocolError(
             AbortCode.DUPLICATE_KEY, "public keys and commitments must be distinct; one occurs twice."
         )
+    seen.update(public)

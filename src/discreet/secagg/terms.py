@@ -19,7 +19,8 @@ ClientId = str
 DIGEST_BYTES = 32
 MIN_CLIENTS = 3
 MAX_CLIENTS = 65_535
-MAX_LENGTH = 1 << 32
+# A packed vector then has fewer than 2^32 bytes at any number of bits.
+MAX_LENGTH = 1 << 29
 
 
 class Stage(Enum):
@@ -124,11 +125,6 @@ class SumOutcome:
     transcript: bytes
     bytes_per_client: int
     server_bytes: int
-
-
-def default_client_names(count: int) -> tuple[ClientId, ...]:
-    """Returns names for simulations and examples: ``client-0000`` and so on."""
-    return tuple(f"client-{index:04d}" for index in range(count))
 
 
 def positions(clients: Sequence[ClientId]) -> dict[ClientId, int]:

@@ -17,7 +17,7 @@ from discreet.secagg.hazmat import shamir
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.identity import Identity
 from discreet.secagg.messages import Advertise, DeliveredShares, KeyList, SealedShares
-from discreet.secagg.offers import check_distinct, check_offer
+from discreet.secagg.offers import add_distinct, check_offer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,11 @@ def check_key_list(agreement: Agreement, epoch: int, own: Advertise, keys: KeyLi
         raise PeerProtocolError(
             AbortCode.OWN_KEY, "the key list must hold our own advertisement unchanged; it does not."
         )
+    seen: set[bytes] = set()
     for offer in keys.entries:
         if offer != own:
             check_offer(agreement, epoch, offer)
-    check_distinct(keys.entries)
+        add_distinct(seen, offer)
     agreement.require_floor(len(keys.entries), "advertised keys")
 
 

@@ -106,6 +106,8 @@ class ServerRound:
         # What clients added is subtracted, and the other way round.
         add_masks(self.accumulator, minus, plus, threads=threads)
         self._subtract_excess_noise(recovered.secrets)
+        for secret in recovered.secrets.values():
+            secret.wipe()
         survivors = self.survivors
         total = to_total(self.accumulator, self.agreement.terms.bits)
         return RoundResult(

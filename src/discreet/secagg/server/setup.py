@@ -18,7 +18,7 @@ from discreet.secagg.messages import (
     NeighborChoice,
     SealedShares,
 )
-from discreet.secagg.offers import check_distinct, check_offer
+from discreet.secagg.offers import add_distinct, check_offer
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class ServerSetup:
     agreement: Agreement
     epoch: int
     offers: dict[int, Advertise] = field(default_factory=dict)
+    public_values: set[bytes] = field(default_factory=set)
     choices: dict[int, tuple[int, ...]] = field(default_factory=dict)
     boxes: dict[int, dict[int, bytes]] = field(default_factory=dict)
     graph: dict[int, Neighborhood] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class ServerSetup:
                 AbortCode.UNKNOWN_CLIENT, "clients must advertise under their own number."
             )
         check_offer(self.agreement, self.epoch, offer)
-        check_distinct((*self.offers.values(), offer))
+        add_distinct(self.public_values, offer)
         self.offers[sender] = offer
 
     def key_list(self) -> KeyList:
