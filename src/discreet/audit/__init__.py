@@ -5,6 +5,7 @@ from discreet.audit.campaign import AuditSettings, audit
 from discreet.audit.findings import (
     CanaryFinding,
     Finding,
+    LocalStateFinding,
     NoiseFinding,
     SamplingFinding,
     SensitivityFinding,
@@ -21,6 +22,7 @@ __all__ = [
     "CanaryFinding",
     "CraftedFederation",
     "Finding",
+    "LocalStateFinding",
     "NoiseFinding",
     "SamplingFinding",
     "SensitivityFinding",

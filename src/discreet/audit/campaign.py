@@ -17,6 +17,7 @@ from discreet.audit.findings import Finding
 from discreet.audit.interruption import noise_across_interruption
 from discreet.audit.judge import judge
 from discreet.audit.noise import noise_findings
+from discreet.audit.noisy_steps import local_state_finding
 from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import Prepared
@@ -73,6 +74,9 @@ def audit(
 ) -> tuple[Finding, ...]:
     """Audits everything that a config claims, by rehearsals with seeded noise.
 
+    Several noisy local steps are audited by the local-state attack alone: no rehearsal can take their noise
+    off again.
+
     Guarantee:
         If every claim holds, a sensitivity or sampling finding is never ``exceeded``; each other kind is with
         the probability that its finding states.
@@ -83,6 +87,8 @@ def audit(
         progress: called with what is being done, how much of it is done, and how much there is.
     """
     source = SeededRandom(settings.seed).derive("audit")
+    if prepared.plan.release.steps > 1:
+        return (local_state_finding(prepared.plan, settings.confidence, source.derive("local state")),)
     runs = _coordinate_runs(prepared, settings, source.derive("coordinates"), progress)
     findings: list[Finding] = list(
         _canary_findings(prepared.plan, [run.scores for run in runs], "gradient-space", settings)

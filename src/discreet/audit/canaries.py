@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from discreet.audit.training import rehearsed_training
 from discreet.data import Federation, Records, Silo
 from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
 from discreet.learning import LocalTraining
-from discreet.plan import Plan, silo_training
+from discreet.plan import Plan
+from discreet.privacy.events import SampledChange
 from discreet.randomness import SeededRandom
 
 Floats = npt.NDArray[np.float64]
@@ -42,6 +44,11 @@ class Canaries(Protocol):
     """Units whose contribution to a round is a function of the public model alone."""
 
     @property
+    def opposed(self) -> bool:
+        """Whether a canary that is out is replaced by its opposite."""
+        ...
+
+    @property
     def count(self) -> int:
         """How many there are."""
         ...
@@ -62,21 +69,25 @@ class CoordinateCanaries:
         coordinates: one for each canary, distinct, shape ``(m,)``.
         height: grid units, at most the sensitivity after rounding.
         dimension: number of coordinates of the sum.
+        opposed: whether a canary that is out is replaced by its opposite, as a record of a shard may be.
     """
 
     coordinates: Integers
     height: int
     dimension: int
+    opposed: bool
 
     @property
     def count(self) -> int:
         """How many there are."""
         return len(self.coordinates)
 
-    def injected(self, taking_part: Coins) -> Integers:
-        """Returns what those that take part add to the sum: ``height`` at their coordinates."""
+    def injected(self, included: Coins, sampled: Coins) -> Integers:
+        """Returns what the canaries add to a round's sum: ``height`` at the coordinates of those in it."""
         vector = np.zeros(self.dimension, dtype=np.int64)
-        vector[self.coordinates[taking_part]] = self.height
+        vector[self.coordinates[included & sampled]] = self.height
+        if self.opposed:
+            vector[self.coordinates[~included & sampled]] = -self.height
         return vector
 
     def at(self, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
@@ -132,13 +143,18 @@ class RecordCanaries:
     records: Records
 
     @property
+    def opposed(self) -> bool:
+        """False: a record that is out is not replaced."""
+        return False
+
+    @property
     def count(self) -> int:
         """How many there are."""
         return len(self.records)
 
     def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
-        training = silo_training(self.plan, self.model, self.owner)
+        training = rehearsed_training(self.plan, self.model, self.owner)
         rows = [
             _lone_update(training, self.model, parameters, self.records.take(np.array([row])))
             for row in range(self.count)
@@ -160,7 +176,8 @@ def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> Coo
             f"got {plan.grid.l2_sensitivity}."
         )
     dimension = plan.facts.dimension
-    return CoordinateCanaries(randomness.permutation(dimension)[:count], height, dimension)
+    opposed = plan.release.change is SampledChange.REPLACED
+    return CoordinateCanaries(randomness.permutation(dimension)[:count], height, dimension, opposed)
 
 
 def record_canaries(plan: Plan, model: nn.Module, count: int, randomness: SeededRandom) -> RecordCanaries:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from discreet.audit.canaries import crafted_records
 from discreet.audit.findings import SamplingFinding
 from discreet.audit.rehearsal import sampling_prob
+from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.errors import UnsupportedAnalysisError
 from discreet.models import flatten
-from discreet.plan import silo_training
 from discreet.randomness import Label, RandomSource, SeededRandom
 
 _WORDS = 1 << 64
@@ -56,7 +56,7 @@ def sampling_finding(prepared: Prepared) -> SamplingFinding | None:
     if claimed == 1.0:
         return None
     silo = plan.facts.silos[0]
-    training = silo_training(plan, prepared.model, silo)
+    training = rehearsed_training(plan, prepared.model, silo)
     parameters = flatten(prepared.model)
     record: Records = crafted_records(plan, 1, SeededRandom(0))
 

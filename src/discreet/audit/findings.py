@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +117,39 @@ class SamplingFinding:
         return self.is_larger
 
 
-Finding = CanaryFinding | NoiseFinding | SensitivityFinding | SamplingFinding
+@dataclass(frozen=True, slots=True)
+class LocalStateFinding:
+    """The local-state attack on a crafted federation of as many silos and as much noise as planned.
+
+    Two local steps, one round, every record sampled: the shortest training in which a step can depend on an
+    unreleased one. What is claimed for it follows from the same analysis as the plan's own guarantee.
+
+    Attributes:
+        num_silos: honest silos in every sum.
+        noise_multiplier: their summed noise deviation per step ÷ sensitivity.
+        trigger: of the crafted federation; chosen before any trial.
+        trials: rounds played in each world.
+        claimed: ε that the plan's analysis gives at δ.
+        delta: the plan's δ.
+        status: of that claim.
+        audited_epsilon_lower: what the attack shows.
+        confidence: of that bound.
+    """
+
+    num_silos: int
+    noise_multiplier: float
+    trigger: float
+    trials: int
+    claimed: float
+    delta: float
+    status: Status
+    audited_epsilon_lower: float
+    confidence: float
+
+    @property
+    def exceeded(self) -> bool:
+        """True when the analysis is refuted for this federation."""
+        return self.audited_epsilon_lower > self.claimed
+
+
+Finding = CanaryFinding | LocalStateFinding | NoiseFinding | SensitivityFinding | SamplingFinding

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from discreet.audit.training import rehearsed_training
 from discreet.data import Federation
 from discreet.encoding import encode, from_ring, to_ring
 from discreet.mechanisms import sample_share
-from discreet.plan import Plan, silo_training
+from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation
 
@@ -44,7 +45,7 @@ class Insider:
         rotation = round_rotation(self.plan, order.sequence)
         for name in silos:
             source = self._source(order, name)
-            training = silo_training(self.plan, self.model, name)
+            training = rehearsed_training(self.plan, self.model, name)
             records = self.federation.silo(name).train
             update = training.update(self.model, order.parameters, records, source.derive("training"))
             total += encode(update.vector, self.plan.grid, source.derive("dither"), rotation)

@@ -69,7 +69,7 @@ def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness:
     added: list[Integers] = []
 
     def inject(order: RoundOrder) -> Integers:  # noqa: ARG001 - Dirac canaries do not look at the model
-        added.append(canaries.injected(included & sampling.bernoulli(canaries.count, prob)))
+        added.append(canaries.injected(included, sampling.bernoulli(canaries.count, prob)))
         return added[-1]
 
     rehearsal = rehearse(prepared, randomness, known=prepared.federation, inject=inject)
@@ -112,7 +112,9 @@ def _views(
     colluding = prepared.plan.thresholds.max_colluding
 
     def sums(colluders: int) -> Floats:
-        return _sum_scores(prepared.plan, rehearsal, directions, honest=honest, colluding=colluders)
+        return _sum_scores(
+            prepared.plan, rehearsal, directions, honest, colluding=colluders, opposed=canaries.opposed
+        )
 
     views = [
         Scores(ReleasedModels(), _model_scores(prepared.plan, rehearsal, directions), included),
@@ -124,23 +126,36 @@ def _views(
 
 
 def _sum_scores(
-    plan: Plan, rehearsal: Rehearsal, directions: list[Directions], *, honest: str | None, colluding: int
+    plan: Plan,
+    rehearsal: Rehearsal,
+    directions: list[Directions],
+    honest: str | None,
+    *,
+    colluding: int,
+    opposed: bool,
 ) -> Floats:
     r"""Returns each canary's log likelihood ratio, in minus out, over all sums.
 
-    A round counts log(1 − q + q·exp((⟨c, x⟩ − ‖c‖²/2)/σ²)) for what is left over, x, noise variance σ².
+    A canary that is out contributes nothing, or its opposite if it is ``opposed``.
     """
-    prob, scores = sampling_prob(plan), 0.0
+    prob, scores = sampling_prob(plan), np.zeros(len(directions[0].squared_norms()))
     for step, canary in zip(rehearsal.steps, directions, strict=True):
         survivors = step.outcome.survivors
         colluders = [name for name in survivors if name != honest][:colluding]
         left = rehearsal.insider.left_over(step.order, step.outcome, colluders=colluders)
         variance = per_silo(plan.release.share, len(survivors) - len(colluders)).variance
         along = canary.project(left.astype(np.float64)) - canary.expected(prob / 2.0)
-        exponent = (along - canary.squared_norms() / 2.0) / variance
-        with np.errstate(divide="ignore"):
-            scores = scores + np.logaddexp(np.log1p(-prob), np.log(prob) + exponent)
-    return np.asarray(scores)
+        scores += _log_likelihood(along, canary.squared_norms(), variance, prob)
+        if opposed:
+            scores -= _log_likelihood(-along, canary.squared_norms(), variance, prob)
+    return scores
+
+
+def _log_likelihood(along: Floats, squared_norms: Floats, variance: float, prob: float) -> Floats:
+    """Returns log(1 − q + q·exp((⟨c, x⟩ − ‖c‖²/2)/σ²)), relative to noise alone."""
+    exponent = (along - squared_norms / 2.0) / variance
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(np.log1p(-prob), np.log(prob) + exponent))
 
 
 def _model_scores(plan: Plan, rehearsal: Rehearsal, directions: list[Directions]) -> Floats:

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from discreet.audit.canaries import crafted_records
 from discreet.audit.findings import SensitivityFinding
+from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.errors import PrivacyViolation
 from discreet.models import flatten
-from discreet.plan import silo_training
 from discreet.privacy.units import Unit
 from discreet.randomness import Label, RandomSource, SeededRandom
 
@@ -57,7 +57,7 @@ def sensitivity_finding(
         randomness: chooses them.
     """
     plan = prepared.plan
-    training = silo_training(plan, prepared.model, silo)
+    training = rehearsed_training(plan, prepared.model, silo)
     initial = flatten(prepared.model)
     largest = 0.0
     for trial in range(trials):

@@ -15,6 +15,7 @@ from discreet.audit import (
     AuditSettings,
     CanaryFinding,
     Finding,
+    LocalStateFinding,
     NoiseFinding,
     SamplingFinding,
     SensitivityFinding,
@@ -103,8 +104,15 @@ def _noise_row(family: list[NoiseFinding]) -> Row:
     )
 
 
-def _row(finding: CanaryFinding | SensitivityFinding | SamplingFinding) -> Row:
+def _row(finding: CanaryFinding | LocalStateFinding | SensitivityFinding | SamplingFinding) -> Row:
     match finding:
+        case LocalStateFinding():
+            return (
+                "local-state attack, two noisy local steps of a crafted federation",
+                f"sum over {finding.num_silos} honest silos, noise multiplier {finding.noise_multiplier:.3g}",
+                f"ε ≥ {finding.audited_epsilon_lower:.3f} in {finding.trials} rounds",
+                f"ε ≤ {finding.claimed:.3f}, δ {finding.delta:g}, {finding.status.value}",
+            )
         case CanaryFinding():
             return (
                 f"{finding.count} {finding.canaries} canaries",
@@ -144,4 +152,6 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
     fields = {name: getattr(finding, name) for name in type(finding).__slots__}
     if isinstance(finding, CanaryFinding):
         fields["claim"] = to_json(finding.claim)
+    if isinstance(finding, LocalStateFinding):
+        fields["status"] = finding.status.value
     return {"kind": type(finding).__name__, "exceeded": finding.exceeded, **fields}

@@ -59,3 +59,24 @@ def clients() -> Prepared:
     training = {"rounds": 2, "local": {"kind": "clipped-update", "learning_rate": 0.5}}
     privacy = {"unit": "client", "epsilon": 8.0, "delta": 1e-3, "clip_norm": 1.0}
     return prepare(parse_config(DIGITS | {"training": training, "privacy": privacy}, source="test"))
+
+
+@pytest.fixture(scope="session")
+def sharded() -> Prepared:
+    training = {
+        "rounds": 2,
+        "local": {"kind": "sharded", "learning_rate": 0.5, "num_shards": 20, "batch_size": 4},
+        "sampling": {"kind": "poisson", "probability": 0.5},
+    }
+    privacy = {"epsilon": 5.0, "delta": 1e-5, "clip_norm": 1.0}
+    return prepare(parse_config(DIGITS | {"training": training, "privacy": privacy}, source="test"))
+
+
+def noisy_steps(epsilon: float, *accepted: str) -> Prepared:
+    """Five noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
+    data = DIGITS["data"] | {"record_capacity": 60, "partition": {"kind": "iid", "silos": 30}}
+    training = {"rounds": 2, "local": {"kind": "noisy-steps", "learning_rate": 0.01, "steps": 5}}
+    privacy = {"epsilon": epsilon, "delta": 1e-5, "clip_norm": 1.0, "accept_assumptions": list(accepted)}
+    aggregation = {"protocol": "ideal"}
+    changed = {"data": data, "training": training, "privacy": privacy, "aggregation": aggregation}
+    return prepare(parse_config(DIGITS | changed, source="test"))

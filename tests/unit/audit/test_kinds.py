@@ -1,0 +1,71 @@
+"""Every kind of local training can be audited, each by what fits it."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import DIGITS, noisy_steps
+
+from discreet.audit import AuditSettings, CanaryFinding, LocalStateFinding, SamplingFinding, audit
+from discreet.audit.canaries import coordinate_canaries
+from discreet.audit.one_run import coordinate_run
+from discreet.config import parse_config
+from discreet.engines.local import Prepared, prepare
+from discreet.errors import UnsupportedAnalysisError
+from discreet.privacy.units import Status
+from discreet.randomness import SeededRandom
+
+SETTINGS = AuditSettings(canaries=650, trials=8)
+
+
+@pytest.mark.parametrize("name", ["sharded", "clients", "sampled"])
+def test_true_claims_hold(name: str, request: pytest.FixtureRequest) -> None:
+    """False-alarm rate: at most 2 % a canary finding and 1 % a noise family; seeds are fixed."""
+    findings = audit(request.getfixturevalue(name), SETTINGS)
+    assert not [finding for finding in findings if finding.exceeded]
+    kinds = {finding.canaries for finding in findings if isinstance(finding, CanaryFinding)}
+    assert kinds == ({"gradient-space"} if name == "clients" else {"gradient-space", "input-space"})
+    assert any(isinstance(finding, SamplingFinding) for finding in findings) == (name != "clients")
+
+
+def test_a_canary_of_a_shard_is_replaced_by_its_opposite(sharded: Prepared) -> None:
+    """In or out moves the sum by twice the clip norm, and the guesses show it."""
+    source = SeededRandom(1)
+    canaries = coordinate_canaries(sharded.plan, 650, source)
+    assert canaries.opposed
+    scores = coordinate_run(sharded, canaries, source).scores[0]
+    hits = (scores.values > 0) == scores.included
+    # Sampled in at least one of two rounds with probability 3/4, and then mostly seen.
+    assert 0.55 < hits.mean() < 0.95
+
+
+def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
+    aggregation = DIGITS["aggregation"] | {"rotation": True}
+    prepared = prepare(parse_config(DIGITS | {"aggregation": aggregation}, source="test"))
+    assert prepared.plan.grid.rotated
+    findings = audit(prepared, AuditSettings(canaries=1300, trials=8))
+    assert not [finding for finding in findings if finding.exceeded]
+    guessed = [f for f in findings if isinstance(f, CanaryFinding) and f.canaries == "gradient-space"]
+    assert all(finding.correct / finding.guesses > 0.65 for finding in guessed)
+
+
+def test_the_published_claim_for_noisy_steps_is_refuted() -> None:
+    (finding,) = audit(noisy_steps(1.0, "independent-local-state"), SETTINGS)
+    assert isinstance(finding, LocalStateFinding)
+    assert finding.status is Status.CONDITIONAL
+    assert finding.num_silos == 30
+    assert finding.exceeded
+
+
+def test_the_local_claim_for_noisy_steps_holds() -> None:
+    (finding,) = audit(noisy_steps(5.0), SETTINGS)
+    assert isinstance(finding, LocalStateFinding)
+    assert finding.status is Status.PROVEN
+    assert not finding.exceeded
+    assert finding.audited_epsilon_lower > 0.3 * finding.claimed
+
+
+def test_noisy_steps_cannot_be_rehearsed_with_canaries() -> None:
+    prepared = noisy_steps(5.0)
+    canaries = coordinate_canaries(prepared.plan, 8, SeededRandom(0))
+    with pytest.raises(UnsupportedAnalysisError, match="local-state attack"):
+        coordinate_run(prepared, canaries, SeededRandom(0))
