@@ -50,7 +50,7 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 (its callback acts on it)
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
     verbose: Annotated[

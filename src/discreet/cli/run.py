@@ -12,6 +12,7 @@ from rich.table import Table
 
 from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
+from discreet.cli.log import log
 from discreet.cli.tables import guarantees_table, plan_table
 from discreet.config import load_config
 from discreet.engines.local import Opening, Prepared, RunResult
@@ -19,6 +20,7 @@ from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.privacy.wire import to_json
 from discreet.report import write_report
+from discreet.rounds import RoundReport
 from discreet.rounds.directory import write_durably
 from discreet.verify import seal
 
@@ -53,24 +55,39 @@ def run(
     with RunDisplay(screen, planned=settings.training.rounds, quiet=quiet) as display:
 
         def announce(prepared: Prepared) -> None:
+            log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
             if not quiet:
                 screen.print(plan_table(prepared.plan), "")
 
+        def observe(report: RoundReport) -> None:
+            display.observe(report)
+            _log_round(report)
+
         try:
-            result = run_locally(
-                settings, directory, opening=opening, observe=display.observe, announce=announce
-            )
+            result = run_locally(settings, directory, opening=opening, observe=observe, announce=announce)
         except KeyboardInterrupt:
             typer.echo(f"interrupted; go on with: discreet run {config} --out {directory} --resume", err=True)
             raise typer.Exit(_EXIT_INTERRUPTED) from None
     summary = summarise(result)
     write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
     report = write_report(result.directory.path)
-    seal(result.directory.path)
+    log("done", directory=directory, manifest=seal(result.directory.path))
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
     elif not quiet:
         _show(screen, result, report)
+
+
+def _log_round(report: RoundReport) -> None:
+    """Logs what is public about a round: no measurement and no loss."""
+    log(
+        "round",
+        release=report.release,
+        survivors=",".join(report.sum.survivors),
+        bytes_per_silo=report.sum.bytes_per_silo,
+        seconds=f"{report.seconds:.3f}",
+        spent=report.spent,
+    )
 
 
 def _free_directory(name: str) -> Path:

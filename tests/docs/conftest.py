@@ -1,0 +1,68 @@
+"""The repository, its pages, and a way to run what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discreet.cli import main
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the neighbour modules; importlib mode adds no folder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with the examples in it, where a page's commands run."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]:
+    """Runs a shell block and returns its exit code.
+
+    A plain ``discreet …`` line runs in this process, since each new one would load torch again; any other
+    line goes to bash. The block ends at the first line that fails.
+    """
+
+    def run(text: str) -> int:
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["PYTHONPATH=."]:
+                monkeypatch.syspath_prepend(folder)
+                words = words[1:]
+            plain = words[:1] == ["discreet"] and not set(words) & {"|", ">", "2>", "<", "&&"}
+            code = _in_process(words, monkeypatch) if plain else _in_bash(line, folder)
+            if code:
+                return code
+        return 0
+
+    return run
+
+
+def _in_process(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", words)
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
+
+
+def _in_bash(line: str, folder: Path) -> int:
+    command = ["bash", "-o", "pipefail", "-c", line]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return ended.returncode

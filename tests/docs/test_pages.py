@@ -1,0 +1,75 @@
+"""Every page does what it says: commands run, programs run, configs are valid, links lead somewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blocks import Block, blocks
+
+from discreet.config import parse_config
+from discreet.config.problems import known_keys
+
+ROOT = Path(__file__).parents[2]
+Shell = Callable[[str], int]
+FOLDERS = ("tutorial", "how-to", "concepts")
+PAGES = sorted(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))
+NAMES = [str(page.relative_to(ROOT / "docs")) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_everything_on_a_page_runs(page: Path, folder: Path, shell: Shell) -> None:
+    names: dict[str, Any] = {"__name__": "__page__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        where = f"{page.name}, line {block.line}"
+        if block.file is not None:
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "sh":
+            assert shell(block.text) == block.exit_code, where
+        elif block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(block.text, where, "exec"), names)  # noqa: S102 (the page's own program)
+        elif block.language == "toml":
+            assert block.is_config, f"{where}: say what the block is by a comment before it"
+            check_config(block)
+        else:
+            assert block.language == "text", where
+
+
+def check_config(block: Block) -> None:
+    """Checks a part of a config inside the example, with what its local kind replaces left out."""
+    part = tomllib.loads(block.text)
+    whole = tomllib.loads((ROOT / "examples" / "heart.toml").read_text(encoding="utf-8"))
+    whole["data"] = part.pop("data", whole["data"])
+    merge(whole, part)
+    parse_config(whole)
+
+
+def merge(into: dict[str, Any], part: Mapping[str, Any]) -> None:
+    """Puts a part's tables into a config; inline tables with a kind replace as a whole."""
+    for name, value in part.items():
+        if isinstance(value, dict) and "kind" not in value and isinstance(into.get(name), dict):
+            merge(into[name], value)
+        else:
+            into[name] = value
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_keys_that_pages_name_exist() -> None:
+    """A dotted key in code font, such as ``data.record_capacity``, must be a key of the config."""
+    tables = known_keys([], {})
+    for page in PAGES:
+        for table, key in re.findall(r"`(\w+)\.(\w+)`", page.read_text(encoding="utf-8")):
+            if table in tables and key != "safetensors":  # a file
+                assert key in known_keys([table], {table: {}}), f"{page.name}: {table}.{key}"
