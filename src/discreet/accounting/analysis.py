@@ -108,13 +108,21 @@ def epsilon(
 def _epsilon(event: Event, delta: float, neighboring: NeighboringRelation, accountant: Accountant) -> Bound:
     """Computes `epsilon`; plans ask for the same event many times."""
     spec = tally(event)
+    pure = _pure_epsilon(spec, neighboring)
     if delta == 0.0:
-        return _bound(_pure_epsilon(spec, neighboring), 0.0, accountant)
+        if math.isinf(pure):
+            raise ConfigurationError(
+                "delta must be above 0 unless all noise is Laplace and nothing may fail: Gaussian-like noise "
+                "has no pure differential privacy; got 0."
+            )
+        return _bound(pure, 0.0, accountant)
     if not 0.0 < delta < 1.0:
         raise ConfigurationError(f"delta must be in (0, 1); got {delta}. Choose one well below 1/records.")
     if isinstance(accountant, Rdp):
-        return _by_rdp(spec, delta, neighboring, accountant)
-    return _by_pld(spec, delta, neighboring, accountant)
+        bound = _by_rdp(spec, delta, neighboring, accountant)
+    else:
+        bound = _by_pld(spec, delta, neighboring, accountant)
+    return bound if bound.epsilon <= pure else replace(bound, epsilon=pure, order=None)
 
 
 def delta(
@@ -128,9 +136,22 @@ def delta(
     if not epsilon >= 0.0:
         raise ConfigurationError(f"epsilon must be >= 0; got {epsilon}.")
     spec = tally(event)
-    rough = _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon) if isinstance(accountant, Pld) else 1e-6
-    value = _curve(spec, min(max(rough, 1e-200), 0.5), neighboring, accountant).delta_at(epsilon)
-    return _bound(epsilon, min(value, rough) if isinstance(accountant, Pld) else value, accountant)
+    if isinstance(accountant, Rdp):
+        return _bound(epsilon, _curve(spec, 1e-6, neighboring, accountant).delta_at(epsilon), accountant)
+    rough = _rough_delta(spec, epsilon, neighboring)
+    try:
+        found = _curve(spec, min(max(rough, 1e-200), 0.5), neighboring, accountant).delta_at(epsilon)
+    except UnsupportedAnalysisError:
+        return _bound(epsilon, _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon), Rdp())
+    return _bound(epsilon, min(found, rough), accountant)
+
+
+def _rough_delta(spec: Tally, epsilon: float, neighboring: NeighboringRelation) -> float:
+    """Returns the Rényi bound on δ, 1 where there is none."""
+    try:
+        return _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon)
+    except UnsupportedAnalysisError:
+        return 1.0
 
 
 def guarantee(
@@ -179,21 +200,19 @@ def _rough_epsilon(spec: Tally, delta: float, neighboring: NeighboringRelation) 
 
 
 def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
-    """Returns ε at δ = 0: basic composition of Laplace releases, amplified by sampling."""
+    """Returns ε at δ = 0, basic composition of sampled Laplace releases; ∞ if anything else is there."""
+    if spec.failure > 0.0 or spec.distance > 0.0:
+        return math.inf
     total = 0.0
     for atom, count in spec.releases:
         if not isinstance(atom, ScalarRelease):
-            raise ConfigurationError(
-                f"delta must be above 0 for {type(atom).__name__}, which has no pure differential privacy; "
-                "got 0."
-            )
+            return math.inf
         ratio = scalar_ratio(atom, neighboring)
-        sampled = isinstance(atom.sampling, PoissonSampling)
-        prob = atom.sampling.prob if isinstance(atom.sampling, PoissonSampling) else 1.0
-        amplified = sampled and neighboring is not NeighboringRelation.REPLACE_ONE
-        total += count * (math.log1p(prob * math.expm1(ratio)) if amplified else ratio)
-    if spec.failure > 0.0 or spec.distance > 0.0:
-        raise ConfigurationError("delta must cover failures and statistical distances; got 0.")
+        amplified = (
+            isinstance(atom.sampling, PoissonSampling) and neighboring is not NeighboringRelation.REPLACE_ONE
+        )
+        prob = atom.sampling.prob if isinstance(atom.sampling, PoissonSampling) and amplified else 1.0
+        total += count * math.log1p(prob * math.expm1(ratio))
     return total
 
 

@@ -2,10 +2,9 @@
 
 Two questions with different answers. If the *sequence of events is fixed beforehand* (a plan), any
 composition theorem bounds what was spent so far, at every prefix: `PlannedBudget`. If the next event is
-*chosen after seeing the outputs* (its noise, its sampling, whether there is one at all), composition of
-loss distributions is not
-known to hold; Rényi composition at an order fixed beforehand is (Feldman, Zrnic 2021, Theorem 3.3):
-`AdaptiveFilter`.
+*chosen after seeing the outputs* (its noise, its sampling, whether there is one at all), composition of loss
+distributions is not known to hold; Rényi composition at an order fixed beforehand is (Feldman, Zrnic 2021,
+Theorem 3.3): `AdaptiveFilter`.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from scipy.special import gammaln
 
 from discreet.accounting.pairs import Floats, Mixture
 
-# Fractional orders above this one are skipped: between large integers they gain nothing.
+# Beyond these, chords between integer orders serve fractional ones: quadrature would gain nothing.
 _MAX_FRACTIONAL = 64.0
+_MAX_FRACTIONAL_MU = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def between_orders(orders: Floats, integers: Floats, cumulants: Floats) -> Float
 def poisson_gaussian_rdp(orders: Floats, mu: float, prob: float) -> Floats:
     """Returns ε_α of the Poisson-sampled Gaussian under add/remove, all orders (Mironov et al. 2019)."""
     values = poisson_rdp(orders, prob, lambda k: k * (k - 1.0) * (mu * mu / 2.0))
+    if mu > _MAX_FRACTIONAL_MU:
+        return values
     fractional = (orders != np.floor(orders)) & (orders <= _MAX_FRACTIONAL)
     upper, lower = Mixture((1.0 - prob, prob), (0.0, mu)), Mixture((1.0,), (0.0,))
     values[fractional] = mixture_rdp(orders[fractional], upper, lower)
