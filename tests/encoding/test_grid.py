@@ -78,10 +78,27 @@ def test_sensitivity_is_never_below_the_scaled_one(request_):
         assert grid.rounding_failure_prob in {0.0, request_.rounding_beta}
 
 
+def test_rounding_the_scale_up_is_paid_for():
+    """Found by search: the shortened scale needed one bit more than the exact coarsest one."""
+    request = GridRequest(
+        l2_sensitivity=288.0,
+        silo_bound=368255.0,
+        num_silos=65,
+        dimension=64,
+        rounds=1232,
+        noise_multiplier=300.0,
+        max_inflation=0.33203125,
+        rounding_beta=0.0,
+    )
+    grid = plan_grid(request)
+    law = DiscreteGaussianNoise(300.0 * grid.l2_sensitivity / math.sqrt(65), 65)
+    assert required_bits(grid, law) <= grid.bits
+
+
 def test_finer_grids_cost_a_bit():
-    """The scale fills the ring: one step (1/128) finer would need another bit."""
+    """The scale fills the ring: an inflation 5 % smaller would need another bit."""
     grid = plan_grid(CNN)
-    coarse = plan_grid(dataclasses.replace(CNN, max_inflation=1e-9 + grid.l2_sensitivity / grid.scale - 1))
+    coarse = plan_grid(dataclasses.replace(CNN, max_inflation=(grid.l2_sensitivity / grid.scale - 1) * 1.01))
     assert coarse.bits == grid.bits
     finer = dataclasses.replace(CNN, max_inflation=(grid.l2_sensitivity / grid.scale - 1) * 0.95)
     assert plan_grid(finer).bits == grid.bits + 1

@@ -25,7 +25,7 @@ NORM_TOLERANCE = 2.0**-20
 _NOISE_SLACK = 1.05
 # A silo's share needs room above the samplers' smallest standard deviation (rounding adds variance 1/12).
 _MIN_SHARE_STDDEV = 2.0 * MIN_STDDEV
-_SCALE_BITS = 8
+_SCALE_BITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Grid:
     """The agreed grid and ring of a plan.
 
     Attributes:
-        scale: grid units per real unit; eight significant bits, so that scaling a float32 is exact.
+        scale: grid units per real unit; at most 17 significant bits, so that scaling a float32 is exact.
         bits: width of the ring.
         l2_sensitivity: after rounding, grid units; what accounting uses.
         rounding_failure_prob: per round, added to δ; 0.0 if the certain bound is smaller.
@@ -142,6 +142,7 @@ def plan_grid(request: GridRequest) -> Grid:
         ConfigurationError: if no ring of at most 62 bits will do; the message names the knob.
     """
     coarsest = _coarsest_scale(request)
+    coarsest = math.ceil(coarsest / _step(coarsest)) * _step(coarsest)
     bits = bits_for(_magnitude(request, coarsest))
     if not bits <= MAX_BITS:
         raise ConfigurationError(
@@ -243,17 +244,24 @@ def _coarsest_scale(request: GridRequest) -> float:
 
 
 def _finest_scale(request: GridRequest, coarsest: float, bits: int) -> float:
-    """Largest scale of eight significant bits whose sums still fit; finer costs nothing on the wire."""
-    exponent = math.floor(math.log2(coarsest)) - _SCALE_BITS + 1
-    step = 2.0**exponent
-    count = math.ceil(coarsest / step)
-    best = count * step
-    while bits_for(_magnitude(request, (count + 1) * step)) <= bits:
-        count += 1
-        best = count * step
-        if count >= 2 ** (_SCALE_BITS + 1):
-            step, count = step * 2.0, count // 2
-    return best
+    """Largest short multiple of the same step whose sums still fit; finer costs nothing on the wire."""
+    low = coarsest
+    while bits_for(_magnitude(request, 2.0 * low)) <= bits:
+        low *= 2.0
+    step = _step(low)
+    fits, too_fine = round(low / step), round(2.0 * low / step)
+    while too_fine - fits > 1:
+        middle = (fits + too_fine) // 2
+        if bits_for(_magnitude(request, middle * step)) <= bits:
+            fits = middle
+        else:
+            too_fine = middle
+    return fits * step
+
+
+def _step(scale: float) -> float:
+    """Spacing of the scales of ``_SCALE_BITS`` significant bits around ``scale``."""
+    return float(2.0 ** (math.floor(math.log2(scale)) - _SCALE_BITS + 1))
 
 
 def _require(owner: str, name: str, value: float, *, or_zero: bool = False) -> None:
