@@ -9,9 +9,12 @@ import typer
 from rich.console import Console
 
 from discreet.cli.audit import audit
+from discreet.cli.check import check
+from discreet.cli.consortium import consortium
 from discreet.cli.doctor import doctor
 from discreet.cli.init import init
 from discreet.cli.log import log_to_stderr
+from discreet.cli.new import new
 from discreet.cli.plan import plan
 from discreet.cli.report import report
 from discreet.cli.reproduce import reproduce
@@ -34,7 +37,10 @@ app.command()(run)
 app.command()(plan)
 app.command()(report)
 app.command()(up)
+app.command()(new)
+app.command()(check)
 app.add_typer(silo)
+app.add_typer(consortium)
 app.command()(audit)
 app.command()(reproduce)
 app.command()(verify)

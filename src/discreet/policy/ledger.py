@@ -45,7 +45,7 @@ class SiloLedger:
 
     def trainings(self) -> dict[str, Spending]:
         """Returns what every training spent here, by plan digest."""
-        return {plan: spending(entries) for plan, entries in by_training(self.writer.entries).items()}
+        return spent_by_training(self.writer.entries)
 
     def join(self, plan_digest: str, *, seeded: bool) -> None:
         """Turns to a training, new or old; contributions that an interruption left open are lost."""
@@ -95,6 +95,11 @@ class SiloLedger:
     def close(self) -> None:
         """Releases the lock."""
         self.writer.close()
+
+
+def spent_by_training(entries: tuple[Entry, ...]) -> dict[str, Spending]:
+    """Returns what every training spent at a silo, by plan digest."""
+    return {plan: spending(own) for plan, own in by_training(entries).items()}
 
 
 def by_training(entries: tuple[Entry, ...]) -> Mapping[str, list[Entry]]:

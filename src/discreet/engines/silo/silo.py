@@ -164,7 +164,7 @@ class Silo:
             return review(
                 document,
                 self._policy,
-                self._state.account(self._ledger),
+                self._state.account(self._ledger.trainings()),
                 today=self._surroundings.today(),
                 approved=self._state.approved(),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from discreet.policy import (
     PolicyRefusal,
     RefusalCode,
     SignedAllowList,
-    SiloLedger,
     read_plan,
 )
+from discreet.privacy.ledger import Spending
 from discreet.rounds.directory import write_durably
 from discreet.secagg import AllowList
 
@@ -69,14 +70,14 @@ class SiloState:
         path.parent.mkdir(exist_ok=True)
         plan.save(path)
 
-    def account(self, ledger: SiloLedger) -> Account:
-        """Returns what every training spent, from the ledger and the plans.
+    def account(self, trainings: Mapping[str, Spending]) -> Account:
+        """Returns the account of ``trainings``, whose plans were kept.
 
         Raises:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
         charged = {}
-        for digest, spent in ledger.trainings().items():
+        for digest, spent in trainings.items():
             try:
                 plan = load_plan(self._plan(digest))
             except ConfigurationError as error:

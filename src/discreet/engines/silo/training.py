@@ -113,7 +113,7 @@ class SiloTraining:
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         self._ledger.settle(self._plan_digest, believe_abort=self._retries_for_an_honest_server(start))
-        account = self._book.state.account(self._ledger)
+        account = self._book.state.account(self._ledger.trainings())
         charged = account.charged[self._plan_digest][1]
         account.require(self._policy.budget, self._approval.charge, charged + 1)
 

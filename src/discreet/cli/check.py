@@ -1,0 +1,60 @@
+"""``discreet check``: the data owner's dry run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from discreet.errors import ConfigurationError
+from discreet.policy import load_policy
+from discreet.privacy.wire import to_json
+
+
+def check(
+    policy: Annotated[Path, typer.Argument(help="This silo's policy.toml.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="The proposed plan.json.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what would leave this silo under PLAN and what it would cost; sends nothing.
+
+    Exit code 3 if this silo would refuse, 2 if its records do not fit.
+
+    Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
+    """
+    from discreet.engines.silo.check import dry_run
+
+    try:
+        document = plan.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
+    found = dry_run(load_policy(policy), document)
+    if as_json:
+        summary = {
+            "plan": found.plan.digest(),
+            "cost": to_json(found.cost),
+            "spent": found.spent,
+            "left": found.left,
+            "records": found.records,
+            "features": found.features,
+            "released": found.released,
+        }
+        typer.echo(json.dumps(summary, indent=1))
+        return
+    table = Table(show_header=False, show_edge=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row("plan", found.plan.digest()[:16])
+    table.add_row("cost", str(found.cost))
+    table.add_row("spent before", f"ε {found.spent[0]:.4g}, δ {found.spent[1]:.3g} in other trainings")
+    table.add_row("left after", f"ε {found.left[0]:.4g}, δ {found.left[1]:.3g} of the policy's total")
+    table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
+    for number, line in enumerate(found.released):
+        table.add_row("what leaves" if number == 0 else "", line)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("\nThis silo would take part.")

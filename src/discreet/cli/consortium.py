@@ -1,0 +1,74 @@
+"""``discreet consortium``: what the silos agree on together, before and besides the server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.config import load_config
+from discreet.errors import ConfigurationError
+from discreet.policy import Consortium, SignedAllowList, load_key
+from discreet.rounds.directory import write_durably
+
+consortium = typer.Typer(
+    name="consortium",
+    help="The consortium's side: plan without data, enrol silos and sign their list.",
+    no_args_is_help=True,
+)
+
+
+@consortium.command()
+def plan(
+    config: Annotated[Path, typer.Argument(help="A TOML config.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where the plan goes.")] = Path("plan.json"),
+) -> None:
+    """Work the plan out from public facts alone and freeze it in a file that every party loads.
+
+    Example: [bold]discreet consortium plan config.toml --out server/plan.json[/bold]
+    """
+    from discreet.engines.flower.facts import plan_without_data
+
+    made = plan_without_data(load_config(config))
+    made.save(out)
+    typer.echo(f"{out}: plan {made.digest()}")
+    for guarantee in made.guarantees:
+        typer.echo(f"  {guarantee}")
+
+
+@consortium.command()
+def sign(
+    key: Annotated[Path, typer.Argument(help="The consortium's private key.", show_default=False)],
+    silos: Annotated[
+        list[str], typer.Argument(help="NAME=PUBLICKEY, one for each silo.", show_default=False)
+    ],
+    serial: Annotated[int, typer.Option(help="Raise it with every change.", min=1)] = 1,
+    out: Annotated[Path, typer.Option(help="Where the signed list goes.")] = Path("allow-list.json"),
+) -> None:
+    """Enrol silos: sign the list of their public keys. A higher serial replaces every earlier list.
+
+    Example: [bold]discreet consortium sign consortium.key north=3f… south=a0… west=77…[/bold]
+    """
+    keys = dict(map(_named_key, silos))
+    if len(keys) != len(silos):
+        raise ConfigurationError("every silo must be named once; a name is repeated.")
+    signed = Consortium(load_key(key)).sign(keys, serial)
+    if out.exists():
+        earlier = SignedAllowList.parse(out.read_bytes()).serial
+        if not serial > earlier:
+            raise ConfigurationError(
+                f"--serial must be above {earlier}, that of the list in {out}; got {serial}."
+            )
+    write_durably(out, signed.serialise())
+    typer.echo(f"{out}: {len(keys)} silos, serial {serial}")
+
+
+def _named_key(text: str) -> tuple[str, bytes]:
+    found = re.fullmatch(r"(?P<name>[^=]+)=(?P<key>[0-9a-fA-F]{64})", text)
+    if found is None:
+        raise ConfigurationError(
+            f"a silo must be given as NAME=PUBLICKEY, 64 hexadecimal digits; got {text!r}."
+        )
+    return found["name"], bytes.fromhex(found["key"])

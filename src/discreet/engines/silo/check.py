@@ -1,0 +1,78 @@
+"""The dry run: what would leave a silo under a plan, and what it would cost, before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from discreet.engines.silo.records import load_records
+from discreet.engines.silo.state import SiloState
+from discreet.plan import Plan
+from discreet.policy import Policy, load_key, review
+from discreet.policy.ledger import spent_by_training
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import read_ledger
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What the owner should know before joining.
+
+    Attributes:
+        plan: the plan.
+        cost: of all its rounds, under the owner's assumption about colluders.
+        spent: (ε, δ) of all other trainings so far, by this silo's ledger.
+        left: (ε, δ) of the policy's total that would be left after this training.
+        records: how many training records would take part; stays here.
+        features: how many numbers a record becomes.
+        released: what would leave, in words.
+    """
+
+    plan: Plan
+    cost: Guarantee
+    spent: tuple[float, float]
+    left: tuple[float, float]
+    records: int
+    features: int
+    released: tuple[str, ...]
+
+
+def dry_run(policy: Policy, document: bytes) -> DryRun:
+    """Reviews a plan, loads the records as they would be used, and sends nothing.
+
+    Raises:
+        PolicyRefusal: if this silo would refuse, with the reason.
+        DataError: if its records do not fit.
+        LedgerError: if the ledger is damaged.
+    """
+    load_key(policy.identity)
+    state = SiloState(policy)
+    lines = read_ledger(state.ledger) if state.ledger.exists() else ()
+    account = state.account(spent_by_training(tuple(line.entry for line in lines)))
+    today = datetime.now(UTC).date()
+    approval = review(document, policy, account, today=today, approved=state.approved())
+    records = load_records(policy.data.source, approval.plan, policy.silo)
+    plan = approval.plan
+    spent = account.without(plan.digest()).total()
+    return DryRun(
+        plan=plan,
+        cost=approval.cost,
+        spent=spent,
+        left=(
+            policy.budget.max_epsilon - spent[0] - approval.cost.epsilon,
+            policy.budget.max_delta - spent[1] - approval.cost.delta,
+        ),
+        records=len(records),
+        features=int(records.features[0].size),
+        released=_released(plan),
+    )
+
+
+def _released(plan: Plan) -> tuple[str, ...]:
+    """Lists everything that leaves a silo in a training."""
+    return (
+        "public keys, sealed key shares for the other silos, and signatures",
+        f"in each of {plan.rounds} rounds one vector of {plan.facts.dimension:,} integers modulo "
+        f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",
+        "no record, no count, no loss and no metric",
+    )
