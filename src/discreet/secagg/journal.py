@@ -85,7 +85,8 @@ class FileJournal:
     """Remembers across crashes: an append-only file, flushed to disk before a claim counts.
 
     A record that a crash cut short was never claimed successfully, so it is dropped. Anything else that does
-    not check out is refused: a client that cannot know what it did must not go on.
+    not check out is refused: a client that cannot know what it did must not go on. One process at a time may
+    use a file.
 
     Raises:
         LocalProtocolError: if the file is damaged.
@@ -95,7 +96,9 @@ class FileJournal:
         self._path = path
         self._memory = MemoryJournal()
         size = _RECORD.size + _CHECKSUM.size
-        data = path.read_bytes() if path.exists() else b""
+        if not path.exists():
+            _create_durably(path)
+        data = path.read_bytes()
         whole = len(data) - len(data) % size
         for start in range(0, whole, size):
             self._recall(data[start : start + _RECORD.size], data[start + _RECORD.size : start + size])
@@ -120,3 +123,13 @@ class FileJournal:
                 f"{self._path} must hold whole records; one is damaged. Start a new session.",
             )
         self._memory.claim(session, Deed(deed), counter)
+
+
+def _create_durably(path: Path) -> None:
+    """Makes an empty file whose name survives a crash of the machine."""
+    path.touch(mode=0o600)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

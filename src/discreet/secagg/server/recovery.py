@@ -15,9 +15,8 @@ from discreet.secagg.hazmat.field import Symbols
 from discreet.secagg.hazmat.secret import Secret
 
 MAX_SUBSETS = 256
-"""Subsets of shares that are tried for one secret. With a tenth of 100 shares wrong and a threshold of 51,
-a subset is clean with probability 4e-4 at random, but wrong shares beyond ``max_colluding`` break the mode's
-assumption anyway; a single wrong share among 67 of 100 is avoided within 256 tries but for 1e-44."""
+"""Random subsets that are tried for one secret, after those that leave out one holder. With w of m shares
+wrong, a subset of t is clean with probability C(m - w, t) / C(m, t); one liar is always left out."""
 
 
 @dataclass(frozen=True, slots=True)
