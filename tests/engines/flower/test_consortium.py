@@ -156,7 +156,7 @@ def test_the_plan_without_data_is_the_plan_of_a_simulation_with_it(project, tmp_
     with pooled.open("w", newline="") as file:
         writer = csv.writer(file)
         for number, silo in enumerate(SILOS):
-            rows = list(csv.reader((project / "silos" / silo / "records.csv").open()))
+            rows = list(csv.reader((project / "silos" / silo / "records.csv").read_text().splitlines()))
             writer.writerows([[*rows[0], "site"]] if number == 0 else [])
             writer.writerows([*row, silo] for row in rows[1:])
     data = config.data.model_dump(exclude_none=True)

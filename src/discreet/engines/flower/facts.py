@@ -31,14 +31,14 @@ def plan_without_data(config: Config) -> Plan:
     """Plans a training over tables that stay at their silos.
 
     The silos are the names in ``data.record_capacity``; features follow from ``data.ranges`` and
-    ``data.categories``. A source that is not ``csv:`` must be public (bundled, or a sample made for planning)
-    and is loaded here.
+    ``data.categories``. A source that is not ``csv:``, or is transformed, must be public (bundled, or a
+    sample made for planning) and is loaded here.
 
     Raises:
         ConfigurationError: if the config does not say enough.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    if not config.data.source.startswith("csv:"):
+    if not config.data.source.startswith("csv:") or config.data.transform is not None:
         return prepare(config).plan
     shape = _shape(config)
     capacity = config.data.record_capacity

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.data import Federation, IidSilos, PublicFacts, Records, load_federation
+from discreet.config.sections import IidPartition
+from discreet.data import Records, load_federation
 from discreet.data.columns import Categories, Column, Numeric
 from discreet.data.csv_source import TableSchema, pool_of_table
 from discreet.data.split import test_rows
@@ -48,17 +49,9 @@ def load_records(source: str, plan: Plan, silo: str) -> Records:
 
 
 def _file_records(source: str, plan: Plan, silo: str) -> Records:
-    """Reads a file that holds this silo's records only."""
-    data = plan.config.data
-    facts = PublicFacts(
-        label=data.label,
-        ranges=data.ranges,
-        categories=data.categories,
-        num_classes=data.num_classes,
-        feature_norm_bound=data.feature_norm_bound,
-    )
-    federation: Federation = load_federation(source, test_fraction=0.0, partition=IidSilos(1), facts=facts)
-    own = federation.silos[0]
+    """Reads a file that holds this silo's records only, by the plan's rules, transforms included."""
+    own_source = {"source": source, "partition": IidPartition(kind="iid", silos=1), "test_fraction": 0.0}
+    own = load(plan.config.data.model_copy(update=own_source)).silos[0]
     return own.train if len(own.test) else _training_part(own.train, plan, silo)
 
 
