@@ -146,6 +146,14 @@ def test_09_default_thresholds_satisfy_their_mode(terms_of, n, survivors, collud
         assert 2 * threshold > n + colluding
 
 
+def test_09_colluders_never_hold_a_threshold_of_shares(terms_of) -> None:
+    """Two colluders and a threshold of two: they would recover every secret alone."""
+    terms = terms_of(6, threshold=2, min_survivors=4, max_colluding=2)
+    with pytest.raises(ConfigurationError, match="threshold must exceed max_colluding=2"):
+        validate_terms(Bonawitz(SemiHonest()), terms)
+    validate_terms(Bonawitz(SemiHonest()), replace(terms, threshold=3))
+
+
 def test_09_no_threshold_names_the_knob() -> None:
     with pytest.raises(ConfigurationError, match="min_survivors must be at least 6"):
         default_threshold(10, 5, 1, Malicious())
