@@ -43,12 +43,13 @@ any_message = st.one_of(
 
 
 @given(any_message)
+@settings(deadline=None)
 def test_decoding_inverts_encoding(message: messages.Message) -> None:
     assert messages.decode(messages.encode(message, DIGEST, EPOCH), DIGEST, EPOCH) == message
 
 
 @given(any_message, st.data())
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data: st.DataObject) -> None:
     """Whatever `decode` accepts encodes to the very same bytes, so nothing has two encodings."""
     encoded = bytearray(messages.encode(message, DIGEST, EPOCH))
@@ -67,6 +68,7 @@ def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data:
 
 
 @given(st.binary(max_size=300))
+@settings(deadline=None)
 def test_random_bytes_are_malformed(data: bytes) -> None:
     with pytest.raises(PeerProtocolError):
         messages.decode(data, DIGEST, EPOCH)

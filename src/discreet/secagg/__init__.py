@@ -1,7 +1,14 @@
 """Secure aggregation: integers modulo 2^b in, the exact sum of the survivors out, or a typed abort.
 
 State machines without I/O (`ClientSession`, `ServerSession`) carry the protocols; `SumProtocol.open` drives
-them in one process. This package knows nothing of privacy, models or networks.
+them in one process. This package knows nothing of privacy, models or networks. To read it, begin with
+
+* `terms`, `modes`, `agreement`: what the parties agree on, and the inequalities that it must satisfy;
+* `transitions`, `messages`: who may say what when, and the bytes of it;
+* `client`, `server`: the state machines, each with the pure steps that it takes;
+* `binding`, `journal`: what every key and signature is tied to, and why nothing happens twice;
+* `ideal`, `bonawitz`, `bell`: the protocols; `run`: the driver in one process, a model for engines;
+* `hazmat`: fields, sharing, masks and keys. docs/threat-model.md says what all this is good for.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.secagg.hazmat.field import GROUP_ORDER, _tables, lagrange_weights, multiply
@@ -24,6 +24,7 @@ def slow_product(left: int, right: int) -> int:
 
 
 @given(symbols, symbols)
+@settings(deadline=None)
 def test_products_equal_the_schoolbook(left: int, right: int) -> None:
     assert int(multiply(np.uint16([left]), np.uint16([right]))[0]) == slow_product(left, right)
 
@@ -35,6 +36,7 @@ def test_the_generator_has_full_order() -> None:
 
 
 @given(st.lists(st.integers(1, 65535), min_size=1, max_size=6, unique=True), st.data())
+@settings(deadline=None)
 def test_lagrange_weights_reproduce_polynomials(points: list[int], data: st.DataObject) -> None:
     coefficients = data.draw(st.lists(symbols, min_size=len(points), max_size=len(points)))
 

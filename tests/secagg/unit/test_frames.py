@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
@@ -11,6 +11,7 @@ from discreet.secagg.frames import FRAME_HEADER_BYTES, FrameAssembler, max_messa
 
 
 @given(st.lists(st.binary(max_size=90), max_size=4), st.integers(1, 40))
+@settings(deadline=None)
 def test_round_trip(messages: list[bytes], room: int) -> None:
     assembler = FrameAssembler(90)
     for message in messages:

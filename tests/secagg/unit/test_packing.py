@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
@@ -13,6 +13,7 @@ from discreet.secagg.ring import to_ring, to_total, word_type
 
 
 @given(st.integers(8, 62), st.integers(1, 200), st.integers(0, 2**32))
+@settings(deadline=None)
 def test_round_trip_at_every_width(bits: int, length: int, seed: int) -> None:
     values = np.random.default_rng(seed).integers(0, 1 << bits, length, dtype=np.uint64)
     words = values.astype(word_type(bits))

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
@@ -16,6 +16,7 @@ from discreet.secagg.hazmat import shamir
 
 
 @given(st.integers(1, 12), st.data())
+@settings(deadline=None)
 def test_every_large_enough_subset_recovers_every_secret(num_holders: int, data: st.DataObject) -> None:
     threshold = data.draw(st.integers(1, num_holders))
     points = np.array(
