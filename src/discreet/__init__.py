@@ -1,1 +1,89 @@
-"""Differentially private federated learning with secure aggregation and guarantees that hold."""
+"""Differentially private federated learning with secure aggregation and guarantees that hold.
+
+The names below are the public ones of everyday use; each package offers more of its own. They are imported
+when they are first used, so that ``import discreet`` is quick.
+
+Example:
+    >>> import discreet
+    >>> step = discreet.Release(discreet.GaussianNoise(1.0), 1.0, 10, discreet.PoissonSampling(0.01))
+    >>> round(discreet.epsilon(discreet.Repeated(step, 1000), delta=1e-5).epsilon, 3)
+    1.828
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from discreet.version import __version__
+
+if TYPE_CHECKING:
+    from discreet.accounting import calibrate, delta, epsilon, guarantee, tradeoff
+    from discreet.config import Config, load_config, parse_config
+    from discreet.data import Federation, Records, Silo, load_federation
+    from discreet.engines.local import Opening, RunResult, prepare, run
+    from discreet.errors import DiscreetError
+    from discreet.plan import Plan, load_plan, make_plan
+    from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+    from discreet.privacy.guarantee import Guarantee
+    from discreet.privacy.units import NeighboringRelation, Status, Unit
+    from discreet.randomness import SecureRandom, SeededRandom
+
+_HOMES = {
+    "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
+    "config": ("Config", "load_config", "parse_config"),
+    "data": ("Federation", "Records", "Silo", "load_federation"),
+    "engines.local": ("Opening", "RunResult", "prepare", "run"),
+    "errors": ("DiscreetError",),
+    "plan": ("Plan", "load_plan", "make_plan"),
+    "privacy.events": ("GaussianNoise", "PoissonSampling", "Release", "Repeated"),
+    "privacy.guarantee": ("Guarantee",),
+    "privacy.units": ("NeighboringRelation", "Status", "Unit"),
+    "randomness": ("SecureRandom", "SeededRandom"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Config",
+    "DiscreetError",
+    "Federation",
+    "GaussianNoise",
+    "Guarantee",
+    "NeighboringRelation",
+    "Opening",
+    "Plan",
+    "PoissonSampling",
+    "Records",
+    "Release",
+    "Repeated",
+    "RunResult",
+    "SecureRandom",
+    "SeededRandom",
+    "Silo",
+    "Status",
+    "Unit",
+    "__version__",
+    "calibrate",
+    "delta",
+    "epsilon",
+    "guarantee",
+    "load_config",
+    "load_federation",
+    "load_plan",
+    "make_plan",
+    "parse_config",
+    "prepare",
+    "run",
+    "tradeoff",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name from its home."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"discreet.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

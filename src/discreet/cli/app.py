@@ -8,44 +8,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.cli.audit import audit
-from discreet.cli.check import check
-from discreet.cli.consortium import consortium
-from discreet.cli.doctor import doctor
-from discreet.cli.init import init
+from discreet.cli.lazy import LazyCommands
 from discreet.cli.log import log_to_stderr
-from discreet.cli.new import new
-from discreet.cli.plan import plan
-from discreet.cli.report import report
-from discreet.cli.reproduce import reproduce
-from discreet.cli.run import run
-from discreet.cli.silo import silo
-from discreet.cli.up import up
-from discreet.cli.verify import verify
 from discreet.errors import DiscreetError
 from discreet.version import __version__
 
 app = typer.Typer(
     name="discreet",
+    cls=LazyCommands,
     help="Differentially private federated learning with secure aggregation and guarantees that hold.",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(plan)
-app.command()(report)
-app.command()(up)
-app.command()(new)
-app.command()(check)
-app.add_typer(silo)
-app.add_typer(consortium)
-app.command()(audit)
-app.command()(reproduce)
-app.command()(verify)
-app.command()(init)
-app.command()(doctor)
 
 
 def _show_version(value: bool) -> None:

@@ -43,7 +43,9 @@ def test_a_plan_as_json_names_every_adversary(command: Command) -> None:
 
 def test_a_sweep_prints_a_table_and_draws_it(command: Command, tmp_path: Path) -> None:
     plot = tmp_path / "sweep.svg"
-    code, out, _ = command("plan", HEART, "--sweep", "local.learning_rate=0.03,0.5", "rounds=5,10", "--plot", str(plot))
+    code, out, _ = command(
+        "plan", HEART, "--sweep", "local.learning_rate=0.03,0.5", "rounds=5,10", "--plot", str(plot)
+    )
     assert code == 0
     assert "refused (1)" in out
     assert out.count("1.000") == 2

@@ -1,0 +1,27 @@
+"""Commands are imported when they are called; what the help says of them is what they say of themselves."""
+
+import subprocess
+import sys
+
+import pytest
+
+from discreet.cli.lazy import SUMMARIES, load
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_summary_is_the_commands_own(name: str) -> None:
+    own = (load(name).help or "").strip().split("\n\n")[0].replace("\n", " ")
+    assert own == SUMMARIES[name]
+
+
+def test_accounting_does_not_wait_for_torch() -> None:
+    program = (
+        "import sys; sys.argv = ['discreet', 'account', '--help']\n"
+        "from discreet.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+        "assert 'matplotlib' not in sys.modules, 'matplotlib was imported'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--noise-multiplier" in done.stdout
