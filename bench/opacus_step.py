@@ -1,6 +1,6 @@
-"""One Opacus step next to one plain step, for ``bench/training.py --peer-python``; needs torch and opacus only.
+"""One Opacus step next to one plain step, for ``bench/training.py --peer-python``; needs torch and opacus.
 
-Usage: ``PYTHON bench/opacus_step.py ROUNDS THREADS``; prints JSON of (milliseconds, ratio to plain).
+Usage: ``PYTHON bench/opacus_step.py ROUNDS THREADS wall|cpu``; prints JSON of (milliseconds, ratio to plain).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import torch
 from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
+from opacus.optimizers import DPOptimizerFastGradientClipping
 from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch import nn
 
@@ -42,7 +43,8 @@ def steps() -> dict[str, Callable[[], None]]:
     def hooks_step() -> None:
         hooked.zero_grad()
         nn.functional.cross_entropy(hooked(features), labels).backward()
-        norms = torch.stack([p.grad_sample.flatten(1).square().sum(1) for p in hooked.parameters()]).sum(0).sqrt()
+        squared = [p.grad_sample.flatten(1).square().sum(1) for p in hooked.parameters()]
+        norms = torch.stack(squared).sum(0).sqrt()
         factors = (CLIP_NORM / (norms + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
             for p in hooked.parameters():
@@ -51,18 +53,18 @@ def steps() -> dict[str, Callable[[], None]]:
 
     ghost = GradSampleModuleFastGradientClipping(network(), max_grad_norm=CLIP_NORM, use_ghost_clipping=True)
     ghost_optimiser = torch.optim.SGD(ghost.parameters(), lr=RATE)
-    class Inner:
-        def __init__(self) -> None:
-            self.zero_grad = ghost_optimiser.zero_grad
 
+    noiseless = DPOptimizerFastGradientClipping(
+        ghost_optimiser, noise_multiplier=0.0, max_grad_norm=CLIP_NORM, expected_batch_size=BATCH
+    )
     loss_of = DPLossFastGradientClipping(
-        ghost, Inner(), nn.CrossEntropyLoss(reduction="mean"), loss_reduction="mean"
+        ghost, noiseless, nn.CrossEntropyLoss(reduction="mean"), loss_reduction="mean"
     )
 
     def ghost_step() -> None:
-        ghost_optimiser.zero_grad()
+        noiseless.zero_grad()
         loss_of(ghost(features), labels).backward()
-        ghost_optimiser.step()
+        noiseless.step()
 
     return {"plain SGD": plain_step, "Opacus hooks": hooks_step, "Opacus ghost": ghost_step}
 
@@ -70,6 +72,7 @@ def steps() -> dict[str, Callable[[], None]]:
 def main() -> None:
     warnings.simplefilter("ignore")
     rounds, threads = int(sys.argv[1]), int(sys.argv[2])
+    clock = time.process_time if sys.argv[3] == "cpu" else time.perf_counter
     torch.set_num_threads(threads)
     rows = steps()
     times: dict[str, list[float]] = {name: [] for name in rows}
@@ -77,11 +80,13 @@ def main() -> None:
         step()
     for _ in range(rounds):
         for name, step in rows.items():
-            start = time.perf_counter()
+            start = clock()
             step()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(clock() - start)
     base = times["plain SGD"]
-    ratios = {n: sorted(a / b for a, b in zip(row, base, strict=True))[rounds // 2] for n, row in times.items()}
+    ratios = {
+        n: sorted(a / b for a, b in zip(row, base, strict=True))[rounds // 2] for n, row in times.items()
+    }
     print(json.dumps({n: (sorted(row)[rounds // 2] * 1e3, ratios[n]) for n, row in times.items()}))
 
 
