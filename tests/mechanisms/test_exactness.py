@@ -15,7 +15,7 @@ from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
 from discreet.mechanisms.skellam import draw_skellam
 from discreet.mechanisms.thinning import draw_discrete_gaussian
 from discreet.privacy.events import DiscreteLaplaceNoise
-from discreet.randomness import SeededRandom
+from discreet.randomness import RandomSource, SeededRandom
 
 STDDEVS = [0.3, 1.0, 2.0**10, 2.0**26, 2.0**40]
 
@@ -83,3 +83,31 @@ def test_wide_noise_does_reach_the_slow_paths(monkeypatch):
     monkeypatch.setattr(exponentials, "HAS_EXTENDED", False)
     draw_rounded_gaussian(2.0**40, 2000, SeededRandom(6))
     assert 10 < len(calls) < 200
+
+
+class Zeros(RandomSource):
+    """Its first ``num_zeros`` words are 0, the rest is an ordinary stream."""
+
+    def __init__(self, num_zeros: int) -> None:
+        super().__init__(bytes(32))
+        self._num_zeros = num_zeros
+
+    def derive(self, *_labels):
+        return self
+
+    def words(self, count):
+        out = super().words(count)
+        out[: self._num_zeros] = 0
+        self._num_zeros = 0
+        return out
+
+
+def test_void_pairs_are_decided_by_further_bits_in_both_halves():
+    """U = 0 in 64 bits: float64 can only clamp, to r = 9.42; the real r is larger, pair by pair."""
+    draws = draw_rounded_gaussian(2.0**40, 40, Zeros(20))
+    pairs = draws[:20].astype(float) ** 2 + draws[20:].astype(float) ** 2
+    radii = np.sqrt(pairs) / 2.0**40
+    assert np.all(radii > np.sqrt(2 * 64 * np.log(2)))
+    assert len(np.unique(np.round(radii, 6))) == 20
+    # −ln U = 64 ln 2 + an exponential of mean 1; the mean of twenty is within 4.5 standard errors.
+    assert abs(np.mean(radii**2 / 2 - 64 * np.log(2)) - 1) < 4.5 / np.sqrt(20)

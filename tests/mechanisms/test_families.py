@@ -146,3 +146,28 @@ def test_poisson_binomial_is_accounted_with_the_bias_that_float64_really_has():
     assert (release.num_trials, release.num_clients, release.dimension) == (16, 5, 7)
     assert release.theta >= abs((0.5 + 0.1 * (3.0 / 3.0)) - 0.5)
     assert release.theta == pytest.approx(0.1, rel=1e-15)
+
+
+def test_tail_constants_are_those_of_the_docstring():
+    log_odds = math.log(2 / 1e-9)
+    assert sample_tail_bound(DiscreteGaussianNoise(10.0, 4), 1e-9) == pytest.approx(
+        20 * math.sqrt(2 * log_odds)
+    )
+    excess = 5 * math.log1p(2 * sum(math.exp(-2 * (math.pi * m * 0.3) ** 2) for m in (1, 2, 3)))
+    expected = math.sqrt(2 * 5 * (0.09 + 1 / 12) * (log_odds + excess))
+    assert sample_tail_bound(RoundedGaussianNoise(0.3, 5), 1e-9) == pytest.approx(expected, rel=1e-9)
+    bound = sample_tail_bound(SkellamNoise(4.0, 3), 1e-9)
+    exponent = math.hypot(12, bound) - 12 - bound * math.asinh(bound / 12)
+    assert exponent == pytest.approx(-log_odds, rel=1e-6)
+
+
+@pytest.mark.parametrize("stddev", [0.3, 0.5])
+def test_moment_generating_function_of_the_rounded_gaussian(stddev):
+    """E[e^{tX}] ≤ (1 + ρ)·e^{t²(σ² + 1/12)/2}, and the 1/12 of the rounding is needed."""
+    k = np.arange(-30, 31)
+    mass = special.ndtr(-(np.abs(k) - 0.5) / stddev) - special.ndtr(-(np.abs(k) + 0.5) / stddev)
+    rho = 2 * sum(math.exp(-2 * (math.pi * m * stddev) ** 2) for m in (1, 2, 3))
+    t = np.linspace(0, 8, 200)
+    moments = np.exp(np.outer(t, k)) @ mass
+    assert np.all(moments <= (1 + rho) * np.exp(0.5 * t**2 * (stddev**2 + 1 / 12)))
+    assert np.any(moments > (1 + rho) * np.exp(0.5 * t**2 * stddev**2))

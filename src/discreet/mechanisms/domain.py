@@ -10,10 +10,6 @@ from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, Rounded
 MIN_STDDEV = 0.3
 MAX_STDDEV = 2.0**40
 
-# No draw at MAX_STDDEV exceeds 15 standard deviations by more than the refined tail, so that every float64
-# integer in the samplers stays far below 2^53 and every int64 sum over 2^17 silos below 2^63.
-MAX_MAGNITUDE = 2**45
-
 
 def check_stddev(name: str, stddev: float) -> None:
     """Refuses a standard deviation (grid units) outside the domain of the samplers.
