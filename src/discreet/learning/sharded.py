@@ -33,12 +33,11 @@ class Sharded:
     how far it moved to ``clip_norm``. An empty shard contributes zero. The update is the sum over shards.
 
     Guarantee:
-        Adding or removing a record exchanges the update of its shard for another of norm at most
+        Adding or removing a record exchanges the update of its shard for another one of norm at most
         ``clip_norm``: the sum moves by at most 2·``clip_norm`` if the shard is sampled and not at all
-        otherwise. For noise N and the mixtures P = (1-q)N + qN_a, Q = (1-q)N + qN_b with ‖a - b‖ ≤ 2C, joint
-        convexity gives for every α' = 1 + q(α - 1) that H_α'(P‖Q) ≤ q·H_α(N_2C‖N) (Balle, Barthe, Gaboardi
-        2018, Theorem 2), which is the hockey-stick divergence of the add/remove pair with sensitivity 2C.
-        So the release is dominated by Poisson sampling at sensitivity 2C, in every composition.
+        otherwise. To be accounted as a *replaced* contribution of norm `contribution_norm`
+        (`SampledChange.REPLACED`; docs/theory/pairs.md, Theorem 1). Sensitivity 2·``clip_norm`` under plain
+        Poisson sampling is not a dominating pair: it bounds the divergence at γ ≥ 1 only.
 
     Attributes:
         clip_norm: L2 norm of the largest update of one shard, real units.
@@ -73,6 +72,10 @@ class Sharded:
     def l2_sensitivity(self) -> float:
         """Twice ``clip_norm``, enlarged for floating-point error."""
         return with_slack(2.0 * self.clip_norm)
+
+    def contribution_norm(self) -> float:
+        """Largest norm of one shard's contribution, ``clip_norm``, enlarged for floating-point error."""
+        return with_slack(self.clip_norm)
 
     def update_bound(self, record_capacity: int) -> float:
         """Every shard that holds a record contributes at most ``clip_norm``."""

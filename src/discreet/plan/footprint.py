@@ -56,7 +56,7 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
                 weight=training.weights().total,
             )
         case Sharded():
-            sensitivity, change = training.l2_sensitivity() / 2.0, SampledChange.REPLACED
+            sensitivity, change = training.contribution_norm(), SampledChange.REPLACED
         case _:
             sensitivity, change = training.l2_sensitivity(), SampledChange.ADDED_OR_REMOVED
     return Footprint(
