@@ -189,8 +189,8 @@ def main() -> None:
                 report_peer(args.peer_python, args.rounds, threads, args.clock)
     plain, private = peak_bytes("plain SGD", "cnn-tanh"), peak_bytes("discreet", "cnn-tanh")
     report_clients()
-    sizes = f"{private >> 20} / {plain >> 20} MiB"
-    print(f"peak memory of a step of {MEMORY_BATCH}, cnn-tanh: {private / plain:.2f} x plain ({sizes})")
+    sizes = f"{private >> 20} MiB, plain SGD {plain >> 20} MiB"
+    print(f"memory that a step of {MEMORY_BATCH} adds, cnn-tanh: {sizes}")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,10 @@ from discreet.randomness import RandomSource
 
 FloatVector = npt.NDArray[np.float64]
 
-# Chunks keep patches, written-out gradients and float64 copies in the processor's cache.
-_CHUNK = 64
+# Chunks keep patches, written-out gradients and float64 copies in the processor's cache; dense layers alone
+# need less room a record, and longer matrix products pay.
+_CONVOLUTION_CHUNK = 64
+_DENSE_CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,11 +82,13 @@ def _network_sum(
         warn_fallback(missing)
     clipped_sum = ghost_clipped_sum if missing is None else written_out_clipped_sum
     features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
+    convolves = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
+    size = _CONVOLUTION_CHUNK if convolves else _DENSE_CHUNK
     total, loss = torch.zeros(len(parameters), dtype=torch.float64), 0.0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(randomness.words(1)[0]))
-        for first in range(0, len(records), _CHUNK):
-            chunk = slice(first, first + _CHUNK)
+        for first in range(0, len(records), size):
+            chunk = slice(first, first + size)
             part, part_loss = clipped_sum(model, features[chunk], labels[chunk], style, clip_norm)
             total += part
             loss += part_loss
