@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import PeerProtocolError, ProtocolAbort
@@ -14,6 +14,7 @@ from discreet.secagg.terms import RoundTerms
 from discreet.secagg.transitions import ClientState, ServerState
 
 DIGEST, EPOCH = bytes(range(32)), 7
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 hashes = st.binary(min_size=32, max_size=32)
 signatures = st.binary(min_size=64, max_size=64)
@@ -43,13 +44,13 @@ any_message = st.one_of(
 
 
 @given(any_message)
-@settings(deadline=None)
+@relaxed
 def test_decoding_inverts_encoding(message: messages.Message) -> None:
     assert messages.decode(messages.encode(message, DIGEST, EPOCH), DIGEST, EPOCH) == message
 
 
 @given(any_message, st.data())
-@settings(max_examples=400, deadline=None)
+@settings(relaxed, max_examples=400)
 def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data: st.DataObject) -> None:
     """Whatever `decode` accepts encodes to the very same bytes, so nothing has two encodings."""
     encoded = bytearray(messages.encode(message, DIGEST, EPOCH))
@@ -68,7 +69,7 @@ def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data:
 
 
 @given(st.binary(max_size=300))
-@settings(deadline=None)
+@relaxed
 def test_random_bytes_are_malformed(data: bytes) -> None:
     with pytest.raises(PeerProtocolError):
         messages.decode(data, DIGEST, EPOCH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.errors import LocalProtocolError, NotEnoughSurvivors
 from discreet.secagg import Bell, Bonawitz, Ideal, Malicious, SemiHonest, SemiMalicious
 from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet
 from discreet.secagg.modes import confirm_quorum
@@ -49,3 +50,32 @@ def test_shares_are_released_only_behind_a_survivor_set(mode) -> None:
     assert (ClientState.READY, SurvivorSet) not in table
     assert table[ClientState.READY, RoundStart] is ClientState.INVITED
     assert server_table(mode)[ServerState.READY, Call.BEGIN] is ServerState.MASKED
+
+
+def test_calls_out_of_order_and_strangers_are_our_own_mistakes(make_world) -> None:
+    """`LocalProtocolError`, and the session goes on: nothing was sent."""
+    world = make_world()
+    with pytest.raises(LocalProtocolError, match="none is"):
+        world.server.result()
+    with pytest.raises(LocalProtocolError, match="begin round"):
+        world.begin()
+    with pytest.raises(NotEnoughSurvivors):
+        world.server.close_stage()
+    assert world.server.state is ServerState.ABORTED
+    world = make_world().set_up()
+    with pytest.raises(LocalProtocolError, match="close stage"):
+        world.server.close_stage()
+    with pytest.raises(LocalProtocolError, match="invited"):
+        world.begin(roster=["nobody", *world.names])
+    with pytest.raises(NotEnoughSurvivors, match="finished the setup"):
+        world.begin(roster=world.names[:3])
+    world.finish(world.begin(0))
+    world.finish(world.begin(1))
+    with pytest.raises(LocalProtocolError, match="slot left"):
+        world.begin(2)
+    with pytest.raises(LocalProtocolError) as caught:
+        world.clients["client-0"].start()
+    assert caught.value.code == "out-of-order"
+    with pytest.raises(LocalProtocolError) as caught:
+        world.clients["client-0"].start()
+    assert caught.value.code == "aborted"

@@ -124,15 +124,18 @@ class ServerSession:
         """Opens a round for those of ``invited`` who finished the setup, and uses up a slot of keys.
 
         Raises:
-            LocalProtocolError: if a stage is open or no slot is left.
+            LocalProtocolError: if a stage is open, no slot is left, or a stranger is invited.
             NotEnoughSurvivors: if too few are left to invite.
         """
         after = next_server_state(self._table, self._state, Call.BEGIN)
         if not self.slots_left > 0:
             raise LocalProtocolError(AbortCode.REPLAYED, "a setup must have a slot left; open a new epoch.")
-        roster = tuple(
-            sorted({self._numbers[client] for client in invited}.intersection(self._setup.sharers))
-        )
+        names = frozenset(invited)
+        if not names <= self._numbers.keys():
+            raise LocalProtocolError(
+                AbortCode.UNKNOWN_CLIENT, "only clients of the terms can be invited; one is not."
+            )
+        roster = tuple(index for index in self._setup.sharers if self._agreement.name(index) in names)
         self._agreement.require_floor(len(roster), "finished the setup")
         start = RoundStart(round_terms, self._slots_used, roster)
         self._slots_used += 1
