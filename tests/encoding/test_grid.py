@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from discreet.encoding import Grid, GridRequest, encode, from_ring, plan_grid, required_bits, to_ring
 from discreet.encoding.grid import NORM_TOLERANCE
-from discreet.encoding.rotation import flattened_bound
+from discreet.encoding.rotation import flattened_bound, rotation_error
+from discreet.encoding.rounding import arithmetic_error, rounded_l2_bound
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import NoiseFamily, law_for, sample_tail_bound
 from discreet.privacy.events import DiscreteGaussianNoise
@@ -142,6 +143,18 @@ def test_min_stddev_raises_the_scale():
     fine = plan_grid(dataclasses.replace(CNN, min_stddev=1e6))
     assert fine.l2_sensitivity * 2.6 >= 1e6
     assert fine.bits > plan_grid(CNN).bits
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_arithmetic_enters_the_sensitivity_twice(rotated):
+    """Both neighbours are moved; with a large bound the terms are far above the test's precision."""
+    request = dataclasses.replace(CNN, silo_bound=1e9, rotated=rotated)
+    grid = plan_grid(request)
+    norm = grid.scale * 1e9
+    moved = arithmetic_error(norm, 26_010) + (norm * rotation_error(26_010) if rotated else 0.0)
+    expected = rounded_l2_bound(grid.scale + 2 * moved, 26_010, 1e-12)
+    assert grid.l2_sensitivity == pytest.approx(expected.bound, rel=1e-12)
+    assert expected.bound > rounded_l2_bound(grid.scale, 26_010, 1e-12).bound * (1 + 1e-7)
 
 
 def test_float_error_enters_twice():
