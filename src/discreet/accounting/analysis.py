@@ -14,14 +14,17 @@ from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import Tally, tally
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.adversary import Adversary
-from discreet.privacy.events import Event, PoissonSampling, ScalarRelease
+from discreet.privacy.events import Event, GaussianNoise, PoissonSampling, Release, ScalarRelease
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
 # Share of δ that comparing integer noise with Gaussian noise may take.
 _COMPARISON_SHARE = 1e-5
-# Comparison costs above this share of ε send the question to the Rényi accountant as well.
+# Comparison costs above this share of ε send the question to the Rényi accountant as well; so do integer
+# noise of less variance than _COARSE (seeing it as Gaussian costs variance) and hopelessly large ε.
 _COSTLY = 0.01
+_COARSE = 256.0
+_LARGE = 100.0
 _FIXED_POINT_STEPS = 60
 
 _PLD_CITATIONS = (
@@ -230,13 +233,24 @@ def _by_pld(spec: Tally, delta: float, neighboring: NeighboringRelation, account
     except UnsupportedAnalysisError:
         return _by_rdp(spec, delta, neighboring, Rdp())
     bound = _bound(curve.epsilon_at(delta), delta, accountant)
-    if 2.0 * curve.log_ratio > _COSTLY * bound.epsilon or math.isinf(bound.epsilon):
+    costly = 2.0 * curve.log_ratio > _COSTLY * bound.epsilon
+    if costly or bound.epsilon > _LARGE or _has_coarse_noise(spec):
         try:
             other = _by_rdp(spec, delta, neighboring, Rdp())
         except UnsupportedAnalysisError:
             return bound
         return min(bound, other, key=lambda candidate: candidate.epsilon)
     return bound
+
+
+def _has_coarse_noise(spec: Tally) -> bool:
+    """Says whether some integer noise is so small that its own Rényi bound may be better."""
+    return any(
+        isinstance(atom, Release)
+        and not isinstance(atom.noise, GaussianNoise)
+        and atom.noise.variance < _COARSE
+        for atom, _ in spec.releases
+    )
 
 
 def _bound(epsilon: float, delta: float, accountant: Accountant) -> Bound:

@@ -10,7 +10,7 @@ so an error of total variation η in P̃ costs at most e^{K(θ) − θε} η, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +24,10 @@ from discreet.accounting.pairs import Floats
 _UNIT_ROUNDOFF = 2.0**-53
 # Tilted probability that may lie outside the window of the transform; it is charged to δ all the same.
 _LOG_OUTSIDE = math.log(1e-9)
-# Chernoff orders, in standard deviations of the tilted law, at which the window is tried.
-_CHERNOFF = (3.0, 5.0, 7.5, 10.0)
+# Chernoff orders at which the window is tried, from this many per standard deviation downward.
+_FIRST_ORDER = 12.0
+_ORDER_STEP = 2.0
+_NUM_ORDERS = 24
 # Relative error of one transform of length N is below 8 log2(N) roundoffs (Higham 2002, Theorem 24.2).
 _FFT_FACTOR = 8.0
 # Range in which log θ is sought, and the largest θε in units of log(1/δ).
@@ -33,7 +35,16 @@ _LOG_TILTS = (-3.0, 16.0)
 _MOST_TILT = 4.0
 # Terms below e^-40 of the leading one are bounded instead of summed.
 _NEGLIGIBLE = 40.0
+_MOST_WINDOW = 1 << 22
 Part = tuple[DiscreteLoss, int]
+
+
+class GridTooFine(Exception):
+    """The composed loss needs a window that is ``excess`` times too large at this interval."""
+
+    def __init__(self, excess: float) -> None:
+        super().__init__(f"the window is {excess:.3g} times too large")
+        self.excess = excess
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,9 @@ def compose(parts: Sequence[Part], delta: float) -> ComposedLoss:
         ``delta_at`` bounds the hockey-stick divergence of the composition of the discrete laws from above,
         at every ε; it is *tight* where δ(ε) is within some orders of magnitude of ``delta``.
 
+    Raises:
+        GridTooFine: if the composed loss spreads over more than 2²² grid points.
+
     Args:
         parts: discrete laws on one common grid, each with how often it occurs.
         delta: the δ at which precision is wanted, in (0, 1).
@@ -99,6 +113,8 @@ def compose(parts: Sequence[Part], delta: float) -> ComposedLoss:
     theta, _ = chernoff(parts, delta)
     tilted = [(_tilt(part, theta), count) for part, count in parts]
     low, high = _window(tilted)
+    if high - low >= _MOST_WINDOW:
+        raise GridTooFine((high - low) / _MOST_WINDOW)
     size = fft.next_fast_len(high - low + 1, real=True)
     probs, rounding = _convolve(tilted, low, size)
     return ComposedLoss(
@@ -181,11 +197,20 @@ def _window(tilted: Sequence[tuple[_Tilted, int]]) -> tuple[int, int]:
     stddev = math.sqrt(math.fsum(moments)) + interval
     low = interval * sum(count * law.first for law, count in tilted)
     high = interval * sum(count * (law.first + len(law.probs) - 1) for law, count in tilted)
-    for factor in _CHERNOFF:
-        order = factor / stddev
-        high = min(high, (_log_mgf(tilted, order) - _LOG_OUTSIDE) / order)
-        low = max(low, (_LOG_OUTSIDE - _log_mgf(tilted, -order)) / order)
+    orders = [_FIRST_ORDER / stddev / _ORDER_STEP**k for k in range(_NUM_ORDERS)]
+    high = min(high, _least((_log_mgf(tilted, order) - _LOG_OUTSIDE) / order for order in orders))
+    low = max(low, -_least((_log_mgf(tilted, -order) - _LOG_OUTSIDE) / order for order in orders))
     return math.floor(low / interval), math.ceil(high / interval)
+
+
+def _least(values: Iterator[float]) -> float:
+    """Returns the first local minimum: each value is a bound, and they fall and then rise."""
+    best = next(values)
+    for value in values:
+        if value > best:
+            break
+        best = value
+    return best
 
 
 def _log_mgf(tilted: Sequence[tuple[_Tilted, int]], order: float) -> float:

@@ -32,7 +32,7 @@ from discreet.privacy.events import (
 from discreet.privacy.units import NeighboringRelation
 
 # With more sensitivity than this many standard deviations, losses leave the range of floating point.
-_MAX_MU = 25.0
+_MAX_MU = 20.0
 _MAX_RATIO = 300.0
 
 

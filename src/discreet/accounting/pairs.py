@@ -182,7 +182,7 @@ class SampledGaussianPair:
         p, r = self.upper_prob, self.lower_prob
         b = -(1.0 - r) * np.expm1(losses) + (r - p)
         product = r * np.exp(losses - self.mu**2)
-        root = np.sqrt(b * b + 4.0 * p * product)
+        root = np.hypot(b, 2.0 * np.sqrt(p * product))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(b < 0.0, (root - b) / (2.0 * p), 2.0 * product / (root + b))
             x = np.log(z) / self.mu + self.mu / 2.0

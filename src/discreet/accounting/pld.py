@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from discreet.accounting.bounds import Pld
-from discreet.accounting.compose import ComposedLoss, chernoff, compose
+from discreet.accounting.compose import ComposedLoss, GridTooFine, chernoff, compose
 from discreet.accounting.discretize import connect_dots
 from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
 from discreet.accounting.losses import LossParts
 from discreet.accounting.pairs import DominatingPair, Mixture, MixturePair
+from discreet.errors import UnsupportedAnalysisError
 
 Parts = Sequence[tuple[DominatingPair, int]]
 
@@ -118,8 +119,16 @@ def compose_pairs(parts: Parts, delta: float, accountant: Pld = DEFAULT) -> Comp
     total = sum(count for _, count in parts)
     tail = max(_TAIL_SHARE * delta / total, 1e-290)
     interval = accountant.interval or _choose_interval(parts, delta, tail, accountant.precision)
-    discrete = [(connect_dots(pair, interval, tail), count) for pair, count in parts]
-    return compose(discrete, delta)
+    for _ in range(_REFINEMENTS):
+        discrete = [(connect_dots(pair, interval, tail), count) for pair, count in parts]
+        try:
+            return compose(discrete, delta)
+        except GridTooFine as refusal:
+            interval *= 1.25 * refusal.excess
+    raise UnsupportedAnalysisError(
+        "composed losses must fit a grid of 4 million points; got rare losses much larger than the typical "
+        "ones. Use the RDP accountant."
+    )
 
 
 def _choose_interval(parts: Parts, delta: float, tail: float, precision: float) -> float:

@@ -30,8 +30,9 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.units import NeighboringRelation
 
-# Orders of the quadrature for replaced contributions; it slows down with the order.
-_MAX_QUADRATURE = 256.0
+# The quadrature for mixtures takes about 4αμ² nodes.
+_MAX_ORDER = 256.0
+_MAX_NODES = 5e4
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,9 @@ def _gaussian_kind_rdp(kind: Change, stddev: float, orders: Floats) -> Floats:
         case Included(prob=prob, trials=1, replaced=False):
             return poisson_gaussian_rdp(orders, mu, prob)
         case Included():
-            values = np.full(len(orders), np.inf)
-            usable = orders <= _MAX_QUADRATURE
+            # Where quadrature would be long, the bound for taking part surely serves (quasi-convexity).
+            values = gaussian_rdp(orders, kind.trials * mu * (2.0 if kind.replaced else 1.0))
+            usable = (orders <= _MAX_ORDER) & (orders * (kind.trials * mu) ** 2 <= _MAX_NODES)
             one, other = inclusion_mixtures(kind, mu)
             forward = mixture_rdp(orders[usable], one, other)
             backward = forward if kind.replaced else mixture_rdp(orders[usable], other, one)

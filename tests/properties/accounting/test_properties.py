@@ -24,7 +24,7 @@ STDDEV = st.floats(0.6, 5.0)
 PROB = st.floats(0.005, 0.95)
 COUNT = st.integers(1, 200)
 # Near ε = 0 the grid, chosen relative to Chernoff's ε, may cost this much absolutely.
-SLACK = 2e-4
+SLACK = 1e-3
 LEVEL = st.sampled_from([1e-3, 1e-5, 1e-8])
 
 
