@@ -37,5 +37,11 @@ bench: install
 bench-accounting: install
 	$(BIN)/python bench/accounting.py
 
+# The documentation site, in build/site; the build itself needs no network, and a warning is an error.
+.PHONY: docs
+docs: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:
 	rm -rf $(VENV) runs build dist

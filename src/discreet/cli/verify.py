@@ -20,8 +20,8 @@ def verify(
         str | None, typer.Option(help="The manifest's SHA-256, noted elsewhere when the run ended.")
     ] = None,
     records: Annotated[
-        bool, typer.Option("--records", help="Also measure the released model again; needs the records.")
-    ] = False,
+        Path | None, typer.Option(help="Folder of the records: measure the released model on them again.")
+    ] = None,
     own_code: Annotated[
         bool, typer.Option("--own-code", help="Import the model that the plan names (module:factory).")
     ] = False,

@@ -15,18 +15,18 @@ Check = Callable[[Evidence], Finding]
 _CHECKS: tuple[Check, ...] = (check_plan, check_models, check_metrics, check_result, check_report)
 
 
-def verify(path: Path, *, records: bool = False, own_code: bool = False) -> Iterator[Finding]:
+def verify(path: Path, *, records: Path | None = None, own_code: bool = False) -> Iterator[Finding]:
     """Checks the run in ``path`` step by step and yields what was found right.
 
     Guarantee:
         If it ends without an error, plan and ledger are whole and belong together; every guarantee, noise
         level and budget in plan, metrics, result and report is what they give; and every file is byte for
         byte the one that was sealed. Measurements on held-out records are checked only as sealed, unless
-        ``records`` is set. It does not show who made the run: see `discreet.verify.manifest`.
+        ``records`` is given. It does not show who made the run: see `discreet.verify.manifest`.
 
     Args:
         path: the directory of a run.
-        records: also load the records that the plan names and measure the released model again.
+        records: folder of the records that the plan names; measures the released model on them again.
         own_code: import a model that is not bundled (``module:factory``); without it, what needs the model
             (noise, grid, weights) is checked only as sealed, and the finding says so.
 
@@ -41,5 +41,5 @@ def verify(path: Path, *, records: bool = False, own_code: bool = False) -> Iter
     yield Finding("manifest.json", Basis.CHAINED, "every file, byte for byte; bound to the last ledger line")
     for check in _CHECKS:
         yield check(evidence)
-    if records:
-        yield remeasure(evidence)
+    if records is not None:
+        yield remeasure(evidence, records)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 from torch import nn
 
+from discreet.config.data import DataConfig
 from discreet.engines.local.load import load as load_records
 from discreet.engines.local.measure import measure
-from discreet.errors import DiscreetError
+from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan, make_plan
@@ -86,12 +88,16 @@ def final_parameters(evidence: Evidence) -> Vector:
     return flatten(_public_model(evidence)) if state is None else state
 
 
-def remeasure(evidence: Evidence) -> Finding:
-    """Loads the records that the plan names and measures the released model again."""
-    config, completed = evidence.plan.config, evidence.spending.completed
+def remeasure(evidence: Evidence, folder: Path) -> Finding:
+    """Loads the records that the plan names from ``folder`` and measures the released model again."""
+    completed = evidence.spending.completed
     lines = {line["release"]: line for line in evidence.directory.read_metrics()}
     stated = lines.get(completed[-1].release, {}) if completed else {}
-    measured = measure(_public_model(evidence), load_records(config.data), final_parameters(evidence))
+    try:
+        federation = load_records(_data_in(folder, evidence.plan.config.data))
+    except ConfigurationError as error:
+        raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
+    measured = measure(_public_model(evidence), federation, final_parameters(evidence))
     shared = {name: value for name, value in measured.items() if name in stated}
     if not shared:
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
@@ -103,6 +109,14 @@ def remeasure(evidence: Evidence) -> Finding:
 def _may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
     return evidence.own_code or evidence.plan.config.model.name in BUNDLED
+
+
+def _data_in(folder: Path, data: DataConfig) -> DataConfig:
+    """Returns the data table with the folder that a plan leaves out of the source, since it is private."""
+    scheme, colon, name = data.source.partition(":")
+    if not (colon and scheme in ("csv", "npz")):
+        return data
+    return data.model_copy(update={"source": f"{scheme}:{folder / name}"})
 
 
 def _public_model(evidence: Evidence) -> nn.Module:

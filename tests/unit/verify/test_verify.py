@@ -25,7 +25,7 @@ FILES = (*REQUIRED, *OPTIONAL, MANIFEST)
 
 
 def test_a_finished_run_is_right_in_every_part(finished: Path) -> None:
-    findings = list(verify(finished, records=True))
+    findings = list(verify(finished, records=Path()))
     assert [finding.subject for finding in findings] == [
         "ledger.jsonl", "manifest.json", "plan.json", "model, state", "metrics.jsonl", "result.json",
         "report.html, report.json", "held-out records",
@@ -186,7 +186,7 @@ def test_a_better_accuracy_is_found_where_the_records_are(run_directory: Path) -
     seal(run_directory)
     list(verify(run_directory))
     with pytest.raises(VerificationFailure, match="last release: 'accuracy'"):
-        list(verify(run_directory, records=True))
+        list(verify(run_directory, records=Path()))
 
 
 def test_another_model_is_found(run_directory: Path) -> None:
@@ -234,3 +234,33 @@ def test_the_command_prints_one_table_and_the_first_fault(
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
     assert "report.json must be the file" in captured.err
+
+
+def test_records_are_found_in_the_folder_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.config import parse_config
+    from discreet.engines.local import run
+    from discreet.verify.evidence import Evidence, gather
+    from discreet.verify.models import remeasure
+
+    private = tmp_path / "private"
+    private.mkdir()
+    rows = [f"{'abc'[n % 3]},{n % 50},{int(n % 50 > 25)}\n" for n in range(120)]
+    (private / "table.csv").write_text("silo,x,y\n" + "".join(rows))
+    data = {
+        "source": f"csv:{private}/table.csv",
+        "label": "y",
+        "ranges": {"x": [0, 50]},
+        "record_capacity": 40,
+        "partition": {"kind": "column", "column": "silo"},
+    }
+    local = {"kind": "stable-steps", "learning_rate": 0.05, "steps": 4}
+    config = parse_config(
+        {"data": data, "training": {"rounds": 2, "local": local}, "privacy": {"epsilon": 2.0, "delta": 1e-5}}
+    )
+    run(config, tmp_path / "run")
+    evidence: Evidence = gather(tmp_path / "run")
+    assert remeasure(evidence, private).basis is Basis.RECOMPUTED
+    with pytest.raises(VerificationFailure, match=r"table\.csv"):
+        remeasure(evidence, tmp_path)

@@ -1,0 +1,68 @@
+"""The generated reference leaves nothing out; the site's navigation neither."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs" / "reference"))
+
+import reference_pages as reference  # noqa: E402 (found beside the pages that it makes)
+
+
+def test_every_command_and_option_is_described() -> None:
+    page = reference.commands_page()
+    names = [name for name, _ in reference.commands()]
+    assert {f"discreet {verb}" for verb in ("run", "plan", "report", "verify", "init", "doctor")} <= set(
+        names
+    )
+    for name, command in reference.commands():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert len(section.split()) > 5, f"{name} says too little about itself"
+        for parameter in command.params:
+            assert any(f"`{option}`" in section for option in parameter.opts if option.startswith("--")) or (
+                f"`{parameter.name.upper()}`" in section or parameter.name == "help"
+            ), f"{name}: {parameter.name}"
+
+
+def test_every_key_of_the_config_is_described() -> None:
+    page = reference.configuration_page()
+    for path, table in reference.tables():
+        section = page.partition(f"\n## {path}\n")[2].partition("\n## ")[0]
+        for key in table.model_fields:
+            assert f"| `{key}` |" in section, f"{path}: {key}"
+
+
+def test_the_keys_of_the_example_are_in_the_reference() -> None:
+    page = reference.configuration_page()
+
+    def check(table: dict[str, Any]) -> None:
+        for key, value in table.items():
+            assert f"| `{key}` |" in page or key in {
+                "cleveland",
+                "hungary",
+                "switzerland",
+                "long_beach_va",
+            }, key
+            if isinstance(value, dict):
+                check(value)
+
+    check(tomllib.loads((ROOT / "examples" / "heart.toml").read_text()))
+
+
+@pytest.mark.parametrize("name", reference.packages())
+def test_every_public_package_has_a_page(name: str) -> None:
+    page = reference.pages()[f"reference/python/{name}.md"]
+    assert f"::: discreet.{name}" in page
+
+
+def test_the_front_page_leads_to_every_tutorial_and_how_to() -> None:
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for folder in ("tutorial", "how-to", "concepts"):
+        for page in (ROOT / "docs" / folder).glob("*.md"):
+            assert f"({folder}/{page.name})" in front, page.name
