@@ -157,7 +157,8 @@ def other_laws(opendp: str | None) -> None:
             DiscreteLaplaceNoise(4096.0), count, source
         ),
         "Poisson binomial, 64 trials": lambda: PoissonBinomial(1.0, 64, 0.25).encode(values, source),
-        "Poisson binomial, 1024 trials": lambda: PoissonBinomial(1.0, 1024, 0.25).encode(values, source),
+        "Poisson binomial, 2^16 trials": lambda: PoissonBinomial(1.0, 1 << 16, 0.25).encode(values, source),
+        "Poisson binomial, 2^40 trials": lambda: PoissonBinomial(1.0, 1 << 40, 0.25).encode(values, source),
     }
     best = {name: value / count for name, value in seconds(calls, repeats=2).items()}
     if opendp:

@@ -118,6 +118,7 @@ def test_per_silo_keeps_the_share():
             "at most 2\\^40",
         ),
         (lambda: draw_binomial(0, np.array([0.5]), SeededRandom(1)), "trials"),
+        (lambda: draw_binomial(2**52 + 1, np.array([0.5]), SeededRandom(1)), "2\\^52"),
         (lambda: draw_binomial(3, np.array([math.nan]), SeededRandom(1)), "probability"),
         (lambda: PoissonBinomial(1.0, 16, 0.3), "bias"),
         (lambda: PoissonBinomial(math.nan, 16, 0.1), "coordinate_bound"),

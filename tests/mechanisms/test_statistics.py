@@ -21,6 +21,7 @@ from discreet.mechanisms import (
     sample_share,
 )
 from discreet.mechanisms.binomial import draw_binomial
+from discreet.mechanisms.symmetric_binomial import draw_symmetric_binomial
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -137,16 +138,41 @@ def test_discrete_laplace_follows_its_law(scale):
     assert stats.chisquare(counts, probs * NUM_DRAWS).pvalue > ALARM
 
 
-@pytest.mark.parametrize("trials", [1, 7, 64, 150])
+@pytest.mark.parametrize("trials", [1, 7, 64, 150, 257, 5000, 2**17 + 12_345])
 def test_binomial_follows_its_law(trials):
     for prob in (0.25, 0.3, 0.5, 0.74999):
-        draws = draw_binomial(trials, np.full(60_000, prob), SeededRandom(4).derive(trials, str(prob)))
-        probs = stats.binom.pmf(np.arange(trials + 1), trials, prob)
-        keep = probs * len(draws) >= 8
-        counts = np.bincount(draws, minlength=trials + 1)
-        observed = np.append(counts[keep], counts[~keep].sum() + 1e-9)
-        expected = np.append(probs[keep], max(1e-12, 1 - probs[keep].sum())) * len(draws)
-        assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > ALARM
+        count = 60_000 if trials <= 257 else 20_000
+        draws = draw_binomial(trials, np.full(count, prob), SeededRandom(4).derive(trials, str(prob)))
+        edges = np.unique(stats.binom.ppf(np.linspace(0, 1, 61)[1:-1], trials, prob))
+        probs = np.diff(np.concatenate([[0.0], stats.binom.cdf(edges, trials, prob), [1.0]]))
+        counts = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=len(probs))
+        # The last cell is empty where the largest edge is the largest value.
+        assert counts[probs < 1e-12].sum() == 0
+        keep = probs >= 1e-12
+        assert stats.chisquare(counts[keep], probs[keep] / probs[keep].sum() * count).pvalue > ALARM
+
+
+@pytest.mark.parametrize("log_trials", [0, 5, 6, 9, 12, 13, 20, 40, 52])
+def test_symmetric_binomial_follows_its_law(log_trials):
+    """Against the exact law up to 2^20 trials, against the Gaussian (off by 1/(16n)) above."""
+    draws = draw_symmetric_binomial(log_trials, NUM_DRAWS, SeededRandom(6).derive(log_trials))
+    trials = 2**log_trials
+    centred, stddev = draws - trials // 2, math.sqrt(trials) / 2
+    if log_trials <= 20:
+        edges = np.unique(stats.binom.ppf(np.linspace(0, 1, 81)[1:-1], trials, 0.5))
+        below = stats.binom.cdf(edges, trials, 0.5)
+    else:
+        edges = np.unique(np.round(stats.norm.ppf(np.linspace(0, 1, 81)[1:-1]) * stddev)) + trials // 2
+        below = stats.norm.cdf((edges - trials // 2 + 0.5) / stddev)
+    probs = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    counts = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=len(probs))
+    keep = probs >= 1e-12
+    assert counts[~keep].sum() == 0
+    assert stats.chisquare(counts[keep], probs[keep] / probs[keep].sum() * NUM_DRAWS).pvalue > ALARM
+    if log_trials >= 9:
+        assert stats.binomtest(int(np.count_nonzero(centred % 2)), NUM_DRAWS, 0.5).pvalue > ALARM
+        fourth = np.mean((centred / stddev) ** 4)
+        assert abs(fourth - (3 - 2 / trials)) < 4.5 * math.sqrt(96 / NUM_DRAWS)
 
 
 def test_poisson_binomial_estimate_is_unbiased():

@@ -67,6 +67,10 @@ class Interval:
         """The exponential function."""
         return self._with(libmp.mpi_exp(self.bounds, self.precision))
 
+    def log_gamma(self) -> Interval:
+        """Logarithm of the gamma function of a positive interval."""
+        return self._with(libmp.mpi_loggamma(self.bounds, self.precision))
+
     def sqrt(self) -> Interval:
         """Square root of a non-negative interval."""
         return self._with(libmp.mpi_sqrt(self.bounds, self.precision))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.mechanisms.binomial import MAX_TRIALS, draw_binomial
+from discreet.mechanisms.binomial import MAX_TRIALS, binomial_tv, draw_binomial
 from discreet.privacy.events import PoissonBinomialRelease
 from discreet.randomness import RandomSource
 
@@ -39,7 +39,7 @@ class PoissonBinomial:
         if not self.coordinate_bound > 0:
             raise ConfigurationError(f"coordinate_bound must be positive; got {self.coordinate_bound}.")
         if not 1 <= self.trials <= MAX_TRIALS:
-            raise ConfigurationError(f"trials must be from 1 to {MAX_TRIALS}; got {self.trials}.")
+            raise ConfigurationError(f"trials must be from 1 to 2^52; got {self.trials}.")
         if not 0.0 < self.bias <= 0.25:
             raise ConfigurationError(f"bias must be in (0, 1/4]; got {self.bias}. Lower bias.")
 
@@ -48,10 +48,15 @@ class PoissonBinomial:
         theta = (0.5 + self.bias) - 0.5
         return PoissonBinomialRelease(self.trials, num_senders, max(theta, self.bias), dimension)
 
+    def sampler_tv(self, size: int) -> float:
+        """Bounds the total variation between ``size`` coins' counts and their laws; the plan adds it to δ."""
+        return binomial_tv(self.trials, size)
+
     def encode(self, values: npt.NDArray[np.float64], randomness: RandomSource) -> npt.NDArray[np.int64]:
         """Returns one sender's coins, integers in [0, trials]; shape kept (one dimension).
 
-        The success probability is the float64 nearest to 1/2 + θx/c; the coins are exact for that one.
+        The success probability is the float64 nearest to 1/2 + θx/c; the coins follow that one, within
+        `sampler_tv`.
 
         Raises:
             PrivacyViolation: if a coordinate is not finite or beyond the bound.
