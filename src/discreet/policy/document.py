@@ -33,7 +33,8 @@ class DataTable(_Table):
 
     Attributes:
         source: ``csv:PATH``, ``parquet:PATH``, ``npz:PATH`` or ``module:function``, on this machine; or
-            ``plan``, which rehearses with the plan's own public source and never reads real records.
+            ``plan``, which rehearses with the plan's own public source and never reads real records, or
+            ``plan:SOURCE``, which rehearses with a file that holds the records of all silos.
         columns: features that may be used; left out, every feature of the plan.
     """
 

@@ -17,7 +17,8 @@ from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import AllowList
-from discreet.secagg.messages import ConfirmSet, SurvivorSet, decode, encode
+from discreet.secagg.codec import decode, encode
+from discreet.secagg.messages import ConfirmSet, SurvivorSet
 
 PATIENCE = 0.05
 

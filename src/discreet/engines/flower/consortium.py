@@ -6,6 +6,7 @@ plan's own public source.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,7 +75,7 @@ def rehearse(config: Config, path: Path) -> Plan:
     for name in plan.facts.silos:
         _require_folder_name(name)
         keys[name] = generate_key(folder.silo(name) / "identity.key").public_key
-        text = _rehearsal_policy(name, consortium.public_key, plan, config.run.seed)
+        text = _rehearsal_policy(name, consortium.public_key, plan, config)
         folder.policy(name).write_text(text, encoding="utf-8")
     folder.server.path.mkdir()
     plan.save(folder.server.path / "plan.json")
@@ -83,17 +84,24 @@ def rehearse(config: Config, path: Path) -> Plan:
     return plan
 
 
+def _rehearsed_source(source: str) -> str:
+    """Returns what a rehearsing silo reads: files by their full path, which the plan does not name."""
+    scheme, _, path = source.partition(":")
+    return f"plan:{scheme}:{Path(os.path.expandvars(path)).resolve()}" if scheme in ("csv", "npz") else "plan"
+
+
 def _require_folder_name(name: str) -> None:
     if Path(name).name != name or name in (".", ".."):
         raise ConfigurationError(f"a silo's name must be usable as the name of a folder; got {name!r}.")
 
 
-def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, seed: int | None) -> str:
+def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Config) -> str:
     """Returns a policy that allows exactly this plan, with room for attempts that come to nothing."""
     cost: Guarantee = plan.spent(plan.rounds)
     epsilon, delta = _ROOM * cost.epsilon, _ROOM * cost.delta
     expires = (datetime.now(UTC) + timedelta(days=_REHEARSAL_DAYS)).date()
     aggregation = plan.config.aggregation
+    seed = config.run.seed
     simulation = "" if seed is None else f"\n[simulation]\nseed = {seed}\n"
     return f"""# A rehearsal: this silo reads the plan's own public source, not records of its own.
 silo = "{name}"
@@ -103,7 +111,7 @@ expires = {expires}
 public_key = "{consortium_key.hex()}"
 
 [data]
-source = "plan"
+source = "{_rehearsed_source(config.data.source)}"
 
 [budget]
 max_epsilon = {epsilon!r}

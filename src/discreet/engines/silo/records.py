@@ -14,7 +14,7 @@ from discreet.engines.local.load import load
 from discreet.errors import DataError
 from discreet.plan import Plan
 
-PLAN_SOURCE = "plan"
+REHEARSED = "plan"
 
 _DEFAULT_NORM_BOUND = 1.0
 
@@ -33,8 +33,9 @@ def load_records(source: str, plan: Plan, silo: str) -> Records:
     Raises:
         DataError: if the records do not fit the plan; the message shows no value.
     """
-    if source == PLAN_SOURCE:
-        train = load(plan.config.data).silo(silo).train
+    if source == REHEARSED or source.startswith(f"{REHEARSED}:"):
+        shared = source.removeprefix(REHEARSED).removeprefix(":") or plan.config.data.source
+        train = load(plan.config.data.model_copy(update={"source": shared})).silo(silo).train
     elif source.startswith("parquet:"):
         train = _training_part(_parquet_records(Path(source.removeprefix("parquet:")), plan), plan, silo)
     elif source.startswith(("csv:", "npz:")):

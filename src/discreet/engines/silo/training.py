@@ -20,7 +20,8 @@ from discreet.randomness import RandomSource
 from discreet.rounds import contribute
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.binding import transcript_hash
-from discreet.secagg.messages import RoundStart, SurvivorSet, decode
+from discreet.secagg.codec import decode
+from discreet.secagg.messages import RoundStart, SurvivorSet
 from discreet.secagg.transitions import ClientState
 
 

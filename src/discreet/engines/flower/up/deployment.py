@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from discreet.engines.flower.consortium import ConsortiumFolder
-from discreet.engines.flower.project import write_app
 from discreet.engines.flower.up.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.up.processes import Child, Children
 from discreet.errors import ConfigurationError
@@ -42,12 +41,10 @@ class Settings:
     Attributes:
         sockets: a folder with a short path, for the silos' sockets.
         port: the SuperLink's; None takes a free one.
-        patience_seconds: how long a stage waits for its slowest silo.
     """
 
     sockets: Path
     port: int | None
-    patience_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +67,16 @@ class Deployment:
 
     Attributes:
         children: its processes.
-        submission: the process that submitted the run and ends with it.
         silos: name to the processes that stand for a silo.
     """
 
     children: Children
-    submission: Child
     silos: dict[str, tuple[Child, Child]]
+
+    def submit(self, app: Path, run_config: str) -> Child:
+        """Submits a Flower app; the process follows its log and ends with it."""
+        command: list[str | Path] = [_command("flwr"), "run", app, _LINK_NAME, "--stream", "-c", run_config]
+        return self.children.start("run", command, app)
 
     def kill(self, silo: str) -> None:
         """Ends a silo and its SuperNode at once, as a power cut would."""
@@ -118,7 +118,7 @@ def start(
     settings: Settings,
     announce: Callable[[str], None],
 ) -> Deployment:
-    """Starts SuperLink, silos and SuperNodes, and submits the run.
+    """Starts SuperLink, silos and SuperNodes; nothing runs on them yet.
 
     Raises:
         ConfigurationError: if a part does not come up; quotes the end of its log.
@@ -142,13 +142,7 @@ def start(
     for name, path in sockets.items():
         _await(silos[name], path.exists)
         announce(f"{name}: silo and SuperNode started")
-    app = folder.path / "app"
-    write_app(app)
-    run_config = f'folder="{folder.server.path}" patience={settings.patience_seconds}'
-    submission = children.start(
-        "run", [_command("flwr"), "run", app, _LINK_NAME, "--stream", "-c", run_config], folder.path
-    )
-    return Deployment(children, submission, {name: (silos[name], nodes[name]) for name in silos})
+    return Deployment(children, {name: (silos[name], nodes[name]) for name in silos})
 
 
 def _start_silo(folder: ConsortiumFolder, name: str, socket_path: Path, children: Children) -> Child:

@@ -7,14 +7,16 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from discreet.config import Config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
+from discreet.engines.flower.project import write_app
 from discreet.engines.flower.up.deployment import Deployment, Settings, environment, require_flower, start
-from discreet.engines.flower.up.processes import Children
+from discreet.engines.flower.up.processes import Child, Children
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.plan import Plan
 
@@ -99,9 +101,13 @@ def bring_up(
         TemporaryDirectory(prefix="discreet-") as sockets,
         Children(path / "logs", environment(path / "flower-home")) as children,
     ):
-        settings = Settings(Path(sockets), port, patience_seconds)
-        deployment = start(folder, plan, children, settings, announce)
-        outcome = _follow(folder, deployment, killing, announce)
+        deployment = start(folder, plan, children, Settings(Path(sockets), port), announce)
+        write_app(path / "app")
+        run_config = f'folder="{folder.server.path}" patience={patience_seconds}'
+        submission = deployment.submit(path / "app", run_config)
+        announce("run submitted; waiting for the silos to join")
+        follower = _Follower(folder, deployment, submission, announce)
+        outcome = follower.outcome(killing)
     if outcome["status"] != "completed":
         stopped = DiscreetError(str(outcome["error"]))
         stopped.exit_code = outcome["exit_code"]  # type: ignore[misc] # the server's own exit code
@@ -109,41 +115,42 @@ def bring_up(
     return Finished(folder, plan, outcome, time.monotonic() - began)
 
 
-def _follow(
-    folder: ConsortiumFolder, deployment: Deployment, killing: Killing | None, announce: Callable[[str], None]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Follower:
     """Passes on the server's log until there is an outcome, and cuts the power when it is time."""
-    lines = _tail(folder.server.log)
-    completed, joined = 0, 0
-    while True:
-        for line in lines:
-            if line is None:
-                break
-            announce(line)
-            joined += line.endswith(" joined")
-            found = _COMPLETED.match(line)
-            completed = int(found["round"]) if found else completed
-        if killing and joined and completed == killing.round - 1:
-            deployment.kill(killing.silo)
-            announce(f"{killing.silo}: killed, silo and SuperNode")
-            killing = None
-        if folder.server.outcome.exists():
-            outcome: dict[str, Any] = json.loads(folder.server.outcome.read_bytes())
-            for line in lines:
-                if line is None:
-                    return outcome
-                announce(line)
-        _require_running(deployment)
-        time.sleep(_POLL_SECONDS)
 
+    folder: ConsortiumFolder
+    deployment: Deployment
+    submission: Child
+    announce: Callable[[str], None]
 
-def _require_running(deployment: Deployment) -> None:
-    """Refuses to wait for a run that has ended without an outcome."""
-    submission = deployment.submission
-    superlink = deployment.children.child("superlink")
-    for child in (superlink, submission):
-        if not child.alive and (child is superlink or submission.process.returncode != 0):
-            raise ConfigurationError(f"{child.name} must keep running; it ended:\n{child.last_lines(12)}")
+    def outcome(self, killing: Killing | None) -> dict[str, Any]:
+        """Returns the server's ``outcome.json`` once it is there."""
+        lines = _tail(self.folder.server.log)
+        completed, joined = 0, False
+        while True:
+            finished = self.folder.server.outcome.exists()
+            for line in takewhile(lambda line: line is not None, lines):
+                self.announce(str(line))
+                joined = joined or str(line).endswith(" joined")
+                found = _COMPLETED.match(str(line))
+                completed = int(found["round"]) if found else completed
+            if finished:
+                read: dict[str, Any] = json.loads(self.folder.server.outcome.read_bytes())
+                return read
+            if killing and joined and completed == killing.round - 1:
+                self.deployment.kill(killing.silo)
+                self.announce(f"{killing.silo}: killed, silo and SuperNode")
+                killing = None
+            self._require_running()
+            time.sleep(_POLL_SECONDS)
+
+    def _require_running(self) -> None:
+        """Refuses to wait for a run that has ended without an outcome."""
+        superlink, submission = self.deployment.children.child("superlink"), self.submission
+        for child in (superlink, submission):
+            if not child.alive and (child is superlink or submission.process.returncode != 0):
+                raise ConfigurationError(f"{child.name} must keep running; it ended:\n{child.last_lines(12)}")
 
 
 def _tail(path: Path) -> Iterator[str | None]:

@@ -1,0 +1,71 @@
+"""What one secure sum costs against the number of clients and weights: the measurements of docs/scale.md.
+
+    python bench/flower_scale.py --clients 10 100 1000 --weights 10000
+
+All clients and the server share this process, so the time is the total work; a client's share is the total less
+the server's, divided by the number of clients. Semi-honest Bell et al. from 100 clients on, Bonawitz below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from discreet.randomness import SeededRandom
+from discreet.secagg import Bell, Bonawitz, RoundTerms, SemiHonest, Stage, SumTerms, default_threshold
+from discreet.secagg.terms import default_client_names
+
+SPARSE_FROM = 100
+BITS = 24
+
+
+def one(num_clients: int, num_weights: int) -> None:
+    """Measures a setup with its first round, a healthy round, and a round with a twentieth gone."""
+    clients = default_client_names(num_clients)
+    colluding, survivors = num_clients // 20, num_clients - num_clients // 10
+    if num_clients >= SPARSE_FROM:
+        protocol: Bell | Bonawitz = Bell(SemiHonest())
+        threshold = protocol.sparsity(num_clients, survivors, colluding).threshold
+        degree = protocol.sparsity(num_clients, survivors, colluding).degree
+    else:
+        protocol = Bonawitz(SemiHonest())
+        threshold = default_threshold(num_clients, survivors, colluding, SemiHonest())
+        degree = num_clients - 1
+    terms = SumTerms(bytes(32), clients, threshold, survivors, colluding, BITS, num_weights, bytes(32))
+    run = protocol.open(terms, SeededRandom(0))
+    generator = np.random.default_rng(0)
+    inputs = {client: generator.integers(-1000, 1000, num_weights) for client in clients}
+    gone = dict.fromkeys(clients[:num_clients // 20], Stage.MASK)
+    seconds = []
+    for number, dropouts in enumerate(({}, {}, gone)):
+        began = time.perf_counter()
+        outcome = run.sum_round(RoundTerms(number, 0, bytes(32)), inputs, dropouts)
+        seconds.append(time.perf_counter() - began)
+    expected = sum(inputs[client] for client in outcome.survivors) % (1 << BITS)
+    if not np.array_equal(outcome.total, expected.astype(np.uint64)):
+        raise AssertionError("the sum must be exact")
+    first, healthy, dropped = seconds
+    print(
+        f"{num_clients:7,} clients {num_weights:9,} weights  degree {degree:4}  setup {first - healthy:8.2f} s  "
+        f"round {healthy:8.2f} s ({1e3 * healthy / num_clients:7.2f} ms a client)  5 % gone {dropped:8.2f} s  "
+        f"{outcome.bytes_per_client / 1024:9.1f} KiB a client  "
+        f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--clients", type=int, nargs="+", default=[10, 100, 300])
+    parser.add_argument("--weights", type=int, nargs="+", default=[10_000])
+    options = parser.parse_args()
+    for num_clients in options.clients:
+        for num_weights in options.weights:
+            one(num_clients, num_weights)
+
+
+if __name__ == "__main__":
+    main()
