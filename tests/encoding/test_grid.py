@@ -139,6 +139,14 @@ def test_ring_holds_the_noise_of_everyone_not_only_of_the_honest():
     assert required_bits(alone, honest) < required_bits(grid, honest)
 
 
+def test_wrap_probability_is_shared_by_all_coordinates_and_rounds():
+    """σ = 1000: 7,535 for one draw at 2^-40, which 14 bits hold; 9,197 for 520,200 of them, which need 15."""
+    grid = dataclasses.replace(plan_grid(CNN), num_silos=1, silo_bound=1e-3)
+    assert required_bits(grid, DiscreteGaussianNoise(1000.0, 1)) == 15
+    alone = dataclasses.replace(grid, dimension=1, rounds=1)
+    assert required_bits(alone, DiscreteGaussianNoise(1000.0, 1)) == 14
+
+
 def test_min_stddev_raises_the_scale():
     fine = plan_grid(dataclasses.replace(CNN, min_stddev=1e6))
     assert fine.l2_sensitivity * 2.6 >= 1e6

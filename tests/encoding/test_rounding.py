@@ -99,7 +99,7 @@ def test_summation_error_covers_a_bad_order():
     exact = [math.fsum(g[:, j]) for j in range(3)]
     error = np.linalg.norm(total - exact)
     assert 0 < error <= summation_error(5000, 1.0)
-    assert summation_error(2, 3.0) == pytest.approx(2.0**-53 * 6, rel=1e-12)
+    assert summation_error(2, 3.0) == pytest.approx(2.0**-53 * 6, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("beta", [math.exp(-0.5), 0.1])
@@ -114,6 +114,17 @@ def test_records_never_exceed_their_bound(beta):
     assert bound < 4.0 + math.sqrt(60)
     # Nearly unbiased: the conditioning removes less than β of the draws.
     assert abs((rounded - records).mean()) < 5 * 0.5 / math.sqrt(records.size) + 0.01
+
+
+def test_conditioning_redraws_what_is_too_long():
+    """All coordinates at 1/2 round longest: unconditioned, a fifth of these records would be over."""
+    records = np.full((300, 60), 0.5)
+    bound = conditional_l2_bound(math.sqrt(15), 60, 0.9)
+    free = round_dithered(records.reshape(-1), SeededRandom(1)).reshape(300, 60)
+    assert np.mean(np.linalg.norm(free, axis=1) > bound) > 0.1
+    rounded = round_records(records, math.sqrt(15), 0.9, SeededRandom(1))
+    assert np.linalg.norm(rounded, axis=1).max() <= bound
+    assert 0.45 < rounded.mean() < 0.5
 
 
 def test_records_that_cannot_be_drawn_are_truncated(monkeypatch):
