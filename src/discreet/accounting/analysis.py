@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 from discreet.accounting.bounds import BEST, Accountant, Bound, Pld, Rdp
+from discreet.accounting.citations import citations
 from discreet.accounting.losses import loss_parts, scalar_ratio
 from discreet.accounting.pld import LossCurve, loss_curve
 from discreet.accounting.rdp import RdpCurve
@@ -26,12 +27,6 @@ _COSTLY = 0.01
 _COARSE = 256.0
 _LARGE = 100.0
 _FIXED_POINT_STEPS = 60
-
-_PLD_CITATIONS = (
-    "Zhu, Dong, Wang 2022 (dominating pairs)",
-    "Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (connect the dots)",
-)
-_RDP_CITATIONS = ("Mironov 2017 (RDP)", "Mironov, Talwar, Zhang 2019 (sampled Gaussian)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,7 @@ def _epsilon(event: Event, delta: float, neighboring: NeighboringRelation, accou
                 "delta must be above 0 unless all noise is Laplace and nothing may fail: Gaussian-like noise "
                 "has no pure differential privacy; got 0."
             )
-        return _bound(pure, 0.0, accountant)
+        return _bound(spec, pure, 0.0, accountant)
     if not 0.0 < delta < 1.0:
         raise ConfigurationError(f"delta must be in (0, 1); got {delta}. Choose one well below 1/records.")
     if isinstance(accountant, Rdp):
@@ -140,13 +135,15 @@ def delta(
         raise ConfigurationError(f"epsilon must be >= 0; got {epsilon}.")
     spec = tally(event)
     if isinstance(accountant, Rdp):
-        return _bound(epsilon, _curve(spec, 1e-6, neighboring, accountant).delta_at(epsilon), accountant)
+        return _bound(
+            spec, epsilon, _curve(spec, 1e-6, neighboring, accountant).delta_at(epsilon), accountant
+        )
     rough = _rough_delta(spec, epsilon, neighboring)
     try:
         found = _curve(spec, min(max(rough, 1e-200), 0.5), neighboring, accountant).delta_at(epsilon)
     except UnsupportedAnalysisError:
-        return _bound(epsilon, _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon), Rdp())
-    return _bound(epsilon, min(found, rough), accountant)
+        return _bound(spec, epsilon, _curve(spec, 1e-6, neighboring, Rdp()).delta_at(epsilon), Rdp())
+    return _bound(spec, epsilon, min(found, rough), accountant)
 
 
 def _rough_delta(spec: Tally, epsilon: float, neighboring: NeighboringRelation) -> float:
@@ -221,7 +218,7 @@ def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
 
 def _by_rdp(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Rdp) -> Bound:
     curve = _curve(spec, delta, neighboring, accountant)
-    bound = _bound(curve.epsilon_at(delta), delta, accountant)
+    bound = _bound(spec, curve.epsilon_at(delta), delta, accountant)
     if isinstance(curve.inner, RdpCurve) and math.isfinite(bound.epsilon):
         return replace(bound, order=curve.inner.optimum(delta)[1])
     return bound
@@ -232,7 +229,7 @@ def _by_pld(spec: Tally, delta: float, neighboring: NeighboringRelation, account
         curve = _curve(spec, delta, neighboring, accountant)
     except UnsupportedAnalysisError:
         return _by_rdp(spec, delta, neighboring, Rdp())
-    bound = _bound(curve.epsilon_at(delta), delta, accountant)
+    bound = _bound(spec, curve.epsilon_at(delta), delta, accountant)
     costly = 2.0 * curve.log_ratio > _COSTLY * bound.epsilon
     if costly or bound.epsilon > _LARGE or _has_coarse_noise(spec):
         try:
@@ -253,12 +250,12 @@ def _has_coarse_noise(spec: Tally) -> bool:
     )
 
 
-def _bound(epsilon: float, delta: float, accountant: Accountant) -> Bound:
+def _bound(spec: Tally, epsilon: float, delta: float, accountant: Accountant) -> Bound:
     return Bound(
         epsilon=epsilon,
         delta=delta,
         status=Status.PROVEN,
         assumptions=(),
-        citations=_PLD_CITATIONS if isinstance(accountant, Pld) else _RDP_CITATIONS,
+        citations=citations(spec, accountant),
         accountant=accountant,
     )

@@ -89,7 +89,11 @@ class ComposedLoss:
         high = float(self.losses[-1])
         if self.delta_at(high) > delta:
             return math.inf
-        root = float(brentq(lambda e: math.log(self.delta_at(e) / delta), 0.0, high, xtol=1e-12, rtol=1e-10))
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self.delta_at(epsilon), 1e-300)) - math.log(delta)
+
+        root = float(brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-10))
         while self.delta_at(root) > delta:
             root = root * (1.0 + 1e-9) + 1e-12
         return root

@@ -11,6 +11,7 @@ from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.adversary import AggregationServer
 from discreet.privacy.events import (
     Composed,
+    DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     Failure,
     FixedSizeSampling,
@@ -21,9 +22,11 @@ from discreet.privacy.events import (
     Release,
     Repeated,
     RepeatedPoissonSampling,
+    RoundedGaussianNoise,
     SampledChange,
     ScalarRelease,
     ShuffledSampling,
+    SkellamNoise,
     StatisticalDistance,
     TruncatedPoissonSampling,
 )
@@ -171,6 +174,24 @@ def test_guarantee_carries_everything():
     assert value.unit is Unit.RECORD
     assert value.neighboring is NeighboringRelation.ADD_REMOVE
     assert "Zhu" in " ".join(value.citations)
+
+
+@pytest.mark.parametrize(
+    ("noise", "sampling", "accountant", "names"),
+    [
+        (SkellamNoise(1e8, 4), PoissonSampling(0.1), Pld(), ("Zhu", "Agarwal")),
+        (DiscreteGaussianNoise(1e4, 4), PoissonSampling(0.1), Rdp(), ("Mironov, Talwar", "Canonne", "Liu")),
+        (RoundedGaussianNoise(1e4, 4), FixedSizeSampling(1, 9), Pld(), ("Lemma 2", "Gaboardi")),
+        (GaussianNoise(1e4), FixedSizeSampling(1, 9), Rdp(), ("Wang",)),
+    ],
+)
+def test_citations_name_what_was_used(noise, sampling, accountant, names):
+    event = Release(noise, 1e4, 10, sampling)
+    relation = REPLACE if isinstance(sampling, FixedSizeSampling) else NeighboringRelation.ADD_REMOVE
+    bound = epsilon(event, delta=1e-5, neighboring=relation, accountant=accountant)
+    text = " | ".join(bound.citations)
+    assert all(name in text for name in names)
+    assert len(set(bound.citations)) == len(bound.citations)
 
 
 def test_delta_inverts_epsilon():
