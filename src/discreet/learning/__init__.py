@@ -1,5 +1,6 @@
 """Local training kinds: each turns a silo's records into one update of bounded sensitivity."""
 
+from discreet.learning.adaptive_clipping import QuantileClipping
 from discreet.learning.clipped_update import ClippedUpdate
 from discreet.learning.contract import LocalTraining, LocalUpdate
 from discreet.learning.local_sgd import LocalSgd
@@ -18,6 +19,7 @@ __all__ = [
     "LocalUpdate",
     "NoisySteps",
     "NoisyUpdate",
+    "QuantileClipping",
     "Sharded",
     "SingleStep",
     "StableSteps",

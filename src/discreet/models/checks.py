@@ -7,11 +7,6 @@ from torch import nn
 
 from discreet.errors import ConfigurationError
 
-_REPLACEMENTS: tuple[tuple[type[nn.Module], str], ...] = (
-    (nn.modules.batchnorm._BatchNorm, "nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm"),
-    (nn.SyncBatchNorm, "nn.GroupNorm"),
-)
-
 
 def check_model(model: nn.Module) -> None:
     """Refuses a model whose gradient for one record depends on other records or cannot be released.
@@ -77,12 +72,11 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
 
 
 def _check_layer(name: str, module: nn.Module) -> None:
-    for kind, replacement in _REPLACEMENTS:
-        if isinstance(module, kind):
-            raise ConfigurationError(
-                f"A layer must not mix records; got {type(module).__name__} at {name!r}. "
-                f"Use {replacement} instead."
-            )
+    if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        raise ConfigurationError(
+            f"A layer must not mix records; got {type(module).__name__} at {name!r}. "
+            "Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm instead."
+        )
     if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats:
         raise ConfigurationError(
             f"A layer must not keep statistics of the data; got {type(module).__name__} at {name!r} with "
