@@ -208,11 +208,10 @@ def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
         if not isinstance(atom, ScalarRelease):
             return math.inf
         ratio = scalar_ratio(atom, neighboring)
-        amplified = (
-            isinstance(atom.sampling, PoissonSampling) and neighboring is not NeighboringRelation.REPLACE_ONE
-        )
-        prob = atom.sampling.prob if isinstance(atom.sampling, PoissonSampling) and amplified else 1.0
-        total += count * math.log1p(prob * math.expm1(ratio))
+        if isinstance(atom.sampling, PoissonSampling) and neighboring is not NeighboringRelation.REPLACE_ONE:
+            # log(1 + q(e^ε − 1)), arranged for large ε.
+            ratio += math.log(atom.sampling.prob + (1.0 - atom.sampling.prob) * math.exp(-ratio))
+        total += count * ratio
     return total
 
 

@@ -139,6 +139,9 @@ def test_pure_noise_has_pure_epsilon():
     sampled = ScalarRelease(LaplaceNoise(1.0), 1.0, PoissonSampling(0.1))
     assert epsilon(sampled, delta=0.0).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1.0)))
     assert 1.9 < epsilon(Repeated(query, 10), delta=1e-5).epsilon < 2.0
+    loud = ScalarRelease(LaplaceNoise(1e-3), 1.0, PoissonSampling(0.1))
+    assert epsilon(loud, delta=0.0).epsilon == pytest.approx(1000.0 + math.log(0.1))
+    assert epsilon(loud, delta=1e-9).epsilon <= 1000.0 + math.log(0.1)
     integers = ScalarRelease(DiscreteLaplaceNoise(5.0), 1.0)
     assert epsilon(Repeated(integers, 10), delta=1e-5).epsilon <= 2.0
     with pytest.raises(ConfigurationError, match="pure differential privacy"):
