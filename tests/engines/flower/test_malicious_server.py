@@ -9,7 +9,7 @@ import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.silo.requests import Deliver, Joined, Propose, Refused, Replied
-from discreet.errors import NotEnoughSurvivors, PrivacyRefusal
+from discreet.errors import NotEnoughSurvivors, PrivacyRefusal, PrivacyViolation
 from discreet.models import build_model, flatten
 from discreet.policy import Consortium, SignedAllowList, generate_key
 from discreet.privacy.ledger import read_ledger
@@ -324,3 +324,37 @@ def test_the_allow_list_binds_keys_to_names(consortium):
     assert reply.code == "identity"
     keys = AllowList({name: bytes.fromhex(key) for name, key in known.silos.items()})
     assert keys.digest != AllowList({n: bytes.fromhex(k) for n, k in swapped.items()}).digest
+
+
+def test_a_failed_contribution_is_not_tried_again_with_another_model(consortium, direct_wire, monkeypatch):
+    """Only an invitation that came with its model is answered; an empty delivery afterwards is not one."""
+    from discreet.engines.silo import training
+
+    def fail(*_, **__):
+        raise PrivacyViolation("a bound does not hold")
+
+    monkeypatch.setattr(training, "contribute", fail)
+    wire = direct_wire(consortium.silos)
+    made = engine(consortium, wire)
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(order(consortium))
+    monkeypatch.undo()
+    reply = consortium.silos[100].handle(Deliver((), bytes(8 * consortium.plan.facts.dimension)))
+    assert reply == Replied(b"")
+    assert nothing_left(consortium, consortium.silos[100].name)
+
+
+def test_unreadable_answers_harm_only_their_sender(consortium, direct_wire):
+    wire = direct_wire(consortium.silos)
+    victim, collect = consortium.node("hungary"), wire.collect
+
+    def garbled(posted):
+        return {
+            message: b"junk" if posted[message] == victim else body
+            for message, body in collect(posted).items()
+        }
+
+    wire.collect = garbled
+    made = engine(consortium, wire)
+    for release in (1, 2):
+        assert len(made.sum_round(order(consortium, release, release)).survivors) == 3

@@ -242,14 +242,19 @@ class FlowerEngine:
         answers = exchange(self._wire, bodies, label=label, patience_seconds=self._patience)
         replies: dict[NodeId, Reply] = {}
         for node, answer in answers.items():
-            try:
-                reply = decode(answer)
-            except PeerProtocolError as error:
-                self._announce(f"node {node}: {error}")
-                continue
-            if isinstance(reply, Present | Joined | Replied | Refused):
+            reply = self._readable(node, answer)
+            if reply is not None:
                 replies[node] = reply
         return replies
+
+    def _readable(self, node: NodeId, answer: bytes) -> Reply | None:
+        """Returns a reply, or None for bytes that are none: they harm nobody but their sender."""
+        try:
+            reply = decode(answer)
+        except PeerProtocolError as error:
+            self._announce(f"node {node}: {error}")
+            return None
+        return reply if isinstance(reply, Present | Joined | Replied | Refused) else None
 
     def _greet_missing(self) -> None:
         """Greets the nodes that take no part; who answers is proposed to in a later round."""
@@ -267,7 +272,7 @@ class FlowerEngine:
         posted, self._greetings = self._greetings, {}
         nodes = []
         for message, answer in self._wire.collect(posted).items() if posted else ():
-            reply = None if answer is None else decode(answer)
+            reply = None if answer is None else self._readable(posted[message], answer)
             if isinstance(reply, Present) and reply.silo not in self._members.refusals:
                 self._announce(f"{reply.silo} is back; everybody makes new keys")
                 nodes.append(posted[message])

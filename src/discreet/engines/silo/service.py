@@ -16,6 +16,8 @@ from discreet.policy import RefusalCode
 
 _LONGEST_SOCKET_PATH = 100
 _POLL_SECONDS = 0.2
+# A peer that connects and then says nothing keeps the others waiting no longer than this.
+_PEER_SECONDS = 120.0
 
 
 def serve(
@@ -41,7 +43,7 @@ def serve(
                 except TimeoutError:
                     continue
                 with connection:
-                    connection.settimeout(None)
+                    connection.settimeout(_PEER_SECONDS)
                     _serve_one(silo, connection, log)
         finally:
             path.unlink(missing_ok=True)

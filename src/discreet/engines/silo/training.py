@@ -78,19 +78,21 @@ class SiloTraining:
             ProtocolAbort: if a message is not what the protocol allows here.
         """
         reply: bytes | None = None
+        invitation: RoundStart | None = None
         for data in delivery.messages:
             message = decode(data, self._agreement.digest, self._epoch)
             if isinstance(message, RoundStart):
                 self._check_invitation(message, delivery.parameters)
-                self._start = message
+                self._start = invitation = message
             elif isinstance(message, SurvivorSet):
                 self._survivors = message
             releasing = self._session.state
             reply = self._session.receive(data)
             if reply is not None and releasing in (ClientState.MASKED, ClientState.CONFIRMED):
                 self._note_release()
-        if self._session.state is ClientState.INVITED and self._start is not None:
-            reply = self._contribute(self._start, delivery.parameters)
+        # Only an invitation of this very delivery was checked against its model and the budget.
+        if self._session.state is ClientState.INVITED and invitation is not None:
+            reply = self._contribute(invitation, delivery.parameters)
         return reply or b""
 
     def close(self) -> None:
