@@ -22,7 +22,8 @@ from discreet.secagg import (
     SumTerms,
     Verdict,
 )
-from discreet.secagg.messages import Message, decode, encode
+from discreet.secagg.codec import decode, encode
+from discreet.secagg.messages import Message
 from discreet.secagg.transitions import ClientState, ServerState
 
 SESSION = b"session".ljust(32, b".")

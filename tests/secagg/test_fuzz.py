@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import PeerProtocolError, ProtocolAbort
-from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, messages
+from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, codec, messages
 from discreet.secagg.terms import RoundTerms
 from discreet.secagg.transitions import ClientState, ServerState
 
@@ -46,48 +46,48 @@ any_message = st.one_of(
 @given(any_message)
 @relaxed
 def test_decoding_inverts_encoding(message: messages.Message) -> None:
-    assert messages.decode(messages.encode(message, DIGEST, EPOCH), DIGEST, EPOCH) == message
+    assert codec.decode(codec.encode(message, DIGEST, EPOCH), DIGEST, EPOCH) == message
 
 
 @given(any_message, st.data())
 @settings(relaxed, max_examples=400)
 def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data: st.DataObject) -> None:
     """Whatever `decode` accepts encodes to the very same bytes, so nothing has two encodings."""
-    encoded = bytearray(messages.encode(message, DIGEST, EPOCH))
+    encoded = bytearray(codec.encode(message, DIGEST, EPOCH))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(encoded) - 1))
         encoded[at] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(encoded)))
     mangled = bytes(encoded[: cut or None])
     try:
-        decoded = messages.decode(mangled, DIGEST, EPOCH)
+        decoded = codec.decode(mangled, DIGEST, EPOCH)
     except PeerProtocolError as error:
         if error.code not in {"malformed", "wrong-session"}:
             raise
     else:
-        assert messages.encode(decoded, DIGEST, EPOCH) == mangled
+        assert codec.encode(decoded, DIGEST, EPOCH) == mangled
 
 
 @given(st.binary(max_size=300))
 @relaxed
 def test_random_bytes_are_malformed(data: bytes) -> None:
     with pytest.raises(PeerProtocolError):
-        messages.decode(data, DIGEST, EPOCH)
+        codec.decode(data, DIGEST, EPOCH)
 
 
 def test_sets_out_of_order_have_no_encoding_of_their_own() -> None:
-    header = messages.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-2]
+    header = codec.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-2]
     for pair in ((2, 1), (3, 3)):
         body = b"".join(index.to_bytes(2, "little") for index in (2, *pair))
         with pytest.raises(PeerProtocolError, match="strictly increase"):
-            messages.decode(header + body, DIGEST, EPOCH)
+            codec.decode(header + body, DIGEST, EPOCH)
 
 
 def test_huge_counts_in_short_messages_cost_nothing() -> None:
     """A count of four billion items in a message of fifty bytes ends at once."""
-    header = messages.encode(messages.MaskedInput(bytes(32), b""), DIGEST, EPOCH)[:-4]
+    header = codec.encode(messages.MaskedInput(bytes(32), b""), DIGEST, EPOCH)[:-4]
     with pytest.raises(PeerProtocolError, match="ends early"):
-        messages.decode(header + b"\xff\xff\xff\xff", DIGEST, EPOCH)
+        codec.decode(header + b"\xff\xff\xff\xff", DIGEST, EPOCH)
 
 
 def mangle(chance: random.Random, data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.secagg import messages
+from discreet.secagg import codec
 from discreet.secagg.hazmat import shamir
 from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import word_type
@@ -56,8 +56,8 @@ def test_session_messages_are_canonical_and_add_up() -> None:
     kinds = []
     for entry in session["messages"]:
         data = bytes.fromhex(entry["bytes"])
-        message = messages.decode(data, digest, 1)
-        assert messages.encode(message, digest, 1) == data
+        message = codec.decode(data, digest, 1)
+        assert codec.encode(message, digest, 1) == data
         kinds.append(type(message).__name__)
     assert {"Advertise", "SealedShares", "MaskedInput", "Confirm", "UnmaskShares"} <= set(kinds)
     survivors = list(session["inputs"].values())[:3]

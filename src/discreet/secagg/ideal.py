@@ -64,11 +64,7 @@ class IdealRun:
         check_invitations(terms, inputs, dropouts)
         vectors = {client: to_ring(inputs[client], terms.bits, terms.length) for client in inputs}
         self._order.advance(round_terms)
-        survivors = tuple(
-            client
-            for client in terms.clients
-            if client in vectors and (client not in dropouts or dropouts[client].keeps_input)
-        )
+        survivors = _survivors(terms, inputs, dropouts)
         if not len(survivors) >= terms.min_survivors:
             raise NotEnoughSurvivors(
                 AbortCode.TOO_FEW,
@@ -87,3 +83,11 @@ class IdealRun:
             bytes_per_client=size,
             server_bytes=size * len(survivors),
         )
+
+
+def _survivors(
+    terms: SumTerms, inputs: Mapping[ClientId, InputVector], dropouts: Mapping[ClientId, Stage]
+) -> tuple[ClientId, ...]:
+    """Returns whose inputs count, in the order of the terms."""
+    gone = {client for client, stage in dropouts.items() if not stage.keeps_input}
+    return tuple(client for client in terms.clients if client in inputs and client not in gone)

@@ -133,8 +133,11 @@ def test_19_errors_name_no_secret(make_world) -> None:
 def test_19_used_secrets_are_wiped(make_world) -> None:
     """Forward secrecy: after a round a seized client holds nothing that opens it."""
     world = make_world().set_up()
-    world.finish(world.begin())
     client = world.clients["client-0"]
+    outgoing = world.step(world.begin())
+    assert client.state is ClientState.MASKED
+    assert [len(client._memory.slots[0].mask_key), len(client._memory.slots[0].seeds[0])] == [0, 0]
+    world.finish(outgoing)
     assert len(client._memory.channel) == 0
     assert all(len(secret) == 0 for secret in client._memory.channels.values())
     assert [len(client._memory.slots[0].mask_key), len(client._memory.slots[0].seeds[0])] == [0, 0]

@@ -12,6 +12,7 @@ from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.client import neighborhood, rounds, setup
 from discreet.secagg.client.memory import ClientMemory, decode_memory, split_slots
+from discreet.secagg.codec import decode, encode
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import Neighborhood
 from discreet.secagg.hazmat import keys as keyring
@@ -32,8 +33,6 @@ from discreet.secagg.messages import (
     SealedShares,
     SurvivorSet,
     UnmaskShares,
-    decode,
-    encode,
 )
 from discreet.secagg.packing import pack
 from discreet.secagg.ring import InputVector, to_ring

@@ -8,6 +8,7 @@ from typing import final
 
 from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
 from discreet.secagg.agreement import Agreement
+from discreet.secagg.codec import decode, encode
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.messages import (
     Advertise,
@@ -20,8 +21,6 @@ from discreet.secagg.messages import (
     SealedShares,
     SurvivorSet,
     UnmaskShares,
-    decode,
-    encode,
 )
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.server.rounds import RoundResult, ServerRound

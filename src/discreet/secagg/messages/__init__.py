@@ -1,0 +1,49 @@
+"""The messages, one frozen class each, and their canonical bytes.
+
+Every message has its ``TYPE`` and the bytes of its ``body``; `discreet.secagg.codec` puts them behind a
+header. Clients are written as their number in the terms. Sizes that the agreement fixes are checked by
+whoever reads the message, encodings here.
+"""
+
+from __future__ import annotations
+
+from discreet.secagg.messages.from_clients import (
+    Advertise,
+    Confirm,
+    MaskedInput,
+    NeighborChoice,
+    SealedShares,
+    UnmaskShares,
+)
+from discreet.secagg.messages.from_server import (
+    ChosenBy,
+    ConfirmSet,
+    DeliveredShares,
+    KeyList,
+    RoundStart,
+    SurvivorSet,
+)
+from discreet.secagg.messages.numbered import Numbered
+
+ClientMessage = Advertise | NeighborChoice | SealedShares | MaskedInput | Confirm | UnmaskShares
+ServerMessage = KeyList | ChosenBy | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
+Message = ClientMessage | ServerMessage
+
+__all__ = [
+    "Advertise",
+    "ChosenBy",
+    "ClientMessage",
+    "Confirm",
+    "ConfirmSet",
+    "DeliveredShares",
+    "KeyList",
+    "MaskedInput",
+    "Message",
+    "NeighborChoice",
+    "Numbered",
+    "RoundStart",
+    "SealedShares",
+    "ServerMessage",
+    "SurvivorSet",
+    "UnmaskShares",
+]
