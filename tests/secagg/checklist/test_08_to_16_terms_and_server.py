@@ -21,6 +21,7 @@ from discreet.secagg import (
     SemiHonest,
     SemiMalicious,
     Stage,
+    binding,
     default_threshold,
     validate_terms,
 )
@@ -315,6 +316,21 @@ def test_13_a_late_or_repeated_vector_is_rejected(make_world) -> None:
     assert world.rejected("client-4") == "out-of-order"
     world.gone.add("client-4")
     assert np.array_equal(world.finish(outgoing), world.expected(world.names[:4]))
+
+
+def test_13_nobody_offers_the_key_of_another(make_world) -> None:
+    """A thief signs an offer that holds someone else's channel key; the first to offer it keeps it."""
+    world = make_world()
+    messages = world.advertise()
+    world.upload({"client-0": messages["client-0"]})
+    own, victim = (world.read(messages[name]) for name in ("client-1", "client-0"))
+    stolen = replace(own, channel_key=victim.channel_key)
+    content = binding.advertised_content(world.agreement, world.epoch, stolen)
+    signed = replace(stolen, signature=world.identities["client-1"].sign(content))
+    world.upload({"client-1": world.write(signed)})
+    assert world.rejected("client-1") == "duplicate-key"
+    world.upload({"client-1": messages["client-1"]})
+    assert world.rejected("client-1") is None
 
 
 def test_13_nobody_sends_in_the_name_of_another(make_world) -> None:

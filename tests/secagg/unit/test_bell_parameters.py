@@ -12,7 +12,13 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.randomness import SeededRandom
 from discreet.secagg import SemiHonest, SemiMalicious
-from discreet.secagg.bell.parameters import Sparsity, _circle_apart, find_sparsity, tail_quantile
+from discreet.secagg.bell.parameters import (
+    Sparsity,
+    _choices_apart,
+    _circle_apart,
+    find_sparsity,
+    tail_quantile,
+)
 from discreet.secagg.bell.protocol import max_in_degree
 from discreet.secagg.graph import HararyGraph
 
@@ -79,6 +85,30 @@ def test_the_circle_bound_covers_every_placement() -> None:
     apart = sum(not connected(n, degree, set(range(n)) - set(gone)) for gone in combinations(range(n), bad))
     assert 0 < Fraction(apart, comb(n, bad)) <= _circle_apart(n, bad, degree)
     assert _circle_apart(n, degree - 1, degree) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "colluding", "dropouts", "degree", "threshold"),
+    [(16, 1, 2, 10, 8), (20, 2, 4, 12, 10), (24, 0, 3, 6, 6)],
+)
+def test_the_choice_bound_is_the_union_that_it_says(n, colluding, dropouts, degree, threshold) -> None:
+    """The documented union over sets, in exact rationals."""
+    honest, choices, bound = n - colluding, comb(n - 1, degree), Fraction(0)
+    for size in range(1, honest // 2 + 1):
+        near = colluding + size - 1
+        enough = sum(comb(near, j) * comb(n - 1 - near, degree - j) for j in range(threshold, degree + 1))
+        starved = comb(honest, size) * Fraction(enough, choices) ** size
+        cut = Fraction(0)
+        for gone in range(dropouts + 1):
+            rest = max(honest - size - gone, 0)
+            inward = Fraction(comb(n - 1 - rest, degree), choices) ** size
+            outward = Fraction(comb(n - 1 - size, degree), choices) ** rest
+            cut += comb(honest, size) * comb(honest - size, gone) * inward * outward
+        bound += min(starved, cut, Fraction(1))
+    assert bound < 1
+    computed = _choices_apart(n, colluding, dropouts, degree, threshold)
+    assert float(computed) == pytest.approx(1.001 * float(bound), rel=1e-9)
+    assert computed >= bound
 
 
 def connected(n: int, degree: int, alive: set[int]) -> bool:
