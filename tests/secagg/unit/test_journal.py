@@ -64,3 +64,15 @@ def test_a_damaged_record_is_not_guessed_at(tmp_path: Path) -> None:
 
 def test_attempts_order_within_rounds() -> None:
     assert round_counter(1, 0) > round_counter(0, 2**32 - 1) > round_counter(0, 0)
+
+
+def test_a_claim_is_on_the_disk_before_it_returns(tmp_path: Path, monkeypatch) -> None:
+    """The record is whole in the file when the file is synchronised, once a claim."""
+    path = tmp_path / "j"
+    journal = FileJournal(path)
+    sizes: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: sizes.append(path.stat().st_size))
+    journal.claim(ONE, Deed.SEND_MASKED, 1)
+    assert sizes == [path.stat().st_size]
+    journal.claim(ONE, Deed.SEND_MASKED, 2)
+    assert sizes[1] == 2 * sizes[0]
