@@ -184,6 +184,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         l2_sensitivity=max(footprint.l2_sensitivity for footprint in setting.footprints),
         silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
         num_silos=len(setting.facts.silos),
+        num_honest=setting.certain_shares,
         dimension=setting.facts.dimension,
         rounds=setting.releases,
         noise_multiplier=multiplier,
