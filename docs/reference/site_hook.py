@@ -15,7 +15,7 @@ sys.path.insert(0, str(_HERE))
 reference = importlib.import_module("reference_pages")
 
 _SECTIONS = {
-    "Tutorial": ("tutorial", ["first-run", "own-csv", "own-model"]),
+    "Tutorial": ("tutorial", ["first-run", "own-csv", "own-model", "four-machines"]),
     "How-to": ("how-to", ["choose-epsilon", "choose-local-kind", "size-the-ring", "survive-dropouts"]),
     "Concepts": ("concepts", ["guarantee", "local-steps"]),
     "Theory": ("theory", ["README"]),
