@@ -94,14 +94,19 @@ def test_03_a_dropout_of_this_roster_cannot_come_back_as_a_survivor(make_world) 
     aborts(world.clients["client-0"], world.write(SurvivorSet(digest, (0, 1, 2, 3, 4))), "unknown-client")
 
 
-def test_04_too_few_keys(make_world) -> None:
-    world = make_world()
+def high_floor(make_world, terms_of):
+    """A world whose floor of four lies above its threshold of two, so that only the floor refuses three."""
+    return make_world(Bonawitz(SemiHonest()), terms_of(threshold=2, min_survivors=4))
+
+
+def test_04_too_few_keys(make_world, terms_of) -> None:
+    world = high_floor(make_world, terms_of)
     offers = [world.read(data) for data in world.advertise().values()]
     aborts(world.clients["client-0"], world.write(KeyList(tuple(offers[:3]))), "too-few")
 
 
-def test_04_too_few_sharers(make_world) -> None:
-    world = make_world()
+def test_04_too_few_sharers(make_world, terms_of) -> None:
+    world = high_floor(make_world, terms_of)
     world.upload(world.advertise())
     outgoing = world.step(world.server.close_stage())
     delivered = world.read(outgoing["client-0"])

@@ -71,7 +71,7 @@ def test_a_claim_is_on_the_disk_before_it_returns(tmp_path: Path, monkeypatch) -
     path = tmp_path / "j"
     journal = FileJournal(path)
     sizes: list[int] = []
-    monkeypatch.setattr("os.fsync", lambda descriptor: sizes.append(path.stat().st_size))
+    monkeypatch.setattr("os.fsync", lambda _descriptor: sizes.append(path.stat().st_size))
     journal.claim(ONE, Deed.SEND_MASKED, 1)
     assert sizes == [path.stat().st_size]
     journal.claim(ONE, Deed.SEND_MASKED, 2)
