@@ -264,3 +264,37 @@ def test_records_are_found_in_the_folder_that_is_named(
     assert remeasure(evidence, private).basis is Basis.RECOMPUTED
     with pytest.raises(VerificationFailure, match=r"table\.csv"):
         remeasure(evidence, tmp_path)
+
+
+def test_an_interrupted_run_verifies_once_it_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.cli import run as run_module
+    from discreet.privacy.ledger import Intent
+    from discreet.rounds import RoundReport
+
+    class Impatient(run_module.RunDisplay):
+        def observe(self, report: RoundReport) -> None:
+            if report.release == 2:
+                raise KeyboardInterrupt
+
+    def command(*arguments: str) -> int:
+        heart = Path(__file__).parents[3] / "examples" / "heart.toml"
+        monkeypatch.setattr(
+            sys, "argv", ["discreet", "run", str(heart), "--out", str(tmp_path / "run"), *arguments]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "RunDisplay", Impatient)
+        assert command("-q") == 130
+    with pytest.raises(VerificationFailure, match="has not finished"):
+        list(verify(tmp_path / "run"))
+    with LedgerWriter.open(tmp_path / "run" / "ledger.jsonl") as ledger:
+        ledger.append(Intent(3, "the process died after this line"))
+    assert command("-q", "--resume") == 0
+    findings = {finding.subject: finding.detail for finding in verify(tmp_path / "run", records=Path())}
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["rounds"]["lost"] == 1
+    assert findings["metrics.jsonl"].startswith("7 releases")
