@@ -14,8 +14,12 @@ from typing import Any
 
 import pytest
 
-from discreet.explorer import Exploration, render
+from discreet.config import load_config
+from discreet.engines.local import Prepared, prepare, run
+from discreet.explorer import explore, render
+from discreet.report import write_report
 
+HEART = Path(__file__).parents[2] / "examples" / "heart.toml"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--allow-file-access-from-files",
@@ -66,25 +70,58 @@ document.getElementById("phone").addEventListener("load", (event) => {
 """
 
 
+REPORT_HARNESS = """<!DOCTYPE html><pre id="out"></pre>
+<iframe id="phone" src="report.html" width="360" height="740"></iframe>
+<script>
+document.getElementById("phone").addEventListener("load", (event) => {
+  const page = event.target.contentDocument;
+  const found = {width: page.documentElement.scrollWidth, rows: page.querySelectorAll("tbody tr").length};
+  document.getElementById("out").textContent = JSON.stringify(found);
+});
+</script>
+"""
+
+
 def browse(folder: Path, *arguments: str) -> tuple[str, list[str]]:
-    """Opens the harness and returns its document and the console's lines."""
+    """Opens a page and returns its document and the console's lines."""
     command = [str(CHROMIUM), *QUIET, f"--user-data-dir={folder / 'profile'}", *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return ended.stdout, [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
 
 
-@pytest.fixture(scope="module")
-def visit(
-    exploration: Exploration, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, Any], list[str]]:
-    """What the reader found, and what the console said."""
-    folder = tmp_path_factory.mktemp("browser")
-    (folder / "page.html").write_text(render(exploration), encoding="utf-8")
-    (folder / "harness.html").write_text(HARNESS, encoding="utf-8")
+def read_through(folder: Path, harness: str) -> tuple[dict[str, Any], list[str]]:
+    """Returns what a harness found in its page, and what the console said."""
+    (folder / "harness.html").write_text(harness, encoding="utf-8")
     document, console = browse(folder, "--dump-dom", f"file://{folder}/harness.html")
     told = re.search(r'<pre id="out">(.*)</pre>', document)
     assert told, document[:500]
     return json.loads(told[1]), console
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    """The example, planned."""
+    return prepare(load_config(HEART))
+
+
+@pytest.fixture(scope="module")
+def folder(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the explorer around the example, and the report of a short run of it."""
+    folder = tmp_path_factory.mktemp("browser")
+    explorer = render(explore(prepared.config, prepared.plan, prepared.model))
+    (folder / "page.html").write_text(explorer, encoding="utf-8")
+    short = prepared.config.training.model_copy(update={"rounds": 4})
+    report = write_report(
+        run(prepared.config.model_copy(update={"training": short}), folder / "run").directory.path
+    )
+    (folder / "report.html").write_bytes(report.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def visit(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the reader of the explorer found, and what the console said."""
+    return read_through(folder, HARNESS)
 
 
 def test_the_console_stays_silent(visit: tuple[dict[str, Any], list[str]]) -> None:
@@ -117,7 +154,15 @@ def test_a_title_sorts_the_table_both_ways(visit: tuple[dict[str, Any], list[str
     assert found["last"] is None, "refused combinations stay last"
 
 
-def test_the_page_prints(exploration: Exploration, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(render(exploration), encoding="utf-8")
-    browse(tmp_path, f"--print-to-pdf={tmp_path / 'page.pdf'}", f"file://{tmp_path}/page.html")
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+def test_the_report_fits_a_phone_and_the_console_stays_silent(folder: Path) -> None:
+    found, console = read_through(folder, REPORT_HARNESS)
+    assert found["width"] <= 360
+    assert found["rows"] > 10
+    assert console == []
+    assert (folder / "report.html").stat().st_size < 400_000
+
+
+@pytest.mark.parametrize("name", ["page", "report"])
+def test_a_page_prints(folder: Path, name: str) -> None:
+    browse(folder, f"--print-to-pdf={folder / name}.pdf", f"file://{folder}/{name}.html")
+    assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
