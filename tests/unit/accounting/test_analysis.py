@@ -60,6 +60,12 @@ def test_failures_count_once_and_distances_on_both_sides():
     assert epsilon(Composed((clean, Failure(1e-5, "all of it"))), delta=1e-5).epsilon == math.inf
 
 
+def test_repeated_distances_add_up():
+    spec = tally(Repeated(Composed((gauss(2.0), Repeated(StatisticalDistance(1e-9, "sampler"), 3))), 5))
+    assert spec.distance == pytest.approx(15e-9)
+    assert spec.releases[0][1] == 5
+
+
 def test_replaced_shards_cost_more_than_added_records_and_less_than_doubling_noise_says():
     plain = epsilon(gauss(1.0, sampling=PoissonSampling(0.01), count=1000), delta=1e-5).epsilon
     sharded = gauss(1.0, sampling=PoissonSampling(0.01), count=1000, change=SampledChange.REPLACED)
