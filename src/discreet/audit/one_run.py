@@ -180,10 +180,13 @@ def _model_scores(plan: Plan, rehearsal: Rehearsal, directions: list[Directions]
 
 
 def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
-    """Returns how far one grid unit in every sum moves the last model, by the linear server rule."""
-    rule = server_rule(plan.config)
-    state, place = rule.init(1), np.zeros(1)
+    """Returns about how far one grid unit in every sum moves a weight of the last model.
+
+    Exact for linear server rules; for adaptive ones it only sets the scale on which the mean is taken off.
+    """
+    rule, dimension = server_rule(plan.config), plan.facts.dimension
+    state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
-        unit = np.ones(1) / (plan.grid.scale * plan.normaliser(step.outcome.survivors))
+        unit = np.full(dimension, 1.0 / (plan.grid.scale * plan.normaliser(step.outcome.survivors)))
         state, place = rule.step(state, place, unit)
-    return float(place[0])
+    return float(np.abs(place).mean()) or 1.0

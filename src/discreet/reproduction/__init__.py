@@ -6,6 +6,7 @@ from discreet.reproduction.context import Context, Scale
 from discreet.reproduction.expected import Expectations, Expected
 from discreet.reproduction.outputs import write_csv, write_figure
 from discreet.reproduction.rows import Cell, Computed, Row, Skipped, Verdict
+from discreet.reproduction.training import accuracy, changed
 
 __all__ = [
     "Cell",
@@ -18,8 +19,10 @@ __all__ = [
     "Scale",
     "Skipped",
     "Verdict",
+    "accuracy",
     "carry_out",
     "catalogue",
+    "changed",
     "find",
     "write_csv",
     "write_figure",

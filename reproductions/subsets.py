@@ -1,0 +1,46 @@
+"""Files that configs can name, made from the data sets: smaller ones, and ones in another form."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+
+def images(source: Path, folder: Path, every: int) -> Path:
+    """Writes every ``every``-th image of both parts of ``source``; 1 uses the file as it is."""
+    if every == 1:
+        return source
+    with np.load(source, allow_pickle=False) as arrays:
+        kept = {name: arrays[name][::every] for name in ("x_train", "y_train", "x_test", "y_test")}
+    path = folder / f"every-{every}-{source.name}"
+    np.savez(path, **kept)
+    return path
+
+
+def cifar_features(source: Path, folder: Path, every: int) -> Path:
+    """Writes quantised features as numbers, less each record's mean; every ``every``-th of both parts."""
+    with np.load(source, allow_pickle=False) as arrays:
+        scale = arrays["scale"]
+        parts = {
+            f"{kind}_{part}": arrays[f"{name}_{part}"][::every]
+            for part in ("train", "test")
+            for kind, name in (("x", "q"), ("y", "y"))
+        }
+    for part in ("train", "test"):
+        features = parts[f"x_{part}"].astype(np.float32) * scale
+        parts[f"x_{part}"] = features - features.mean(axis=1, keepdims=True)
+    path = folder / "features.npz"
+    np.savez(path, **parts)
+    return path
+
+
+def lines(source: Path, folder: Path, every: int) -> Path:
+    """Unpacks a table, its header and every ``every``-th line of the rest."""
+    path = folder / source.name.removesuffix(".gz")
+    with gzip.open(source, "rt", encoding="utf-8") as packed, path.open("w", encoding="utf-8") as file:
+        file.writelines(
+            line for number, line in enumerate(packed) if number == 0 or number % every == 1 % every
+        )
+    return path
