@@ -1,5 +1,7 @@
 """Budgets: refuse before they are exceeded, survive a resume, merge."""
 
+import math
+
 import pytest
 
 from discreet.accounting import Rdp, epsilon
@@ -60,6 +62,12 @@ def test_adaptive_filter_charges_everything_else_too():
         clean.admit(Failure(2e-5, "more than delta"))
     coarse = clean.admit(Release(SkellamNoise(10_000.0, 1), 5.0, 10))
     assert coarse.cost() > clean.cost()
+
+
+def test_comparison_costs_are_paid_twice_in_epsilon_and_once_in_delta():
+    spent = AdaptiveFilter(5.0, 1e-5, order=20.0, renyi=0.05, log_ratio=0.1)
+    clean = AdaptiveFilter(5.0, 1e-5 * math.exp(-0.1), order=20.0, renyi=0.05)
+    assert spent.cost() == pytest.approx(clean.cost() + 0.2)
 
 
 def test_unknown_events_are_refused():
