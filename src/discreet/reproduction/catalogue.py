@@ -48,15 +48,7 @@ def catalogue(root: Path) -> tuple[Reproduction, ...]:
     Raises:
         ConfigurationError: if ``root`` is no folder of reproductions, or an expected.json is wrong.
     """
-    folders = sorted(script.parent for script in root.glob(f"*/{_SCRIPT}"))
-    if not folders:
-        raise ConfigurationError(
-            f"--from must be a folder of reproductions; {root} holds none. They are in the source "
-            "repository, in its folder 'reproductions'."
-        )
-    return tuple(
-        Reproduction(folder.name, folder, read_expectations(folder / "expected.json")) for folder in folders
-    )
+    return tuple(_read(folder) for folder in _folders(root))
 
 
 def find(root: Path, name: str) -> Reproduction:
@@ -65,12 +57,27 @@ def find(root: Path, name: str) -> Reproduction:
     Raises:
         ConfigurationError: if there is none; the message names the nearest.
     """
-    known = {item.name: item for item in catalogue(root)}
+    known = {folder.name: folder for folder in _folders(root)}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigurationError(f"NAME must be one of {', '.join(known)}; got {name!r}.{hint}")
-    return known[name]
+    return _read(known[name])
+
+
+def _folders(root: Path) -> list[Path]:
+    """Returns the folders with a script, by name; refuses a root without any."""
+    folders = sorted(script.parent for script in root.glob(f"*/{_SCRIPT}"))
+    if not folders:
+        raise ConfigurationError(
+            f"--from must be a folder of reproductions; {root} holds none. They are in the source "
+            "repository, in its folder 'reproductions'."
+        )
+    return folders
+
+
+def _read(folder: Path) -> Reproduction:
+    return Reproduction(folder.name, folder, read_expectations(folder / "expected.json"))
 
 
 def _function(script: Path) -> Callable[[Context], Iterator[Cell]]:
