@@ -43,5 +43,20 @@ docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# Training over real Flower processes; an environment of its own, because Flower pins older libraries.
+FLOWER := $(VENV)-flower
+.PHONY: flower test-flower
+flower: $(FLOWER)/.installed
+
+$(FLOWER)/.installed: pyproject.toml constraints-flower.txt
+	$(PYTHON) -m venv $(FLOWER)
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints-flower.txt
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower]'
+	touch $@
+
+# The slow ones bring SuperLink and SuperNodes up on this machine and run the tutorial: minutes.
+test-flower: flower
+	$(FLOWER)/bin/python -m pytest tests/engines
+
 clean:
-	rm -rf $(VENV) runs build dist
+	rm -rf $(VENV) $(FLOWER) runs build dist

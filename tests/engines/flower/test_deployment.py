@@ -15,6 +15,7 @@ import pytest
 from discreet.engines.flower.up import Killing, bring_up
 from discreet.engines.flower.up.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
+from discreet.engines.flower.up.descendants import descendants
 from discreet.engines.flower.up.processes import Children
 from discreet.engines.local import run
 from discreet.errors import ConfigurationError
@@ -127,6 +128,19 @@ def test_children_end_with_their_block_grandchildren_too(tmp_path):
             time.sleep(0.05)
         assert len(group(child.process.pid)) == 2
     assert group(child.process.pid) == []
+
+
+def test_a_grandchild_that_left_the_group_ends_too(tmp_path):
+    with Children(tmp_path / "logs", dict(os.environ)) as children:
+        child = children.start(
+            "parent", [sys.executable, "-c", PARENT.replace('600)"])', '600)"], start_new_session=True)')]
+        )
+        deadline = time.monotonic() + 30.0
+        while not (strays := descendants(child.process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(strays) == 1
+        assert group(child.process.pid) == [child.process.pid]
+    assert not any(process.alive for process in strays)
 
 
 def group(number):

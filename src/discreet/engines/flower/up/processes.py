@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
 
+from discreet.engines.flower.up.descendants import Process, descendants
+
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.1
 
@@ -86,13 +88,25 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Flower's executors leave their parent's group, so the groups alone would miss what they started.
+        strays = {process for child in self.started for process in descendants(child.process.pid)}
         for child in reversed(self.started):
             child.send(signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while any(child.group_alive() for child in self.started) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        self._wait(strays, _GRACE_SECONDS)
         for child in self.started:
             child.send(signal.SIGKILL)
+        for process in strays:
+            process.kill()
+        for child in self.started:
             child.process.wait()
+        self._wait(strays, _GRACE_SECONDS)
         for file in self._files:
             file.close()
+
+    def _wait(self, strays: set[Process], seconds: float) -> None:
+        """Waits until everything has ended, or the time is up."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and (
+            any(child.group_alive() for child in self.started) or any(process.alive for process in strays)
+        ):
+            time.sleep(_POLL_SECONDS)
