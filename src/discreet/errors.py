@@ -66,6 +66,10 @@ class NotEnoughSurvivors(ProtocolAbort):
     """Fewer clients than the noise floor or the threshold survived; nothing was unmasked."""
 
 
+class UnmaskingIncomplete(NotEnoughSurvivors):
+    """Unmasking began but gave no sum; with colluders the server may know it, so the round stays charged."""
+
+
 class LedgerError(DiscreetError):
     """A ledger whose hash chain, order or plan does not check out."""
 

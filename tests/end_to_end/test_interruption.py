@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet.config import Config
+from discreet.config.sections import Dropout
 from discreet.engines.local import LocalEngine, Opening, run
+from discreet.errors import NotEnoughSurvivors
 from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Resumed, read_ledger, spending
 from discreet.randomness import Label, SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, RunDirectory
@@ -142,3 +144,28 @@ def test_another_config_cannot_resume(heart: Config, tmp_path: Path) -> None:
     other = heart.model_copy(update={"privacy": heart.privacy.model_copy(update={"epsilon": 2.0})})
     with pytest.raises(ValueError, match="--resume must continue the plan"):
         run(other, tmp_path / "run", opening=Opening.RESUME)
+
+
+def rehearsed(heart: Config, *dropouts: Dropout) -> Config:
+    return heart.model_copy(update={"run": heart.run.model_copy(update={"dropouts": dropouts})})
+
+
+def test_a_round_that_dies_while_unmasking_stays_charged_and_training_goes_on(
+    heart: Config, tmp_path: Path
+) -> None:
+    gone = [Dropout(silo=silo, round=2, stage="unmask") for silo in ("cleveland", "hungary")]
+    result = run(rehearsed(heart, *gone), tmp_path / "run")
+    assert result.spending.lost == (2,)
+    assert result.spending.charged == result.plan.rounds
+    assert len(result.spending.completed) == result.plan.rounds - 1
+
+
+def test_too_few_survivors_before_unmasking_are_not_charged_and_end_the_training(
+    heart: Config, tmp_path: Path
+) -> None:
+    gone = [Dropout(silo=silo, round=2, stage="mask") for silo in ("cleveland", "hungary")]
+    with pytest.raises(NotEnoughSurvivors):
+        run(rehearsed(heart, *gone), tmp_path / "run")
+    spent = spending(line.entry for line in read_ledger(tmp_path / "run" / "ledger.jsonl"))
+    assert (len(spent.completed), spent.lost, spent.pending) == (1, (), None)
+    assert spent.aborted == 3

@@ -50,7 +50,8 @@ class Engine(Protocol):
         """Runs one round.
 
         Raises:
-            NotEnoughSurvivors: if it was stopped before anything was unmasked; the round is not charged.
+            UnmaskingIncomplete: if unmasking began but gave no sum; the round stays charged.
+            NotEnoughSurvivors: if it was stopped before any share left a silo; the round is not charged.
             DiscreetError: for anything else that stops it; the round stays charged.
         """
         ...

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.encoding import Rotation
-from discreet.errors import LedgerError, NotEnoughSurvivors
+from discreet.errors import LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
 from discreet.plan import Plan, server_rule
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import (
@@ -91,7 +91,11 @@ def train(
     while (charged := spending(ledger.entries).charged) < plan.rounds:
         release = charged + 1
         began = time.monotonic()
-        outcome, sequence = _secure_sum(engine, ledger, release, state.parameters)
+        try:
+            outcome, sequence = _secure_sum(engine, ledger, release, state.parameters)
+        except UnmaskingIncomplete as abort:
+            ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
+            continue
         state = update(plan, state, outcome, round_rotation(plan, sequence))
         made = Made(release, outcome.survivors, outcome.transcript.hex())
         digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
@@ -177,6 +181,8 @@ def _secure_sum(
         intent = ledger.append(Intent(release, hashlib.sha256(parameters.tobytes()).hexdigest()))
         try:
             return engine.sum_round(RoundOrder(release, intent.sequence, parameters)), intent.sequence
+        except UnmaskingIncomplete:
+            raise
         except NotEnoughSurvivors as abort:
             ledger.append(Aborted(release, abort.code))
             if attempt == _MOST_ABORTS_IN_A_ROW - 1:

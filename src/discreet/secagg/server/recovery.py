@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.errors import NotEnoughSurvivors, PeerProtocolError
+from discreet.errors import PeerProtocolError, UnmaskingIncomplete
 from discreet.randomness import SeededRandom
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.hazmat import shamir
@@ -76,10 +76,10 @@ def recover_all(released: list[Released], threshold: int) -> Recovered:
 def _require_threshold(item: Released, threshold: int) -> None:
     """Refuses to try with too few shares."""
     if not len(item.shares) >= threshold:
-        raise NotEnoughSurvivors(
+        raise UnmaskingIncomplete(
             AbortCode.TOO_FEW,
             f"unmask: threshold={threshold} shares are needed for client {item.owner}; "
-            f"got {len(item.shares)}. Nothing was unmasked.",
+            f"got {len(item.shares)}. There is no sum, but the shares that arrived count as seen.",
         )
 
 
