@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ _HERE = Path(__file__).parent
 sys.path.insert(0, str(_HERE))
 reference = importlib.import_module("reference_pages")
 
+_SHOWN = {".md", ".svg", ".png", ".csv", ".json", ".toml"}
 _SECTIONS = {
     "Tutorial": ("tutorial", ["first-run", "own-csv", "own-model", "four-machines"]),
     "How-to": ("how-to", ["choose-epsilon", "choose-local-kind", "size-the-ring", "survive-dropouts"]),
@@ -33,16 +35,33 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             navigation.append({title: [str(page.relative_to(docs)) for page in pages]})
     others = sorted(page.name for page in docs.glob("*.md") if page.name != "index.md")
     navigation.append({"Project": others})
+    outside = _outside(docs.parent)
+    navigation.append({"Reproductions": [path for path in outside if path.endswith(".md")]})
     navigation.append({"Reference": list(reference.pages())})
     config.nav = navigation
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the generated pages."""
+    """Adds the generated pages, and what pages show from outside the folder."""
+    root = str(Path(config.docs_dir).parent)
+    for path in _outside(Path(root)):
+        files.append(File(path, root, config.site_dir, config.use_directory_urls))
     for path, text in reference.pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Follows links between ``docs`` and ``reproductions``, which are neighbours only in the repository."""
+    inside = re.sub(r"\]\(((?:\.\./)*)\.\./(reproductions/)", r"](\1\2", markdown)
+    return inside.replace("](../../docs/", "](../../")
+
+
+def _outside(root: Path) -> list[str]:
+    """Returns the pages, pictures and tables of the reproductions, by their path in the repository."""
+    found = (path for path in (root / "reproductions").rglob("*") if path.suffix in _SHOWN)
+    return sorted(str(path.relative_to(root)) for path in found)
 
 
 def _place(stem: str, first: list[str]) -> int:

@@ -43,7 +43,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
             if words[:1] == ["PYTHONPATH=."]:
                 monkeypatch.syspath_prepend(folder)
                 words = words[1:]
-            plain = words[:1] == ["discreet"] and not set(words) & {"|", ">", "2>", "<", "&&"}
+            plain = words[:1] == ["discreet"] and not set(words) & {"|", "2>", "<", "&&"}
             code = _in_process(words, monkeypatch) if plain else _in_bash(line, folder)
             if code:
                 return code
@@ -53,13 +53,18 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
 
 
 def _in_process(words: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Runs one command; a last ``> FILE`` takes its output."""
+    *words, sign, file = words if ">" in words else [*words, "", ""]
     monkeypatch.setattr(sys, "argv", words)
-    with contextlib.redirect_stdout(io.StringIO()):
+    printed, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(printed):
         try:
             main()
         except SystemExit as ended:
-            return int(ended.code or 0)
-    return 0
+            code = int(ended.code or 0)
+    if sign:
+        Path(file).write_text(printed.getvalue(), encoding="utf-8")
+    return code
 
 
 def _in_bash(line: str, folder: Path) -> int:
