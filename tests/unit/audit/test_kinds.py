@@ -20,7 +20,9 @@ SETTINGS = AuditSettings(canaries=650, trials=8)
 @pytest.mark.parametrize("name", ["sharded", "clients", "sampled"])
 def test_true_claims_hold(name: str, request: pytest.FixtureRequest) -> None:
     """False-alarm rate: at most 2 % a canary finding and 1 % a noise family; seeds are fixed."""
-    findings = audit(request.getfixturevalue(name), SETTINGS)
+    # Lone gradients of a network are slow, so it gets fewer canaries.
+    settings = AuditSettings(canaries=96 if name == "sampled" else 650, trials=8)
+    findings = audit(request.getfixturevalue(name), settings)
     assert not [finding for finding in findings if finding.exceeded]
     kinds = {finding.canaries for finding in findings if isinstance(finding, CanaryFinding)}
     assert kinds == ({"gradient-space"} if name == "clients" else {"gradient-space", "input-space"})

@@ -51,11 +51,11 @@ def test_a_clip_that_forgets_one_layer_is_found(sampled: Prepared, monkeypatch: 
     def first_layer_only(_: Flat, norms_squared: torch.Tensor, clip_norm: float) -> torch.Tensor:
         return (clip_norm / norms_squared[0].sqrt().clamp(min=clip_norm)).expand_as(norms_squared)
 
-    honest = sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1))
+    honest = sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1))
     assert not honest.exceeded
     assert honest.largest > 0.8 * honest.claimed
     monkeypatch.setattr(Flat, "factors", first_layer_only)
-    assert sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1)).exceeded
+    assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
 
 
 def test_a_batch_mean_that_counts_private_records_is_found(
@@ -69,7 +69,7 @@ def test_a_batch_mean_that_counts_private_records_is_found(
         return dataclasses.replace(update, vector=update.vector / max(1, update.batch) * expected)
 
     monkeypatch.setattr(SingleStep, "update", mean_of_the_batch)
-    assert sensitivity_finding(sampled, "silo-1", trials=40, randomness=SeededRandom(1)).exceeded
+    assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
 
 
 def noise_after_interruption(prepared: Prepared, folder: Path) -> tuple[NoiseFinding, ...]:
