@@ -8,7 +8,7 @@ them from the sum": which law the vectors follow is the business of whoever supp
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class NoiseRemoval:
     """
 
     name: str
-    expand: Expand
+    expand: Expand = field(repr=False)
 
     def describe(self) -> bytes:
         """Returns the bytes that bind this rule into the agreement."""
