@@ -1,10 +1,11 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
 from discreet.plan.aggregation import sum_protocol
-from discreet.plan.facts import FederationFacts
+from discreet.plan.facts import FederationFacts, model_digest
 from discreet.plan.make import make_plan, silo_training
-from discreet.plan.plan import Plan, load_plan
+from discreet.plan.plan import Plan, load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
+from discreet.plan.terms import sum_terms
 from discreet.plan.training import server_rule
 
 __all__ = [
@@ -15,7 +16,10 @@ __all__ = [
     "event_for",
     "load_plan",
     "make_plan",
+    "model_digest",
+    "parse_plan",
     "server_rule",
     "silo_training",
     "sum_protocol",
+    "sum_terms",
 ]

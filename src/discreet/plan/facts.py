@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+
+from torch import nn
 
 from discreet.config import Config
 from discreet.errors import ConfigurationError
+from discreet.models import flatten
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,11 @@ class FederationFacts:
     feature_norm_bound: float | None
     dimension: int
     model_digest: str
+
+
+def model_digest(model: nn.Module) -> str:
+    """Returns the SHA-256 of architecture and initial weights that plans name."""
+    return hashlib.sha256(repr(model).encode() + flatten(model).tobytes()).hexdigest()
 
 
 def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]:

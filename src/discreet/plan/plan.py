@@ -162,18 +162,34 @@ def load_plan(path: Path) -> Plan:
         ConfigurationError: if the file is missing, of another version, or was altered.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        stated, data = document["digest"], document["plan"]
-        version = data["version"]
+        document = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{path.name} must be readable; got: {error.strerror}.") from None
+    return parse_plan(document, name=path.name)
+
+
+def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
+    """Reads a serialised plan and checks its digest; never anything but a plan or a `ConfigurationError`.
+
+    Raises:
+        ConfigurationError: if it is no plan, of another version, or was altered.
+    """
+    try:
+        parsed = json.loads(document)
+        stated, data = parsed["digest"], parsed["plan"]
+        version = data["version"]
     except (ValueError, KeyError, TypeError):
-        raise ConfigurationError(f"{path.name} must be a plan; it cannot be read.") from None
+        raise ConfigurationError(f"{name} must be a plan; it cannot be read.") from None
     if version != PLAN_VERSION:
-        raise ConfigurationError(f"{path.name} must have version {PLAN_VERSION}; got {version!r}.")
+        raise ConfigurationError(f"{name} must have version {PLAN_VERSION}; got {version!r}.")
     if digest(data) != stated:
-        raise ConfigurationError(f"{path.name} must match its own digest; it was altered.")
-    return _from_json(data)
+        raise ConfigurationError(f"{name} must match its own digest; it was altered.")
+    try:
+        return _from_json(data)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
 
 
 def _from_json(data: dict[str, Any]) -> Plan:

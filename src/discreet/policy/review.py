@@ -6,19 +6,16 @@ public facts with its own installed code, compares, and computes the guarantee f
 
 from __future__ import annotations
 
-import hashlib
 import math
-import tempfile
 from collections.abc import Set
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from torch import nn
 
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.models import build_model, flatten
-from discreet.plan import Plan, load_plan, make_plan
+from discreet.models import build_model
+from discreet.plan import Plan, make_plan, model_digest, parse_plan
 from discreet.policy.budget import Account, Charge
 from discreet.policy.document import Policy
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
@@ -53,14 +50,10 @@ def read_plan(document: bytes) -> Plan:
     Raises:
         PolicyRefusal: if it is no plan, or was altered after its digest was taken.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "plan.json"
-        path.write_bytes(document)
-        try:
-            return load_plan(path)
-        except (ConfigurationError, KeyError, TypeError, ValueError) as error:
-            reason = str(error) if isinstance(error, ConfigurationError) else type(error).__name__
-            raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {reason}") from None
+    try:
+        return parse_plan(document)
+    except ConfigurationError as error:
+        raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {error}") from None
 
 
 def review(document: bytes, policy: Policy, account: Account, *, today: date, approved: Set[str]) -> Approval:
@@ -178,11 +171,6 @@ def _check_honest(charge: Charge) -> None:
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
             f"{charge.honest_silos}. Raise 'aggregation.min_survivors'.",
         )
-
-
-def model_digest(model: nn.Module) -> str:
-    """Returns the SHA-256 of architecture and initial weights that plans name."""
-    return hashlib.sha256(repr(model).encode() + flatten(model).tobytes()).hexdigest()
 
 
 def first_difference(stated: Json, own: Json, where: str = "") -> str | None:

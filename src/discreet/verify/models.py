@@ -16,10 +16,9 @@ from discreet.engines.local.measure import measure
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.models.build import BUNDLED
-from discreet.plan import Plan, make_plan
+from discreet.plan import Plan, make_plan, model_digest
 from discreet.plan.plan import adversary_guarantee
 from discreet.plan.releases import adversaries
-from discreet.policy.review import model_digest
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
 from discreet.privacy.wire import to_json

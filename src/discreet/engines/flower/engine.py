@@ -9,7 +9,6 @@ from typing import final
 
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.wire import NodeId, Posted, Wire, exchange
-from discreet.engines.local.engine import sum_terms
 from discreet.engines.silo.requests import (
     Deliver,
     Farewell,
@@ -25,7 +24,7 @@ from discreet.engines.silo.requests import (
     encode,
 )
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
-from discreet.plan import Plan, sum_protocol
+from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.policy import SignedAllowList
 from discreet.randomness import RandomSource
 from discreet.rounds import RoundOrder, RoundSum

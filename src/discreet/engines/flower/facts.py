@@ -11,8 +11,7 @@ from discreet.data.columns import Categories, Column, Numeric
 from discreet.engines.local.run import prepare
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten
-from discreet.plan import FederationFacts, Plan, make_plan
-from discreet.policy.review import model_digest
+from discreet.plan import FederationFacts, Plan, make_plan, model_digest
 
 _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2

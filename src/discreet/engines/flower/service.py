@@ -16,9 +16,8 @@ from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
 from discreet.engines.flower.wire import Wire
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import Plan, load_plan, server_rule
+from discreet.plan import Plan, load_plan, model_digest, server_rule
 from discreet.policy import SignedAllowList
-from discreet.policy.review import model_digest
 from discreet.privacy.ledger import LedgerWriter
 from discreet.randomness import SecureRandom
 from discreet.rounds import (

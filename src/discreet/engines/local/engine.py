@@ -10,29 +10,14 @@ from torch import nn
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.errors import ConfigurationError
-from discreet.plan import Plan, sum_protocol
+from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.randomness import RandomSource
 from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute, round_rotation
 from discreet.secagg import (
     RoundTerms,
     Stage,
     SumRun,
-    SumTerms,
 )
-
-
-def sum_terms(plan: Plan, session: bytes) -> SumTerms:
-    """Returns what the parties of secure aggregation agree on; the plan's hash is bound into it."""
-    return SumTerms(
-        session=session,
-        clients=plan.facts.silos,
-        threshold=plan.thresholds.threshold,
-        min_survivors=plan.thresholds.min_survivors,
-        max_colluding=plan.thresholds.max_colluding,
-        bits=plan.grid.bits,
-        length=plan.facts.dimension,
-        context=hashlib.sha256(f"{plan.digest()}/{plan.facts.model_digest}".encode()).digest(),
-    )
 
 
 class LocalEngine:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from discreet.engines.local.load import load
 from discreet.engines.local.measure import measure
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, server_rule
+from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest, server_rule
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import (
@@ -95,7 +94,7 @@ def prepare(config: Config) -> Prepared:
         num_classes=federation.num_classes,
         feature_norm_bound=federation.feature_norm_bound,
         dimension=len(initial),
-        model_digest=_model_digest(model, initial),
+        model_digest=model_digest(model),
     )
     plan = make_plan(config, facts, model)
     check_dropouts(plan, config.run.dropouts)
@@ -177,10 +176,6 @@ def _carry_out(
 
 def _randomness(config: Config) -> RandomSource:
     return SecureRandom() if config.run.seed is None else SeededRandom(config.run.seed)
-
-
-def _model_digest(model: nn.Module, initial: npt.NDArray[np.float64]) -> str:
-    return hashlib.sha256(repr(model).encode() + initial.tobytes()).hexdigest()
 
 
 def _save_model(model: nn.Module, parameters: npt.NDArray[np.float64], path: Path) -> None:

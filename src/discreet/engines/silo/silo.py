@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
-from discreet.engines.local.engine import sum_terms
 from discreet.engines.silo.records import load_records
 from discreet.engines.silo.requests import (
     Deliver,
@@ -25,7 +24,7 @@ from discreet.engines.silo.requests import (
 from discreet.engines.silo.state import SiloState
 from discreet.engines.silo.training import Book, OpenSession, SiloTraining
 from discreet.errors import DataError, DiscreetError, ProtocolAbort
-from discreet.plan import Plan, sum_protocol
+from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
