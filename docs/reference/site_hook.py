@@ -55,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Follows links between ``docs`` and ``reproductions``, which are neighbours only in the repository."""
     inside = re.sub(r"\]\(((?:\.\./)*)\.\./(reproductions/)", r"](\1\2", markdown)
-    return inside.replace("](../../docs/", "](../../")
+    return inside.replace("](../../docs/", "](../../").replace("](../docs/", "](../")
 
 
 def _outside(root: Path) -> list[str]:
