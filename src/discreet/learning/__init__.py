@@ -6,7 +6,7 @@ from discreet.learning.contract import LocalTraining, LocalUpdate
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.losses import mean_loss, record_losses
 from discreet.learning.metrics import Evaluation, evaluate
-from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepClaim, StepNoise
+from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepNoise
 from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
 from discreet.learning.stable_steps import StableSteps
@@ -23,7 +23,6 @@ __all__ = [
     "Sharded",
     "SingleStep",
     "StableSteps",
-    "StepClaim",
     "StepNoise",
     "evaluate",
     "mean_loss",

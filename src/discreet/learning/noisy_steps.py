@@ -1,14 +1,12 @@
 r"""Noisy-steps: integer noise in every local step, one weighted integer at the end; record unit.
 
 Theory §2.5. This is Algorithm 2 of Heikkilä (2025) and the local training of private federated learning with
-local DP. Two claims can be made for it, and they differ in standing: see `NoisySteps.local_claim` and
-`NoisySteps.aggregate_claim`.
+local DP. Two claims can be made for it, of different standing: see `discreet.plan.footprint.noise_sharing`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -19,13 +17,13 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.encoding import Grid, StepWeights, encode, exact_weights
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
-from discreet.mechanisms import per_silo, sample_share
-from discreet.privacy.events import Composed, Event, Failure, IntegerNoise, Release, Repeated, Sampling
-from discreet.privacy.units import Status, Unit
+from discreet.mechanisms import sample_share
+from discreet.privacy.events import IntegerNoise, Sampling
+from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
@@ -36,15 +34,6 @@ ASSUMPTION = (
     "the gradients of later local steps do not depend on the silo's own unreleased state; ordinary training "
     "does not satisfy this, and for constructed data the claim is false"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StepClaim:
-    """An event together with how well it is founded to call it the cost of a round."""
-
-    event: Event
-    status: Status
-    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +100,6 @@ class NoisySteps:
         """How records enter each step."""
         return Poisson(self.sampling_prob).event()
 
-    def local_claim(self, noise: StepNoise) -> StepClaim:
-        """What whoever sees this silo's own message learns: every step at the silo's own noise. PROVEN.
-
-        Each q_s is released to the silo's next step and to nobody else; composing all of them covers the
-        dependence of later gradients on earlier noise.
-        """
-        return StepClaim(self._round_event(noise, per_silo(noise.law, 1)), Status.PROVEN)
-
-    def aggregate_claim(self, noise: StepNoise, accept_assumptions: Collection[str]) -> StepClaim:
-        """What whoever sees the sum learns by Theorem 4.6 of Heikkilä (2025): the summed noise a step.
-
-        One step is single-step training, and the claim is PROVEN. Several steps use earlier ones that
-        were not released, which adaptive composition does not cover (theory §1 has a counterexample): the
-        claim is CONDITIONAL and made only when its assumption is accepted by name.
-
-        Raises:
-            UnsupportedAnalysisError: for several steps, unless ``accept_assumptions`` holds
-                `INDEPENDENT_LOCAL_STATE`.
-        """
-        event = self._round_event(noise, noise.law)
-        if len(self.rates) == 1:
-            return StepClaim(event, Status.PROVEN)
-        if INDEPENDENT_LOCAL_STATE not in accept_assumptions:
-            raise UnsupportedAnalysisError(
-                f"noisy-steps with {len(self.rates)} steps has no proven guarantee at the aggregate; it "
-                f"needs that {ASSUMPTION}. Use stable-steps, sharded or single-step, calibrate to the local "
-                f"guarantee, or add {INDEPENDENT_LOCAL_STATE!r} to accept_assumptions."
-            )
-        return StepClaim(event, Status.CONDITIONAL, (ASSUMPTION,))
-
     def update(
         self,
         model: nn.Module,
@@ -185,9 +144,3 @@ class NoisySteps:
         released = encode(bounded, noise.grid, randomness)
         released += sample_share(noise.law, len(released), randomness)
         return released, total.loss, len(chosen)
-
-    def _round_event(self, noise: StepNoise, law: IntegerNoise) -> Event:
-        step: Event = Release(law, noise.grid.l2_sensitivity, noise.grid.dimension, self.release_sampling())
-        if noise.grid.rounding_failure_prob > 0.0:
-            step = Composed((step, Failure(noise.grid.rounding_failure_prob, "rounding bound")))
-        return Repeated(step, len(self.rates))

@@ -7,13 +7,10 @@ import pytest
 
 from discreet.data.records import Records
 from discreet.encoding import GridRequest, plan_grid
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError
 from discreet.learning import NoisySteps, SingleStep, StepNoise
-from discreet.learning.noisy_steps import INDEPENDENT_LOCAL_STATE
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.models import LinearHead
-from discreet.privacy.events import Composed, PoissonSampling, Release, Repeated
-from discreet.privacy.units import Status
 from discreet.randomness import SeededRandom
 
 RATES = (Fraction(1, 10),) * 3
@@ -37,40 +34,6 @@ def noise(kind: NoisySteps, *, multiplier: float = 2.0, num_silos: int = 10) -> 
     )
     variance = (multiplier * grid.l2_sensitivity) ** 2
     return StepNoise(grid, law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=variance, num_silos=num_silos))
-
-
-def release_of(event: object) -> Release:
-    """The release inside the repeated step."""
-    assert isinstance(event, Repeated)
-    inner = event.event.events[0] if isinstance(event.event, Composed) else event.event
-    assert isinstance(inner, Release)
-    return inner
-
-
-def test_the_local_claim_is_proven_at_the_silos_own_noise() -> None:
-    kind = NoisySteps(1.0, RATES, sampling_prob=0.1)
-    claim = kind.local_claim(noise(kind))
-    release = release_of(claim.event)
-    assert (claim.status, claim.assumptions) == (Status.PROVEN, ())
-    assert claim.event.count == 3
-    assert release.sampling == PoissonSampling(0.1)
-    central = noise(kind).law.variance
-    assert release.noise.variance == pytest.approx(central / 10)
-
-
-def test_the_aggregate_claim_needs_an_explicit_opt_in() -> None:
-    kind = NoisySteps(1.0, RATES)
-    with pytest.raises(UnsupportedAnalysisError, match=r"no proven guarantee.*accept_assumptions"):
-        kind.aggregate_claim(noise(kind), accept_assumptions=())
-    claim = kind.aggregate_claim(noise(kind), accept_assumptions=(INDEPENDENT_LOCAL_STATE,))
-    assert claim.status is Status.CONDITIONAL
-    assert "do not depend on the silo's own unreleased state" in claim.assumptions[0]
-    assert release_of(claim.event).noise.variance == noise(kind).law.variance
-
-
-def test_one_step_is_proven_at_the_aggregate() -> None:
-    kind = NoisySteps(1.0, RATES[:1])
-    assert kind.aggregate_claim(noise(kind), accept_assumptions=()).status is Status.PROVEN
 
 
 def test_one_step_sends_the_clipped_sum_plus_noise() -> None:
