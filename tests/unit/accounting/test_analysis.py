@@ -174,7 +174,7 @@ def test_rdp_names_its_order_and_conversion():
     bound = epsilon(gauss(1.18, sampling=PoissonSampling(0.1), count=50), delta=1e-5, accountant=mironov)
     assert bound.epsilon == pytest.approx(4.9949, abs=1e-4)
     assert bound.order == 5.0
-    assert bound.accountant is mironov
+    assert bound.accountant == mironov
 
 
 def test_guarantee_carries_everything():
