@@ -22,6 +22,7 @@ from discreet.encoding import (
     from_ring,
     pack,
     plan_grid,
+    planned_weights,
     ring_contribution,
     rounded_weights,
     to_ring,
@@ -243,6 +244,18 @@ def test_constant_rates_cost_no_extra_weight():
     assert weights.weights == (1,) * 8
     assert weights.unit == Fraction(1, 10)
     assert combined_magnitude(weights, 100.0, 20.0) == 960.0
+
+
+def test_planned_weights_are_exact_while_they_fit_and_close_when_they_do_not():
+    rate, momentum = Fraction(3, 2560), Fraction(1, 2)
+    assert planned_weights([rate] * 20, momentum) == exact_weights([rate] * 20, momentum)
+    planned = planned_weights([rate] * 480, momentum)
+    # γ·(1 + m + … + m^(S−s)), the closed form of heavy-ball momentum.
+    closed = [rate * 2 * (1 - Fraction(1, 2) ** (480 - step)) for step in range(480)]
+    errors = [abs(planned.unit * weight - real) for weight, real in zip(planned.weights, closed, strict=True)]
+    assert max(errors) <= max(closed) / 2**15
+    with pytest.raises(ConfigurationError, match="momentum"):
+        planned_weights([rate], Fraction(-1, 2))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from discreet.encoding.packing import pack, packed_bytes, unpack
 from discreet.encoding.ring import from_ring, to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.encoding.rounding import rounded_l2_bound
-from discreet.encoding.step_weights import StepWeights, exact_weights, rounded_weights
+from discreet.encoding.step_weights import StepWeights, exact_weights, planned_weights, rounded_weights
 from discreet.encoding.tensors import flatten, unflatten
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "pack",
     "packed_bytes",
     "plan_grid",
+    "planned_weights",
     "required_bits",
     "ring_contribution",
     "round_records",

@@ -21,6 +21,8 @@ from discreet.errors import ConfigurationError
 
 # Larger weights eat the ring; 2^24 resolves rates to 6e-8.
 MAX_WEIGHT_BITS = 24
+# Momentum over many steps has no small common unit; 2^-14 of the largest weight is far below any noise.
+_RESOLUTION_BITS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,29 @@ def exact_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -
         >>> exact_weights([Fraction(1, 10)] * 3, momentum=Fraction(1, 2)).weights
         (7, 6, 4)
     """
-    if not (rates and all(rate > 0 for rate in rates)):
-        raise ConfigurationError(f"learning rates must be positive; got {[float(r) for r in rates]}.")
-    if not 0 <= momentum < 1:
-        raise ConfigurationError(f"momentum must be in [0, 1); got {float(momentum)}.")
-    reals = _real_weights(rates, momentum)
-    denominator = math.lcm(*(weight.denominator for weight in reals))
-    scaled = [int(weight * denominator) for weight in reals]
-    common = math.gcd(*scaled)
-    return StepWeights(tuple(value // common for value in scaled), Fraction(common, denominator))
+    return StepWeights(*_common_unit(_checked_real_weights(rates, momentum)))
+
+
+def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
+    r"""The weights that a plan uses: `exact_weights` where they fit, otherwise `rounded_weights`.
+
+    Heavy-ball momentum halves, thirds, … the unit at every step, so the exact weights of many steps outgrow
+    any ring. Rounded to 2^-14 of the largest, they are the algorithm: all silos use the same integers and the
+    decoded sum is exact for them; a silo's own path follows the rates and the momentum as given.
+
+    Raises:
+        ConfigurationError: if a rate is not positive or the momentum is outside [0, 1).
+
+    Example:
+        >>> planned_weights([Fraction(1, 10)] * 3, momentum=Fraction(1, 2)).weights
+        (7, 6, 4)
+        >>> planned_weights([Fraction(1, 10)] * 40, momentum=Fraction(1, 2)).weights[-3:]
+        (14336, 12288, 8192)
+    """
+    weights, unit = _common_unit(_checked_real_weights(rates, momentum))
+    if max(weights) < 1 << MAX_WEIGHT_BITS:
+        return StepWeights(weights, unit)
+    return rounded_weights(rates, momentum, resolution_bits=_RESOLUTION_BITS)
 
 
 def rounded_weights(
@@ -112,6 +128,22 @@ def combined_magnitude(weights: StepWeights, step_signal: float, step_tail: floa
     By the union bound it fails with at most the sum of the steps' failure probabilities.
     """
     return weights.total * (step_signal + step_tail)
+
+
+def _common_unit(reals: Sequence[Fraction]) -> tuple[tuple[int, ...], Fraction]:
+    """Returns the smallest integers in the ratio of ``reals``, and the unit that they count."""
+    denominator = math.lcm(*(weight.denominator for weight in reals))
+    scaled = [int(weight * denominator) for weight in reals]
+    common = math.gcd(*scaled)
+    return tuple(value // common for value in scaled), Fraction(common, denominator)
+
+
+def _checked_real_weights(rates: Sequence[Fraction], momentum: Fraction) -> list[Fraction]:
+    if not (rates and all(rate > 0 for rate in rates)):
+        raise ConfigurationError(f"learning rates must be positive; got {[float(r) for r in rates]}.")
+    if not 0 <= momentum < 1:
+        raise ConfigurationError(f"momentum must be in [0, 1); got {float(momentum)}.")
+    return _real_weights(rates, momentum)
 
 
 def _real_weights(rates: Sequence[Fraction], momentum: Fraction) -> list[Fraction]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.encoding import Grid, StepWeights, encode, exact_weights
+from discreet.encoding import Grid, StepWeights, encode, planned_weights
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
@@ -90,7 +90,7 @@ class NoisySteps:
 
     def weights(self) -> StepWeights:
         """The integer weight of each step in the message."""
-        return exact_weights(self.rates, self.momentum)
+        return planned_weights(self.rates, self.momentum)
 
     def step_sensitivity(self) -> float:
         """How far one sampled record moves the gradient sum of one step, L2, real units."""

@@ -26,7 +26,7 @@ from discreet.config.sections import (
     StableStepsConfig,
     StyleConfig,
 )
-from discreet.encoding import StepWeights, exact_weights
+from discreet.encoding import StepWeights, planned_weights
 from discreet.errors import ConfigurationError
 from discreet.learning import ClippedUpdate, LocalSgd, NoisySteps, Sharded, SingleStep, StableSteps
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
@@ -164,7 +164,7 @@ def step_weights(config: Config) -> StepWeights | None:
     """Returns the integer weights of noisy local steps, or None for kinds that send one rounded vector."""
     match config.training.local:
         case NoisyStepsConfig() as local:
-            return exact_weights(_step_rates(local), Fraction(str(local.momentum)))
+            return planned_weights(_step_rates(local), Fraction(str(local.momentum)))
         case _:
             return None
 
