@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.errors import ConfigurationError
 from discreet.reproduction import (
+    Choice,
     Computed,
     Context,
     Expected,
@@ -23,6 +24,7 @@ from discreet.reproduction import (
     carry_out,
     catalogue,
     find,
+    read_computed,
 )
 
 SCRIPT = """
@@ -33,6 +35,24 @@ def cells(context):
     if context.scale.value == "full":
         yield Skipped("b", "no data") if context.data is None else Computed("b", ours=1.0)
 """
+LONG = """
+from discreet.reproduction import Computed, Deferred
+
+def cells(context):
+    for name, value in (("MNIST", {a}), ("Fashion", 3.0)):
+        yield Deferred(name, lambda name=name, value=value: Computed(name, reproduced=value, note="long"))
+"""
+LONG_EXPECTED = {
+    "title": "Long cells",
+    "paper": "A paper",
+    "quantity": "accuracy",
+    "cells": {
+        "any": {
+            "MNIST": {"where": "Table 9", "published": 1.0, "tolerance": 0.1},
+            "Fashion": {"where": "Table 9", "published": 3.0, "tolerance": 0.1},
+        }
+    },
+}
 EXPECTED = {
     "title": "A table",
     "paper": "A paper",
@@ -44,10 +64,17 @@ EXPECTED = {
 }
 
 
-def make(root: Path, *, a: float = 1.05, expected: object = EXPECTED, name: str = "a-table") -> Path:
+def make(
+    root: Path,
+    *,
+    a: float = 1.05,
+    expected: object = EXPECTED,
+    name: str = "a-table",
+    script: str = SCRIPT,
+) -> Path:
     folder = root / name
-    folder.mkdir(parents=True)
-    (folder / "reproduction.py").write_text(SCRIPT.format(a=a))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "reproduction.py").write_text(script.format(a=a))
     (folder / "expected.json").write_text(json.dumps(expected))
     return root
 
@@ -155,6 +182,54 @@ def test_exit_code_is_one_outside_the_tolerance(tmp_path: Path) -> None:
     rows = json.loads(output)
     assert rows["a-table"][0]["verdict"] == "within"
     assert rows["another"][0]["verdict"] == "OUTSIDE"
+
+
+def long_cells(root: Path, *, a: float) -> Path:
+    return make(root, a=a, expected=LONG_EXPECTED, script=LONG)
+
+
+def test_unwanted_long_cells_are_neither_computed_nor_invented(tmp_path: Path) -> None:
+    reproduction = find(long_cells(tmp_path, a=1.0), "a-table")
+    rows = carry_out(reproduction, context(tmp_path, Scale.FULL), choice=Choice("MN*"))
+    assert [row.cell for row in rows] == [
+        Computed("MNIST", reproduced=1.0, note="long"),
+        Skipped("Fashion", "not run"),
+    ]
+    assert all(
+        row.verdict is Verdict.WITHIN for row in carry_out(reproduction, context(tmp_path, Scale.FULL))
+    )
+
+
+def test_chosen_cells_are_added_to_what_the_csv_says(tmp_path: Path) -> None:
+    root = long_cells(tmp_path / "papers", a=1.0)
+    csv_file = tmp_path / "out" / "a-table-small.csv"
+    code, output = invoke(root, "a-table", "--cell", "MN*")
+    assert code == 0
+    assert "2 cells: 1 within, 0 OUTSIDE, 0 shown, 1 skipped" in output
+    assert "skipped: 1, because not run" in output
+    assert set(read_computed(csv_file)) == {"MNIST"}
+    long_cells(tmp_path / "papers", a=1.05)
+    assert invoke(root, "a-table", "--cell", "F*")[0] == 0
+    assert read_computed(csv_file) == {
+        "MNIST": Computed("MNIST", reproduced=1.0, note="long"),
+        "Fashion": Computed("Fashion", reproduced=3.0, note="long"),
+    }
+    assert invoke(root, "a-table")[0] == 0
+    assert read_computed(csv_file)["MNIST"].reproduced == 1.05
+
+
+def test_a_kept_cell_is_judged_by_the_present_expectations(tmp_path: Path) -> None:
+    root = long_cells(tmp_path / "papers", a=1.2)
+    assert invoke(root, "a-table")[0] == 1
+    assert invoke(root, "a-table", "--cell", "F*")[0] == 1
+
+
+def test_a_csv_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ConfigurationError, match="earlier run"):
+        read_computed(path)
+    assert read_computed(tmp_path / "missing.csv") == {}
 
 
 def test_without_a_name_they_are_listed(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ from rich.table import Table
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction import (
+    Choice,
     Computed,
     Context,
     Reproduction,
@@ -24,6 +27,7 @@ from discreet.reproduction import (
     carry_out,
     catalogue,
     find,
+    read_computed,
     write_csv,
     write_figure,
 )
@@ -42,9 +46,15 @@ def reproduce(
     root: Annotated[Path, typer.Option("--from", help="Folder of the reproductions.")] = Path(
         "reproductions"
     ),
+    cell: Annotated[
+        str | None,
+        typer.Option(help="Compute only long cells that match; the others keep what OUT's CSV says."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Run reproductions; exit code 1 if a number is outside its tolerance.
+    """Run reproductions; exit code 1 if a number is outside its tolerance, 0 if none is.
+
+    Cells that need data which are not here, or that were not asked for, are skipped, counted and named.
 
     Example: [bold]discreet reproduce p1-table1[/bold]
     """
@@ -55,22 +65,25 @@ def reproduce(
         return
     data = _data_folder(data_dir)
     chosen = catalogue(root) if name is None else (find(root, name),)
-    failed = False
+    console, every_row = Console(highlight=False), list[Row]()
     documents: dict[str, Any] = {}
     for reproduction in chosen:
-        rows = _carry_out(reproduction, Context(scale, reproduction.folder, data))
         stem = out / f"{reproduction.name}-{scale.value}"
+        choice = Choice() if cell is None else Choice(cell, read_computed(stem.with_suffix(".csv")))
+        context = Context(scale, reproduction.folder, data, out / "cache")
+        rows = _carry_out(reproduction, context, choice)
+        every_row += rows
         write_csv(stem.with_suffix(".csv"), rows)
         write_figure(stem.with_suffix(".svg"), reproduction, scale, rows)
-        failed = failed or any(row.verdict is Verdict.OUTSIDE for row in rows)
         documents[reproduction.name] = [_row_json(row) for row in rows]
         if not as_json:
-            console = Console(highlight=False)
             console.print(rows_table(reproduction, rows))
             console.print(f"{stem.with_suffix('.csv')}, {stem.with_suffix('.svg')}\n")
     if as_json:
         typer.echo(json.dumps(documents, indent=1))
-    if failed:
+    else:
+        console.print(summary(every_row))
+    if any(row.verdict is Verdict.OUTSIDE for row in every_row):
         raise typer.Exit(1)
 
 
@@ -83,7 +96,7 @@ def _data_folder(option: Path | None) -> Path | None:
     return option
 
 
-def _carry_out(reproduction: Reproduction, context: Context) -> tuple[Row, ...]:
+def _carry_out(reproduction: Reproduction, context: Context, choice: Choice) -> tuple[Row, ...]:
     """Computes all cells behind a progress bar."""
     console = Console(stderr=True, highlight=False)
     total = len(reproduction.expectations.cells[context.scale])
@@ -93,7 +106,16 @@ def _carry_out(reproduction: Reproduction, context: Context) -> tuple[Row, ...]:
         def show(cell: str, done: int, _: int) -> None:
             bar.update(task, description=f"{reproduction.name}: {cell}", completed=done)
 
-        return carry_out(reproduction, context, progress=show)
+        return carry_out(reproduction, context, choice=choice, progress=show)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Says how many cells there were, what came of them, and why some were skipped."""
+    verdicts = Counter(row.verdict for row in rows)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict)
+    reasons = Counter(row.cell.reason for row in rows if isinstance(row.cell, Skipped))
+    skipped = "".join(f"\nskipped: {count}, because {reason}" for reason, count in sorted(reasons.items()))
+    return f"{len(rows)} cells: {counts}{skipped}"
 
 
 def _list(found: tuple[Reproduction, ...], *, as_json: bool) -> None:

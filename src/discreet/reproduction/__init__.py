@@ -1,17 +1,19 @@
 """Reproductions: a paper's tables and figures as code over the public API, with tolerances."""
 
-from discreet.reproduction.carry_out import carry_out
+from discreet.reproduction.carry_out import Choice, carry_out
 from discreet.reproduction.catalogue import Reproduction, catalogue, find
 from discreet.reproduction.context import Context, Scale
 from discreet.reproduction.expected import Expectations, Expected
-from discreet.reproduction.outputs import write_csv, write_figure
-from discreet.reproduction.rows import Cell, Computed, Row, Skipped, Verdict
+from discreet.reproduction.outputs import read_computed, write_csv, write_figure
+from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped, Verdict
 from discreet.reproduction.training import accuracy, changed
 
 __all__ = [
     "Cell",
+    "Choice",
     "Computed",
     "Context",
+    "Deferred",
     "Expectations",
     "Expected",
     "Reproduction",
@@ -24,6 +26,7 @@ __all__ = [
     "catalogue",
     "changed",
     "find",
+    "read_computed",
     "write_csv",
     "write_figure",
 ]

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction.catalogue import Reproduction
 from discreet.reproduction.context import Context
-from discreet.reproduction.rows import Row
+from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped
 
 Progress = Callable[[str, int, int], None]
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the long cells to compute; the others keep what an earlier run found, or say "not run".
+
+    Attributes:
+        pattern: shell pattern that the name of a deferred cell must match.
+        earlier: what an earlier run found, by name.
+
+    Example:
+        >>> Choice("MNIST*").taken(Deferred("CIFAR", lambda: Computed("CIFAR", ours=1.0)))
+        Skipped(name='CIFAR', reason='not run')
+    """
+
+    pattern: str = "*"
+    earlier: Mapping[str, Computed] = field(default_factory=dict)
+
+    def taken(self, cell: Cell | Deferred) -> Cell:
+        """Returns the cell itself, computed if it is deferred and wanted."""
+        if not isinstance(cell, Deferred):
+            return cell
+        if fnmatchcase(cell.name, self.pattern):
+            return cell.compute()
+        return self.earlier.get(cell.name, Skipped(cell.name, NOT_RUN))
+
+
+EVERYTHING = Choice()
 
 
 def _ignore(_name: str, _done: int, _total: int) -> None:
@@ -17,13 +48,18 @@ def _ignore(_name: str, _done: int, _total: int) -> None:
 
 
 def carry_out(
-    reproduction: Reproduction, context: Context, *, progress: Progress = _ignore
+    reproduction: Reproduction,
+    context: Context,
+    *,
+    choice: Choice = EVERYTHING,
+    progress: Progress = _ignore,
 ) -> tuple[Row, ...]:
     """Computes all cells of a reproduction at one scale.
 
     Args:
         reproduction: what to run.
         context: scale and data.
+        choice: which of the long cells to compute.
         progress: called with a cell's name, the number of cells done, and their total.
 
     Raises:
@@ -37,7 +73,7 @@ def carry_out(
                 f"every cell of {reproduction.name} must be in its expected.json; {cell.name!r} is not, or "
                 "it came twice."
             )
-        rows.append(Row(cell, expected.pop(cell.name)))
+        rows.append(Row(choice.taken(cell), expected.pop(cell.name)))
         progress(cell.name, len(rows), total)
     if expected:
         raise ConfigurationError(

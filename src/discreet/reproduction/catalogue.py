@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.errors import ConfigurationError
 from discreet.reproduction.context import Context
 from discreet.reproduction.expected import Expectations, read_expectations
-from discreet.reproduction.rows import Cell
+from discreet.reproduction.rows import Cell, Deferred
 
 _SCRIPT = "reproduction.py"
 
@@ -32,7 +32,7 @@ class Reproduction:
     folder: Path
     expectations: Expectations
 
-    def cells(self, context: Context) -> Iterator[Cell]:
+    def cells(self, context: Context) -> Iterator[Cell | Deferred]:
         """Runs the folder's script, cell by cell.
 
         Raises:
@@ -80,7 +80,7 @@ def _read(folder: Path) -> Reproduction:
     return Reproduction(folder.name, folder, read_expectations(folder / "expected.json"))
 
 
-def _function(script: Path) -> Callable[[Context], Iterator[Cell]]:
+def _function(script: Path) -> Callable[[Context], Iterator[Cell | Deferred]]:
     """Loads a script and returns its ``cells``."""
     module_name = "discreet_reproduction_" + script.parent.name.replace("-", "_")
     spec = importlib.util.spec_from_file_location(module_name, script)
@@ -88,7 +88,7 @@ def _function(script: Path) -> Callable[[Context], Iterator[Cell]]:
         raise ConfigurationError(f"{script} must be a Python file.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    cells: Callable[[Context], Iterator[Cell]] | None = getattr(module, "cells", None)
+    cells: Callable[[Context], Iterator[Cell | Deferred]] | None = getattr(module, "cells", None)
     if cells is None:
         raise ConfigurationError(f"{script} must define the function cells(context).")
     return cells

@@ -22,11 +22,13 @@ class Context:
         scale: how much to compute.
         folder: the reproduction's own folder, with its configs.
         data: folder of the real data sets; None if there is none, then cells that need it are skipped.
+        cache: folder for files that several cells, or several runs, are made from; None makes them anew.
     """
 
     scale: Scale
     folder: Path
     data: Path | None
+    cache: Path | None = None
 
     def file(self, name: str) -> Path | None:
         """Returns the path of a data file, or None if it is not there."""

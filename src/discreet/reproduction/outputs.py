@@ -6,9 +6,10 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from discreet.errors import ConfigurationError
 from discreet.reproduction.catalogue import Reproduction
 from discreet.reproduction.context import Scale
-from discreet.reproduction.rows import Computed, Row, Skipped
+from discreet.reproduction.rows import Computed, Row, Skipped, Verdict
 
 HEADER = (
     "cell", "published", "reproduced", "tolerance", "ours", "ours_expected", "verdict", "where", "note",
@@ -23,6 +24,33 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADER)
         writer.writerows(_line(row) for row in rows)
+
+
+def read_computed(path: Path) -> dict[str, Computed]:
+    """Reads the computed cells of a CSV back, by name; none if there is no such file yet.
+
+    Raises:
+        ConfigurationError: if the file is not what `write_csv` writes.
+    """
+    if not path.exists():
+        return {}
+    try:
+        with path.open(encoding="utf-8") as file:
+            return {
+                line["cell"]: Computed(
+                    line["cell"], _parsed(line["reproduced"]), _parsed(line["ours"]), line["note"]
+                )
+                for line in csv.DictReader(file)
+                if line["verdict"] != Verdict.SKIPPED.value
+            }
+    except (KeyError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path} must be the CSV of an earlier run; reading it gave: {error}. Choose another --out."
+        ) from None
+
+
+def _parsed(number: str) -> float | None:
+    return float(number) if number else None
 
 
 def _line(row: Row) -> tuple[str, ...]:

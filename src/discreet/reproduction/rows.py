@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -35,6 +36,19 @@ class Skipped:
 
 
 Cell = Computed | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A cell that takes minutes: computed only if it is wanted.
+
+    Attributes:
+        name: the cell's name in expected.json.
+        compute: returns the cell, under the same name.
+    """
+
+    name: str
+    compute: Callable[[], Cell]
 
 
 class Verdict(Enum):
