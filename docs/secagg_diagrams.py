@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from discreet.secagg import Malicious, SemiHonest, SemiMalicious
+from discreet.secagg.messages import RoundStart
 from discreet.secagg.modes import Mode
 from discreet.secagg.transitions import (
     Call,
@@ -41,13 +42,15 @@ class Walk:
         self.server, self.client = ServerState.KEYS, ClientState.NEW
         self.lines = ["sequenceDiagram", "    participant C as client", "    participant S as server"]
 
-    def upload(self) -> None:
+    def upload(self, closing: Call = Call.CLOSE) -> None:
         """The client sends what the server collects; the stage closes."""
         collected = [
-            event for state, event in self.server_moves if state is self.server and event is not Call.CLOSE
+            event
+            for state, event in self.server_moves
+            if state is self.server and not isinstance(event, Call)
         ]
         self.lines.append(f"    C->>S: {collected[0].__name__}")
-        self.server = next_server_state(self.server_moves, self.server, Call.CLOSE)
+        self.server = next_server_state(self.server_moves, self.server, closing)
 
     def download(self, call: Call | None = None) -> None:
         """The server sends what the client accepts here (a new round only when it begins one)."""
@@ -56,11 +59,15 @@ class Walk:
             for state, event in self.client_moves
             if state is self.client and not isinstance(event, Call)
         ]
-        named = [event.__name__ for event in accepted]
-        begins = call is Call.BEGIN
-        event = next(
-            one for one, name in zip(accepted, named, strict=True) if (name == "RoundStart") == begins
-        )
+        fitting = [event for event in accepted if (event is RoundStart) == (call is Call.BEGIN)]
+        if len(fitting) > 1:  # with shares to collect next, it is the message that clients answer by them
+            unmasks = self.server is ServerState.UNMASK
+            fitting = [
+                event
+                for event in fitting
+                if (self.client_moves[self.client, event] is ClientState.READY) == unmasks
+            ]
+        event = fitting[0]
         self.lines.append(f"    S->>C: {event.__name__}")
         self.client = next_client_state(self.client_moves, self.client, event)
 
@@ -75,15 +82,34 @@ class Walk:
         self.server = next_server_state(self.server_moves, self.server, Call.BEGIN)
         self.download(Call.BEGIN)
         self.client = next_client_state(self.client_moves, self.client, Call.SUBMIT)
+        masking = self.server
         self.upload()
-        optional = not self.mode.double_masks
-        self.lines += ["    opt someone dropped out"] if optional else []
+        if self.server_moves[masking, Call.CLOSE] is self.server_moves[masking, Call.CLOSE_WHOLE]:
+            self.unmask()
+        else:
+            self.branches(masking)
+        self.lines.append("    Note over S: sum of the survivors")
+        return self.lines
+
+    def branches(self, masking: ServerState) -> None:
+        """Shows the end of a round in which everybody's input is there beside that of one with dropouts."""
+        missing, masked = self.server, self.client
+        self.server = self.server_moves[masking, Call.CLOSE_WHOLE]
+        if self.server is ServerState.READY:
+            self.lines.append("    opt someone dropped out")
+        else:
+            self.lines.append("    alt everybody's input is there")
+            self.unmask()
+            self.lines.append("    else someone dropped out")
+        self.server, self.client = missing, masked
+        self.unmask()
+        self.lines.append("    end")
+
+    def unmask(self) -> None:
+        """What is left of a round once the stage of masked inputs is closed."""
         while self.server is not ServerState.READY:
             self.download()
             self.upload()
-        self.lines += ["    end"] if optional else []
-        self.lines.append("    Note over S: sum of the survivors")
-        return self.lines
 
 
 def diagrams() -> str:

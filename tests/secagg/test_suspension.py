@@ -128,6 +128,7 @@ def test_an_old_memory_cannot_mask_confirm_or_release_again(make_world) -> None:
     world = make_world().set_up()
     name = "client-0"
     start = world.begin()
+    world.gone.add("client-4")
     world.clients[name].receive(start[name])
     invited = world.clients[name].suspend(KEY)
     replies = {name: world.clients[name].submit(world.inputs[name])}
@@ -143,7 +144,7 @@ def test_an_old_memory_cannot_mask_confirm_or_release_again(make_world) -> None:
 
     with pytest.raises(PeerProtocolError, match="send-masked"):
         resumed(world, name, invited).submit(-world.inputs[name])
-    other_set = SurvivorSet(world.read(shown[name]).round_digest, (0, 1, 2, 3))
+    other_set = SurvivorSet(world.read(shown[name]).round_digest, (0, 1, 2, 3, 4))
     with pytest.raises(PeerProtocolError, match="confirm-survivors"):
         resumed(world, name, before_confirming).receive(world.write(other_set))
     with pytest.raises(PeerProtocolError, match="release-shares"):

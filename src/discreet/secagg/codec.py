@@ -22,7 +22,7 @@ from discreet.secagg.messages import (
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.secagg.wire import Reader, malformed, uint
 
-_VERSION = b"dsa1"
+_VERSION = b"dsa2"
 
 _TYPES: dict[int, type[Message]] = {
     cls.TYPE: cls

@@ -22,6 +22,7 @@ class SemiHonest:
     one_phase: bool = False
     name: ClassVar[str] = "semi-honest"
     confirms: ClassVar[bool] = False
+    consents: ClassVar[bool] = False
     chooses_neighbors: ClassVar[bool] = False
 
     @property
@@ -35,11 +36,13 @@ class Malicious:
     """The server and up to ``max_colluding`` clients do whatever they like, together.
 
     Inputs of honest clients stay hidden but for one sum of at least ``min_survivors`` inputs a round. The sum
-    may be wrong or missing.
+    may be wrong or missing. With its masked input a client signs that the sum of everybody invited may be
+    unmasked (``consents``), so that only a round in which someone drops out needs a survivor set confirmed.
     """
 
     name: ClassVar[str] = "malicious"
     confirms: ClassVar[bool] = True
+    consents: ClassVar[bool] = True
     chooses_neighbors: ClassVar[bool] = False
     double_masks: ClassVar[bool] = True
 
@@ -53,6 +56,7 @@ class SemiMalicious:
 
     name: ClassVar[str] = "semi-malicious"
     confirms: ClassVar[bool] = True
+    consents: ClassVar[bool] = False
     chooses_neighbors: ClassVar[bool] = True
     double_masks: ClassVar[bool] = True
 

@@ -35,6 +35,7 @@ class Call(Enum):
     SUBMIT = "submit"
     BEGIN = "begin round"
     CLOSE = "close stage"
+    CLOSE_WHOLE = "close stage with nobody missing"
 
 
 class ClientState(Enum):
@@ -90,11 +91,17 @@ def client_table(mode: Mode) -> ClientTable:
         table[ClientState.CONFIRMED, RoundStart] = ClientState.INVITED
     else:
         table[ClientState.MASKED, SurvivorSet] = ClientState.READY
+    if mode.consents:
+        table[ClientState.MASKED, ConfirmSet] = ClientState.READY
     return table
 
 
 def server_table(mode: Mode) -> ServerTable:
-    """Returns the moves of the server. ``CLOSE`` while collecting masked inputs may also end the round."""
+    """Returns the moves of the server.
+
+    Only the stage of masked inputs tells ``CLOSE_WHOLE`` from ``CLOSE``: with everybody's input there, a
+    round may be over, or have its survivors confirmed already.
+    """
     table: dict[tuple[ServerState, Event], ServerState] = {
         (ServerState.KEYS, Advertise): ServerState.KEYS,
         (ServerState.SHARES, SealedShares): ServerState.SHARES,
@@ -111,11 +118,14 @@ def server_table(mode: Mode) -> ServerTable:
     else:
         table[ServerState.KEYS, Call.CLOSE] = ServerState.SHARES
     if mode.confirms:
-        table[ServerState.MASKED, Call.CLOSE] = ServerState.CONFIRMS
         table[ServerState.CONFIRMS, Confirm] = ServerState.CONFIRMS
         table[ServerState.CONFIRMS, Call.CLOSE] = ServerState.UNMASK
-    else:
-        table[ServerState.MASKED, Call.CLOSE] = ServerState.UNMASK
+    unmask = ServerState.CONFIRMS if mode.confirms else ServerState.UNMASK
+    table[ServerState.MASKED, Call.CLOSE] = table[ServerState.MASKED, Call.CLOSE_WHOLE] = unmask
+    if mode.consents:
+        table[ServerState.MASKED, Call.CLOSE_WHOLE] = ServerState.UNMASK
+    if not mode.double_masks:
+        table[ServerState.MASKED, Call.CLOSE_WHOLE] = ServerState.READY
     return table
 
 

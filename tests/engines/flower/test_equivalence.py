@@ -13,8 +13,8 @@ from discreet.privacy.ledger import read_ledger, spending
 from discreet.secagg import Stage
 
 PATIENCE = 0.05
-# The first message that each stage needs a silo to answer, as the n-th request of its kind in a round.
-STAGES = {Stage.MASK: 0, Stage.CONFIRM: 1, Stage.UNMASK: 2}
+# Which request of a round asks for a stage's message, while everybody's input arrives.
+STAGES = {Stage.MASK: 0, Stage.UNMASK: 1}
 
 
 def local_model(config, path):

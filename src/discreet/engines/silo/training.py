@@ -19,10 +19,12 @@ from discreet.policy.review import Approval
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute
 from discreet.secagg import Agreement, ClientSession
-from discreet.secagg.binding import transcript_hash
 from discreet.secagg.codec import decode
-from discreet.secagg.messages import RoundStart, SurvivorSet
+from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
+
+# From these states a session goes back to READY only by releasing shares.
+_RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,7 @@ class SiloTraining:
         self._ledger = book.ledger
         self._randomness = randomness
         self._start: RoundStart | None = None
-        self._survivors: SurvivorSet | None = None
-        self._release = 0
+        self._release, self._model_digest = 0, ""
 
     def deliver(self, delivery: Deliver) -> bytes:
         """Handles messages in order and returns the reply to the last one, empty if there is none.
@@ -84,11 +85,9 @@ class SiloTraining:
             if isinstance(message, RoundStart):
                 self._check_invitation(message, delivery.parameters)
                 self._start = invitation = message
-            elif isinstance(message, SurvivorSet):
-                self._survivors = message
-            releasing = self._session.state
+            before = self._session.state
             reply = self._session.receive(data)
-            if reply is not None and releasing in (ClientState.MASKED, ClientState.CONFIRMED):
+            if before in _RELEASING and self._session.state is ClientState.READY:
                 self._note_release()
         # Only an invitation of this very delivery was checked against its model and the budget.
         if self._session.state is ClientState.INVITED and invitation is not None:
@@ -138,18 +137,11 @@ class SiloTraining:
             records=self._records,
             randomness=self._randomness.derive("release", start.terms.attempt, "silo", silo),
         )
-        self._release = self._ledger.contribute(self._plan_digest, start.terms.context.hex())
+        self._model_digest = start.terms.context.hex()
+        self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
         return self._session.submit(contribution.values)
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""
-        if self._session.state is not ClientState.READY or self._survivors is None or self._start is None:
-            return
-        shown = self._survivors
-        self._ledger.complete(
-            self._release,
-            tuple(map(self._agreement.name, shown.survivors)),
-            transcript_hash(shown.round_digest, shown.survivors).hex(),
-            self._start.terms.context.hex(),
-        )
-        self._survivors = None
+        session = self._session
+        self._ledger.complete(self._release, session.survivors, session.transcript.hex(), self._model_digest)

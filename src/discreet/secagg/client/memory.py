@@ -42,7 +42,7 @@ class ClientMemory:
         held: others' shares (and ours), by slot and owner; wiped once the round is over for us.
         slots_used: the slots that no round may use any more.
         start: the open round.
-        survivors: the survivor set that we were shown in it.
+        survivors: the survivor set that we signed in it, or were shown.
     """
 
     epoch: int

@@ -99,8 +99,9 @@ def check_confirmations(
     """Checks that enough survivors signed the very survivor set that we were shown.
 
     Guarantee:
-        Two different sets of one round cannot both pass, as ``2 quorum > clients + max_colluding`` and no
-        honest client signs twice in a round.
+        At most one set besides the whole roster can pass in a round, as ``2 quorum > clients +
+        max_colluding`` and an honest client signs one such set. Where clients consent to the whole roster
+        beforehand, both may pass; docs/adr/0042 says why one of them at most is then unmasked.
 
     Raises:
         PeerProtocolError: for a signature on anything else.

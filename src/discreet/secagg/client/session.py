@@ -97,6 +97,16 @@ class ClientSession:
         """Where the session is."""
         return self._memory.state
 
+    @property
+    def survivors(self) -> tuple[ClientId, ...]:
+        """The survivor set of the last round that we signed or released shares for."""
+        return tuple(map(self._agreement.name, self._memory.survivors))
+
+    @property
+    def transcript(self) -> bytes:
+        """The hash that names the last round with these survivors; equal for all who saw the same."""
+        return binding.transcript_hash(self._current().digest, self._memory.survivors)
+
     def start(self) -> bytes:
         """Offers our keys.
 
@@ -142,7 +152,8 @@ class ClientSession:
             current, secrets = self._current(), self._memory.slots[self._memory.start.slot]
             rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
             secrets.wipe()
-            return self._encode(MaskedInput(current.digest, pack(vector, terms.bits)))
+            consent = self._consent(current) if self._agreement.mode.consents else b""
+            return self._encode(MaskedInput(current.digest, pack(vector, terms.bits), consent))
 
     def suspend(self, key: Secret) -> bytes:
         """Returns the session's memory, sealed, for an engine whose process ends between two messages.
@@ -223,6 +234,11 @@ class ClientSession:
         memory.forget_slots(start.slot)
         memory.slots_used = start.slot + 1
         memory.start = start
+
+    def _consent(self, current: rounds.OpenRound) -> bytes:
+        """Signs the one survivor set that needs no further exchange: everybody invited."""
+        self._memory.survivors = current.start.roster
+        return self._identity.sign(binding.confirmed_content(current.digest, current.start.roster))
 
     def _on_survivors(self, shown: SurvivorSet) -> Confirm | UnmaskShares:
         current = self._require_current(shown.round_digest)

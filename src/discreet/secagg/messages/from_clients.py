@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from discreet.secagg.identity import SIGNATURE_BYTES
 from discreet.secagg.messages.numbered import Numbered, read_numbered, write_numbered
 from discreet.secagg.terms import DIGEST_BYTES
-from discreet.secagg.wire import Reader, fixed_list, index_set, uint
+from discreet.secagg.wire import Reader, counted, fixed_list, index_set, uint
 
 _HASH = DIGEST_BYTES
 
@@ -85,20 +85,26 @@ class SealedShares:
 
 @dataclass(frozen=True, slots=True)
 class MaskedInput:
-    """Client to server: its packed, masked vector."""
+    """Client to server: its packed, masked vector.
+
+    ``consent`` is its signature on the survivor set that holds everybody invited, in modes that ask for it,
+    and empty in others.
+    """
 
     TYPE: ClassVar[int] = 8
     round_digest: bytes
     packed: bytes | memoryview
+    consent: bytes = b""
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""
-        return b"".join((self.round_digest, uint(len(self.packed), 4), self.packed))
+        return b"".join((self.round_digest, counted(self.consent), uint(len(self.packed), 4), self.packed))
 
     @classmethod
     def read(cls, reader: Reader) -> Self:
         """Inverse of `body`."""
-        return cls(reader.take(_HASH), reader.view(reader.uint(4)))
+        round_digest, consent = reader.take(_HASH), reader.counted()
+        return cls(round_digest, reader.view(reader.uint(4)), consent)
 
 
 @dataclass(frozen=True, slots=True)

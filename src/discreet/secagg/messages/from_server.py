@@ -108,7 +108,7 @@ class SurvivorSet:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSet:
-    """Server to clients: the signatures that arrived."""
+    """Server to clients: the signatures on the survivor set that arrived."""
 
     TYPE: ClassVar[int] = 11
     round_digest: bytes

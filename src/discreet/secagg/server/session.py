@@ -154,11 +154,10 @@ class ServerSession:
             PeerProtocolError: if the masks cannot be taken off.
         """
         closing = self._state
-        after = next_server_state(self._table, closing, Call.CLOSE)
+        after = next_server_state(self._table, closing, self._closing_call())
         self._state = ServerState.ABORTED if self._round is None else ServerState.READY
         outgoing = self._closers[closing]()
-        if self._result is None:
-            self._state = after
+        self._state = after
         return self._send(outgoing)
 
     def result(self) -> RoundResult:
@@ -203,10 +202,19 @@ class ServerSession:
         self._agreement.require_floor(len(self._answered), "shared their secrets")
         return dict(self._setup.delivered())
 
+    def _closing_call(self) -> Call:
+        """Says how the open stage ends: masked inputs can be there from everybody."""
+        masking = self._state is ServerState.MASKED
+        return Call.CLOSE_WHOLE if masking and not self._open_round.dropouts else Call.CLOSE
+
     def _close_masked(self) -> dict[int, Message]:
-        current = self._open_round
+        current, mode = self._open_round, self._agreement.mode
         self._agreement.require_floor(len(self._answered), "sent their masked input")
-        if not self._agreement.mode.double_masks and not current.dropouts:
+        whole = not current.dropouts
+        if whole and mode.consents:
+            consents = tuple(sorted(current.consents.items()))
+            return dict.fromkeys(self._answered, ConfirmSet(current.digest, consents))
+        if whole and not mode.double_masks:
             self._result = current.finish(self._threads)
             return {}
         return dict.fromkeys(self._answered, SurvivorSet(current.digest, current.survivors))
