@@ -12,6 +12,7 @@ from discreet.errors import DataError
 # Rounding a coordinate to float32 lengthens it by a factor of at most 1 + 2^-24 (or by a denormal);
 # shortening by 2^-22 beforehand leaves room for both and for the float64 arithmetic.
 _ROUNDING_ROOM = 1.0 - 2.0**-22
+_ROWS_AT_A_TIME = 2000
 
 
 def scale_to_norm(
@@ -57,6 +58,24 @@ def with_constant(features: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Returns the records flattened, with a last feature 1 in place of a model's bias; ``(n, d + 1)``."""
     flat = features.reshape(len(features), math.prod(features.shape[1:]))
     return np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
+
+
+def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> npt.NDArray[np.float32]:
+    """Returns `scale_to_norm` of `with_constant`, a few rows at a time: float64 copies of all would not fit.
+
+    Args:
+        features: shape ``(n, ...)``.
+        bound: the public R.
+
+    Returns:
+        Shape ``(n, d + 1)`` where d counts the features of a record.
+    """
+    flat = math.prod(features.shape[1:])
+    scaled = np.empty((len(features), flat + 1), dtype=np.float32)
+    for first in range(0, len(features), _ROWS_AT_A_TIME):
+        rows = slice(first, first + _ROWS_AT_A_TIME)
+        scaled[rows] = scale_to_norm(with_constant(features[rows].astype(np.float64)), bound)
+    return scaled
 
 
 def largest_norm(features: npt.NDArray[np.float32]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data.norm import scale_to_norm, with_constant
+from discreet.data.norm import scaled_with_constant
 from discreet.data.pool import Pool, checked_records
 from discreet.data.records import Records
 from discreet.data.table import nearest_hint
@@ -95,7 +95,7 @@ def _records(
     records = checked_records(_at_least_flat(features), labels.astype(np.int64), where=where)
     if bound is None:
         return records
-    return Records(scale_to_norm(with_constant(records.features.astype(np.float64)), bound), records.labels)
+    return Records(scaled_with_constant(records.features, bound), records.labels)
 
 
 def _at_least_flat(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
