@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +14,19 @@ from rich.table import Table
 from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
 from discreet.cli.log import log
-from discreet.cli.tables import guarantees_table, plan_table
+from discreet.cli.tables import guarantees_table
+from discreet.cli.watch import Watch, trackers
 from discreet.config import load_config
-from discreet.engines.local import Opening, Prepared, RunResult
+from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
+from discreet.policy import load_key
 from discreet.privacy.wire import to_json
 from discreet.report import write_report
-from discreet.rounds import RoundReport
 from discreet.rounds.directory import write_durably
-from discreet.verify import seal
+from discreet.secagg import Identity
+from discreet.verify import require_key, seal
+from discreet.verify import sign as sign_run
 
 # What shells report for a process that Ctrl-C ended.
 _EXIT_INTERRUPTED = 130
@@ -33,6 +37,18 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Directory for the results; left out: runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in --out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier training in --out.")] = False,
+    sign: Annotated[
+        Path | None, typer.Option(help="The coordinator's private key, of `discreet silo keygen`.")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="Folder for TensorBoard's event files.", show_default=False)
+    ] = None,
+    mlflow: Annotated[
+        str | None, typer.Option(help="MLflow experiment to record the rounds in.", show_default=False)
+    ] = None,
+    per_silo: Annotated[
+        bool, typer.Option("--per-silo", help="Let trackers have held-out measurements of single silos.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON; progress goes to stderr.")
     ] = False,
@@ -42,52 +58,54 @@ def run(
 
     Example: [bold]discreet run examples/heart.toml --out runs/heart[/bold]
     """
-    if resume and overwrite:
-        raise ConfigurationError("--resume and --overwrite exclude each other; give one of them.")
+    _check_options(out, resume=resume, overwrite=overwrite)
     settings = load_config(config)
-    if resume and out is None:
-        raise ConfigurationError(
-            "--resume must say which training to go on with; give its directory as --out."
-        )
     directory = out if out is not None else _free_directory(settings.name)
+    identity = None if sign is None else load_key(sign)
+    if resume:
+        require_key(directory, identity)
     opening = Opening.RESUME if resume else Opening.OVERWRITE if overwrite else Opening.NEW
     screen = console(stderr=as_json)
-    with RunDisplay(screen, planned=settings.training.rounds, quiet=quiet) as display:
-
-        def announce(prepared: Prepared) -> None:
-            log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
-            if not quiet:
-                screen.print(plan_table(prepared.plan), "")
-
-        def observe(report: RoundReport) -> None:
-            display.observe(report)
-            _log_round(report)
-
+    asked = trackers(tensorboard, mlflow, settings.name)
+    with ExitStack() as opened:
+        for tracker in asked:
+            opened.enter_context(tracker)
+        planned = settings.training.rounds
+        display = opened.enter_context(RunDisplay(screen, planned=planned, quiet=quiet))
+        watch = Watch(screen, display, asked, quiet, per_silo)
         try:
-            result = run_locally(settings, directory, opening=opening, observe=observe, announce=announce)
+            result = run_locally(
+                settings, directory, opening=opening, observe=watch.observe, announce=watch.announce
+            )
         except KeyboardInterrupt:
             typer.echo(f"interrupted; go on with: discreet run {config} --out {directory} --resume", err=True)
             raise typer.Exit(_EXIT_INTERRUPTED) from None
     summary = summarise(result)
-    write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
-    report = write_report(result.directory.path)
-    log("done", directory=directory, manifest=seal(result.directory.path))
+    report = _write_down(result, summary, identity)
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
     elif not quiet:
         _show(screen, result, report)
 
 
-def _log_round(report: RoundReport) -> None:
-    """Logs what is public about a round: no measurement and no loss."""
-    log(
-        "round",
-        release=report.release,
-        survivors=",".join(report.sum.survivors),
-        bytes_per_silo=report.sum.bytes_per_silo,
-        seconds=f"{report.seconds:.3f}",
-        spent=report.spent,
-    )
+def _check_options(out: Path | None, *, resume: bool, overwrite: bool) -> None:
+    if resume and overwrite:
+        raise ConfigurationError("--resume and --overwrite exclude each other; give one of them.")
+    if resume and out is None:
+        raise ConfigurationError(
+            "--resume must say which training to go on with; give its directory as --out."
+        )
+
+
+def _write_down(result: RunResult, summary: dict[str, Any], identity: Identity | None) -> Path:
+    """Writes result and report, seals all files, and signs them if there is a key; returns the report."""
+    directory = result.directory.path
+    write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
+    report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
+    log("done", directory=directory, manifest=seal(directory))
+    if identity is not None:
+        sign_run(directory, identity)
+    return report
 
 
 def _free_directory(name: str) -> Path:

@@ -52,7 +52,7 @@ def serve(
 def keygen(
     path: Annotated[Path, typer.Argument(help="Where the new private key goes.", show_default=False)],
 ) -> None:
-    """Make a signing key for a silo or a consortium, and print its public half.
+    """Make a signing key for a silo, a consortium or a coordinator, and print its public half.
 
     To rotate: move the old key away, make a new one, and let the consortium sign a newer list.
 

@@ -19,6 +19,9 @@ def verify(
     manifest: Annotated[
         str | None, typer.Option(help="The manifest's SHA-256, noted elsewhere when the run ended.")
     ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Public key of the coordinator, who must have signed the run.")
+    ] = None,
     records: Annotated[
         Path | None, typer.Option(help="Folder of the records: measure the released model on them again.")
     ] = None,
@@ -31,7 +34,7 @@ def verify(
 
     Example: [bold]discreet verify runs/heart[/bold]
     """
-    findings = list(check(directory, records=records, own_code=own_code))
+    findings = list(check(directory, key=key, records=records, own_code=own_code))
     digest = manifest_digest(directory)
     if manifest is not None and manifest.lower() != digest:
         raise VerificationFailure(

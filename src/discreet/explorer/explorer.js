@@ -1,5 +1,5 @@
 "use strict";
-// Reads the planned combinations from the page and shows one of them, a chart along one setting, and a sorted table.
+// Reads the planned combinations from the page and shows one of them, and a chart along one setting.
 const data = JSON.parse(document.getElementById("data").textContent);
 const choices = data.dimensions.map((_, n) => document.getElementById(`set-${n}`));
 const along = document.getElementById("along");
@@ -65,27 +65,5 @@ function show() {
   showChart(chosen);
 }
 
-// Refused rows have no number; they stay last in either direction.
-function sortKey(row, column) {
-  const cell = row.cells[column];
-  return cell === undefined ? NaN : Number.parseFloat(cell.textContent.replaceAll(",", ""));
-}
-
-function sortBy(header, column) {
-  const rising = header.getAttribute("aria-sort") !== "ascending";
-  for (const other of header.parentNode.children) other.removeAttribute("aria-sort");
-  header.setAttribute("aria-sort", rising ? "ascending" : "descending");
-  const body = document.querySelector("#table tbody");
-  const rows = [...body.rows].sort((first, second) => {
-    const [a, b] = [sortKey(first, column), sortKey(second, column)];
-    if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
-    return rising ? a - b : b - a;
-  });
-  body.replaceChildren(...rows);
-}
-
 for (const choice of [...choices, along, measure]) choice.addEventListener("change", show);
-for (const button of document.querySelectorAll("#table th button")) {
-  button.addEventListener("click", () => sortBy(button.parentNode, Number(button.dataset.column)));
-}
 show();

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import hashlib
 import json
-from importlib import resources
 
 from discreet.explorer.exploration import Dimension, Exploration
 from discreet.plan.sweep import Costs, SweepRow
 from discreet.report.html import Html, items, join, tag
+from discreet.report.shell import document, resource
 
 MEASURES = {
     "epsilon": "ε",
@@ -28,32 +26,19 @@ def render(exploration: Exploration) -> str:
 
     Guarantee:
         Every text is escaped, nothing outside the page is referred to, and the browser runs no script
-        but the bundled one: its hash is in the page's security policy.
+        but the bundled ones: their hashes are in the page's security policy.
     """
-    script = _resource("discreet.explorer", "explorer.js")
-    style = _resource("discreet.report", "style.css") + _resource("discreet.explorer", "explorer.css")
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("title", f"Plan explorer: {exploration.title}"),
-        tag("style", Html(style)),
+    sections = (_controls(exploration), _figures(), _chart(exploration), _table(exploration))
+    data = tag("script", Html(_data(exploration)), type="application/json", id="data")
+    return document(
+        f"Plan explorer: {exploration.title}",
+        [_header(exploration), tag("main", *sections), data],
+        style=resource("discreet.report", "style.css") + resource("discreet.explorer", "explorer.css"),
+        scripts=(
+            resource("discreet.report", "sort.js"),
+            resource("discreet.explorer", "explorer.js"),
+        ),
     )
-    body = tag(
-        "body",
-        _header(exploration),
-        tag("main", _controls(exploration), _figures(), _chart(exploration), _table(exploration)),
-        tag("script", Html(_data(exploration)), type="application/json", id="data"),
-        tag("script", Html(script)),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def _resource(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _header(exploration: Exploration) -> Html:
@@ -61,7 +46,7 @@ def _header(exploration: Exploration) -> Html:
         f"Every ε is against {exploration.adversary}, for all rounds together, for each {exploration.unit}, "
         f"at δ = {exploration.delta:g}. {len(exploration.rows)} combinations planned, nothing trained."
     )
-    without = tag("p", "Controls and chart need JavaScript; the table below holds every number.")
+    without = tag("p", "Controls, chart and sorting need JavaScript; the table below holds every number.")
     return tag(
         "header",
         tag("h1", f"Plan explorer: {exploration.title}"),
@@ -125,10 +110,7 @@ def _table(exploration: Exploration) -> Html:
     """Writes every combination; refused ones refer to a numbered reason."""
     reasons = list(dict.fromkeys(row.outcome for row in exploration.rows if isinstance(row.outcome, str)))
     titles = [*(dimension.name for dimension in exploration.dimensions), *MEASURES.values()]
-    head = [
-        tag("th", tag("button", title, type="button", data_column=str(n)), scope="col", class_="number")
-        for n, title in enumerate(titles)
-    ]
+    head = [tag("th", title, scope="col", class_="number") for title in titles]
     rows = [tag("tr", *_cells(row, reasons, exploration.dimensions)) for row in exploration.rows]
     inside = tag(
         "table",

@@ -28,6 +28,7 @@ from discreet.report.content import (
 )
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
+from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds.directory import RunDirectory
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
@@ -35,8 +36,12 @@ _SILO_PREFIX = "accuracy/"
 _UNFINISHED = "the process ended between intent and completion"
 
 
-def collect(path: Path) -> ReportInput:
-    """Reads plan, ledger, metrics and comparison of the run in ``path``; verifies plan and ledger.
+def collect(path: Path, *, signer: str = "") -> ReportInput:
+    """Reads plan, ledger, metrics, comparison and budgets of a run; verifies plan and ledger.
+
+    Args:
+        path: the run directory.
+        signer: public key, in hexadecimal, of who signs the run; empty if nobody does.
 
     Raises:
         ConfigurationError: if the plan is missing or altered.
@@ -58,6 +63,7 @@ def collect(path: Path) -> ReportInput:
         budget=plan.spent(plan.rounds),
         spent=plan.spent(charged),
         guarantees=plan.guarantees,
+        silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),
         outcomes=outcomes,
         final=completed[-1].measured if completed else None,
@@ -67,6 +73,7 @@ def collect(path: Path) -> ReportInput:
         citations=citations(plan),
         plan_digest=plan.digest(),
         ledger_head=lines[-1].digest(),
+        signer=signer,
         versions=_versions(),
         attribution=bundled_attribution(plan.config.data.source),
     )

@@ -98,6 +98,42 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class SiloBudget:
+    """What a training costs one silo by its own policy; pairs are (ε, δ).
+
+    Attributes:
+        silo: its name.
+        training: the rounds charged so far, under the owner's own assumption about colluders.
+        elsewhere: spent in all other trainings, as the silo states.
+        limit_of_a_training: what the policy allows in one training.
+        limit: what the policy allows in all trainings together.
+    """
+
+    silo: str
+    training: Guarantee
+    elsewhere: tuple[float, float]
+    limit_of_a_training: tuple[float, float]
+    limit: tuple[float, float]
+
+    @property
+    def used(self) -> tuple[float, float]:
+        """Spent in all trainings: ε and δ add up (basic composition)."""
+        return self.elsewhere[0] + self.training.epsilon, self.elsewhere[1] + self.training.delta
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """What the policy still allows; negative where more was spent."""
+        return self.limit[0] - self.used[0], self.limit[1] - self.used[1]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether both limits are kept."""
+        epsilon, delta = self.limit_of_a_training
+        within = self.training.epsilon <= epsilon and self.training.delta <= delta
+        return within and min(self.left) >= 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One line about how the training was done: a label, a value, and what it means."""
 
@@ -134,6 +170,7 @@ class ReportInput:
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
         spent: the same adversary, for the rounds charged so far.
         guarantees: one for each adversary, for the whole plan.
+        silo_budgets: one for each silo whose owner handed its policy over for the report.
         attack: what that ε and δ leave to an attacker; None if nothing finite is promised.
         outcomes: what became of each attempt at a round, in order.
         final: the released model, measured; None if evaluation was off or no round was completed.
@@ -143,6 +180,7 @@ class ReportInput:
         citations: sources of exactly what was used.
         plan_digest: SHA-256 that every party compared.
         ledger_head: SHA-256 of the last ledger line.
+        signer: public key, in hexadecimal, of who signs the run; empty if nobody does.
         versions: names and versions of the software that wrote the report.
         attribution: who made the data, under which licence; empty if unknown.
     """
@@ -154,6 +192,7 @@ class ReportInput:
     budget: Guarantee
     spent: Guarantee
     guarantees: tuple[Guarantee, ...]
+    silo_budgets: tuple[SiloBudget, ...]
     attack: AttackBound | None
     outcomes: tuple[RoundOutcome, ...]
     final: Measured | None
@@ -163,6 +202,7 @@ class ReportInput:
     citations: tuple[Citation, ...]
     plan_digest: str
     ledger_head: str
+    signer: str
     versions: tuple[tuple[str, str], ...]
     attribution: str = ""
 

@@ -35,6 +35,7 @@ def verification(report: ReportInput) -> Html:
             tag("code", report.ledger_head),
             "each line contains the hash of the one before",
         ),
+        _signature(report.signer),
     ]
     bibtex = [join([tag("h3", citation.role), tag("pre", citation.bibtex)]) for citation in report.citations]
     return tag(
@@ -43,9 +44,19 @@ def verification(report: ReportInput) -> Html:
         tag(
             "p",
             "The numbers of this report come from plan.json, ledger.jsonl and metrics.jsonl beside it; "
-            "report.json holds them for programs.",
+            "report.json holds them for programs. The command ",
+            tag("code", "discreet verify DIRECTORY"),
+            " works every number out again from plan and ledger, and finds any changed byte.",
         ),
-        table("Digests", ("What", "Value", "Meaning"), digests),
+        table("Digests and signature", ("What", "Value", "Meaning"), digests),
         table("Software that wrote this report", ("Package", "Version"), report.versions),
         tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex, open="open"),
     )
+
+
+def _signature(signer: str) -> tuple[str, Html | str, str]:
+    """Says who signs the run, or plainly that nobody does."""
+    if not signer:
+        return ("Signature", "unsigned", "nothing in these files shows who made the run")
+    meaning = "compare it with the coordinator's; discreet verify DIRECTORY --key KEY checks the signature"
+    return ("Signed by (Ed25519 public key)", tag("code", signer), meaning)

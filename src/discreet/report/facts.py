@@ -102,7 +102,8 @@ def _protocol(aggregation: AggregationConfig) -> str:
     if aggregation.protocol == "ideal":
         return "ideal: an oracle for tests; whoever sums sees every contribution"
     server = "may deviate" if aggregation.mode == "malicious" else "follows the protocol and looks"
-    return f"{aggregation.protocol}, {aggregation.mode}: the server {server}, and learns the sum only"
+    late = ", and discards late answers unread" if aggregation.mode == "one-phase" else ""
+    return f"{aggregation.protocol}, {aggregation.mode}: the server {server}{late}, and learns the sum only"
 
 
 def _local(local: LocalConfig) -> str:

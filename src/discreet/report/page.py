@@ -1,12 +1,12 @@
-"""One self-contained page: no script, no network, light and dark, narrow and on paper."""
+"""One self-contained page: no network, light and dark, narrow and on paper; one script, that sorts tables."""
 
 from __future__ import annotations
 
-from importlib import resources
-
 from discreet.report import evidence, overview, training
+from discreet.report.budgets import budgets
 from discreet.report.content import ReportInput
-from discreet.report.html import Html, tag
+from discreet.report.html import tag
+from discreet.report.shell import document, resource
 
 
 def render(report: ReportInput) -> str:
@@ -15,24 +15,12 @@ def render(report: ReportInput) -> str:
     Guarantee:
         Every text in ``report`` is escaped; the page refers to nothing outside itself.
     """
-    style = resources.files(__name__.rpartition(".")[0]).joinpath("style.css").read_text(encoding="utf-8")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag(
-            "meta",
-            http_equiv="Content-Security-Policy",
-            content="default-src 'none'; style-src 'unsafe-inline'",
-        ),
-        tag("title", f"Privacy report: {report.title}"),
-        tag("style", Html(style)),
-    )
     main = tag(
         "main",
         overview.at_a_glance(report),
         overview.meaning(report),
         overview.guarantees(report),
+        *([budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         training.course(report),
         training.price(report),
@@ -40,4 +28,9 @@ def render(report: ReportInput) -> str:
         evidence.method(report),
         evidence.verification(report),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', overview.header(report), main), lang='en')}\n"
+    return document(
+        f"Privacy report: {report.title}",
+        [overview.header(report), main],
+        style=resource("discreet.report", "style.css"),
+        scripts=(resource("discreet.report", "sort.js"),),
+    )

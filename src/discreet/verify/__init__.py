@@ -4,5 +4,15 @@ from discreet.verify.checks import verify
 from discreet.verify.failure import VerificationFailure
 from discreet.verify.finding import Finding
 from discreet.verify.manifest import manifest_digest, seal, seal_report
+from discreet.verify.signature import require_key, sign
 
-__all__ = ["Finding", "VerificationFailure", "manifest_digest", "seal", "seal_report", "verify"]
+__all__ = [
+    "Finding",
+    "VerificationFailure",
+    "manifest_digest",
+    "require_key",
+    "seal",
+    "seal_report",
+    "sign",
+    "verify",
+]

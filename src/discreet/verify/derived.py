@@ -6,12 +6,14 @@ import dataclasses
 import json
 from typing import Any
 
+from discreet.errors import DiscreetError
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.verify.compare import require_same
 from discreet.verify.evidence import Evidence
 from discreet.verify.failure import VerificationFailure
 from discreet.verify.finding import Basis, Finding
+from discreet.verify.signature import read_signature
 from discreet.version import __version__
 
 
@@ -71,10 +73,15 @@ def check_report(evidence: Evidence) -> Finding:
     versions = tuple((str(name), str(version)) for name, version in stated.get("versions", ()))
     if dict(versions).get("discreet") != __version__:
         return Finding("report", Basis.SEALED, f"written by another version than this, {__version__}")
-    again = dataclasses.replace(collect(evidence.directory.path), versions=versions)
+    signature = read_signature(evidence.directory.path)
+    try:
+        now = collect(evidence.directory.path, signer="" if signature is None else signature.public_key)
+    except DiscreetError as error:
+        raise VerificationFailure(f"the report must follow from the run's files; {error}") from None
+    again = dataclasses.replace(now, versions=versions)
     require_same(stated, report_json(again), "report.json")
     page = evidence.directory.file("report.html").read_text(encoding="utf-8")
-    if versions == collect(evidence.directory.path).versions and page != render(again):
+    if versions == now.versions and page != render(again):
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
     return Finding(
         "report.html, report.json", Basis.RECOMPUTED, "every number, from plan, ledger and metrics"

@@ -12,6 +12,8 @@ class Basis(Enum):
     RECOMPUTED = "recomputed"
     CHAINED = "hash chain"
     SEALED = "sealed only"
+    SIGNED = "signature"
+    NONE = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Finding:
 
     Attributes:
         subject: the file, or the part of it.
-        basis: recomputed from other files; bound by a chain of hashes; or only unchanged since it was sealed.
+        basis: recomputed from other files; bound by a chain of hashes; only unchanged since it was sealed;
+            signed; or not there to be checked.
         detail: what exactly was compared.
     """
 

@@ -20,8 +20,8 @@ MANIFEST = "manifest.json"
 VERSION = 1
 REQUIRED = ("plan.json", "ledger.jsonl", "metrics.jsonl", "state.safetensors", "model.safetensors",
             "result.json", "report.json", "report.html")  # fmt: skip
-OPTIONAL = ("comparison.json",)
-_REPORT = ("report.json", "report.html")
+OPTIONAL = ("comparison.json", "budgets.json")
+_REPORT = ("report.json", "report.html", "budgets.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ def seal_report(directory: Path) -> str | None:
     if not (directory / MANIFEST).exists():
         return None
     manifest = read_manifest(directory)
-    files = {**manifest.files, **_digests(directory, _REPORT)}
+    written = [name for name in _REPORT if (directory / name).exists()]
+    files = {**manifest.files, **_digests(directory, written)}
     return _write(directory, Manifest(manifest.ledger_head, files))
 
 

@@ -67,12 +67,14 @@ def test_nothing_outside_the_page_is_referred_to(exploration: Exploration) -> No
     assert "url(" not in page
 
 
-def test_only_the_bundled_script_may_run(exploration: Exploration) -> None:
+def test_only_the_bundled_scripts_may_run(exploration: Exploration) -> None:
     reader = read(render(exploration))
     policy = next(a["content"] for t, a in reader.tags if a.get("http-equiv") == "Content-Security-Policy")
-    _, script = reader.scripts
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    _, *scripts = reader.scripts
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert len(scripts) == 2
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def test_the_script_is_given_what_the_table_shows(exploration: Exploration) -> None:

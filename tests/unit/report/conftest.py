@@ -1,9 +1,14 @@
 """A report with one of everything, for the tests of this folder."""
 
 import math
+import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from discreet.config import parse_config
+from discreet.engines.local import run
 from discreet.privacy.adversary import (
     AggregationServer,
     ReleasedModels,
@@ -24,9 +29,39 @@ from discreet.report.content import (
     Measured,
     Refusal,
     ReportInput,
+    SiloBudget,
 )
 
 HOSTILE = '<script src="https://evil.example/x.js">&\'"'
+
+
+CONFIG: dict[str, Any] = {
+    "name": "hospitals",
+    "data": {"source": "heart-disease", "record_capacity": 303},
+    "training": {
+        "rounds": 2,
+        "local": {"kind": "stable-steps", "learning_rate": 0.02, "steps": 8},
+    },
+    "privacy": {"epsilon": 1.0, "delta": 1e-5},
+    "aggregation": {"protocol": "ideal", "min_survivors": 3, "max_colluding": 1},
+    "run": {
+        "seed": 5,
+        "compare": True,
+        "dropouts": [{"silo": "switzerland", "round": 2, "stage": "mask"}],
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "run"
+    run(parse_config(CONFIG), out)
+    return out
+
+
+@pytest.fixture
+def directory(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def guarantee(adversary: object, epsilon: float, **changes: object) -> Guarantee:
@@ -63,6 +98,12 @@ def report() -> ReportInput:
             budget,
             guarantee(WithoutSecureAggregation(HOSTILE), math.inf),
         ),
+        silo_budgets=(
+            SiloBudget("a", guarantee(ServerWithColluders(1), 0.8123), (1.5, 2e-5), (1.0, 1e-4), (5.0, 1e-3)),
+            SiloBudget(
+                HOSTILE, guarantee(ServerWithColluders(2), 1.2001), (0.0, 0.0), (1.0, 1e-4), (1.0, 1e-4)
+            ),
+        ),
         attack=attack_bound(GaussianTradeoff(0.25)),
         outcomes=(
             CompletedRound(1, ("a", HOSTILE, "c"), 0.4321, 1234, 0.69, 0.5, good),
@@ -80,6 +121,7 @@ def report() -> ReportInput:
         citations=(Citation("Accounting", "@article{x, title = {<b>}}"),),
         plan_digest="ab" * 32,
         ledger_head="cd" * 32,
+        signer="ef" * 32,
         versions=(("discreet", "0.1.0"),),
         attribution="Someone <someone@example.org>",
     )

@@ -1,43 +1,12 @@
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from discreet.config import parse_config
-from discreet.engines.local import run
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.privacy.ledger import Intent, LedgerWriter, Lost, Opened
 from discreet.report import collect, write_report
 from discreet.report.content import AbortedRound, CompletedRound, LostRound
-
-CONFIG = {
-    "name": "hospitals",
-    "data": {"source": "heart-disease", "record_capacity": 303},
-    "training": {
-        "rounds": 2,
-        "local": {"kind": "stable-steps", "learning_rate": 0.02, "steps": 8},
-    },
-    "privacy": {"epsilon": 1.0, "delta": 1e-5},
-    "aggregation": {"protocol": "ideal", "min_survivors": 3, "max_colluding": 1},
-    "run": {
-        "seed": 5,
-        "compare": True,
-        "dropouts": [{"silo": "switzerland", "round": 2, "stage": "mask"}],
-    },
-}
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("report") / "run"
-    run(parse_config(CONFIG), out)
-    return out
-
-
-@pytest.fixture
-def directory(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def test_a_finished_run_is_read_back_whole(directory: Path) -> None:

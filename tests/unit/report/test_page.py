@@ -1,4 +1,6 @@
+import base64
 import dataclasses
+import hashlib
 import json
 import math
 import re
@@ -23,6 +25,7 @@ class Page(HTMLParser):
         self.attributes: list[tuple[str, str, str]] = []
         self.headings: list[int] = []
         self.text: list[str] = []
+        self.scripts: list[str] = []
         self.tags: list[str] = []
         self.feed(document)
         self.close()
@@ -45,7 +48,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif self.open and self.open[-1] != "style":
             self.text.append(data)
 
 
@@ -63,18 +68,26 @@ def test_the_page_is_well_formed_and_its_headings_skip_no_level(report: ReportIn
 def test_nothing_outside_the_page_is_referred_to(report: ReportInput) -> None:
     document = render(report)
     page = Page(document)
-    assert not {"script", "link", "img", "iframe", "object", "a"} & set(page.tags)
+    assert not {"link", "img", "iframe", "object", "a"} & set(page.tags)
     assert not [
         name for _, name, _ in page.attributes if name in ("src", "href", "srcset", "style", "onload")
     ]
     style = document[document.index("<style>") : document.index("</style>")]
     assert not re.search(r"url\(|@import|https?:", style)
-    assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+def test_only_the_bundled_script_may_run(report: ReportInput) -> None:
+    page = Page(render(report))
+    (script,) = page.scripts
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
+    assert ("meta", "content", policy) in page.attributes
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
 
 
 def test_hostile_names_stay_text(report: ReportInput) -> None:
     document = render(report)
-    assert "<script" not in document
+    assert document.count("<script") == 1
     assert "<someone@example.org>" not in document
     shown = visible(report)
     assert shown.count('<script src="https://evil.example/x.js">') >= 8
@@ -112,6 +125,33 @@ def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None
 def test_a_simulation_says_that_it_protects_nobody(report: ReportInput) -> None:
     assert "this run protects nobody" not in visible(report)
     assert "this run protects nobody" in visible(dataclasses.replace(report, seeded=True))
+
+
+def test_what_a_training_costs_each_silo_is_told(report: ReportInput) -> None:
+    shown = visible(report)
+    own, other = report.silo_budgets
+    assert (own.used, own.is_kept) == ((pytest.approx(2.3123), pytest.approx(3e-5)), True)
+    assert own.left == (pytest.approx(2.6877), pytest.approx(9.7e-4))
+    for cell in ("ε 0.813, δ 1e-5", "ε 2.313, δ 3e-5", "ε 5.000, δ 0.001", "kept", "nothing", "exceeded"):
+        assert cell in shown.split("Budgets of the silos")[1].split("What an attacker gains")[0], cell
+    assert not other.is_kept
+    assert "Budgets of the silos" not in visible(dataclasses.replace(report, silo_budgets=()))
+
+
+def test_one_limit_exceeded_is_enough(report: ReportInput) -> None:
+    own = report.silo_budgets[0]
+    assert not dataclasses.replace(own, limit_of_a_training=(0.8, 1e-4)).is_kept
+    assert not dataclasses.replace(own, limit_of_a_training=(1.0, 9e-6)).is_kept
+    assert not dataclasses.replace(own, limit=(2.3, 1e-3)).is_kept
+    assert not dataclasses.replace(own, limit=(5.0, 2.9e-5)).is_kept
+
+
+def test_the_page_says_how_to_check_it_and_who_signs_it(report: ReportInput) -> None:
+    shown = visible(report)
+    assert "discreet verify DIRECTORY" in shown
+    assert "ef" * 32 in shown
+    assert "unsigned" not in shown
+    assert "unsigned\nnothing in these files shows" in visible(dataclasses.replace(report, signer=""))
 
 
 def test_what_is_not_private_is_marked(report: ReportInput) -> None:

@@ -9,8 +9,33 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import main
+from discreet.plan import load_plan
+from discreet.policy import generate_key, load_key
+from discreet.report import state_budgets, write_report
+from discreet.rounds import RunDirectory
+from discreet.verify import seal_report, sign
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+
+POLICY = """silo = "{silo}"
+expires = 2099-01-01
+
+[consortium]
+public_key = "{zeros}"
+
+[data]
+source = "plan"
+
+[budget]
+max_epsilon = 3.0
+max_delta = 1e-4
+max_epsilon_per_training = 1.0
+max_delta_per_training = 1e-4
+
+[require]
+max_colluding = 0
+models = ["logistic"]
+""".replace("{zeros}", 64 * "0")
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +57,30 @@ def main_returns() -> None:
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
+
+
+@pytest.fixture(scope="session")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The coordinator's private key."""
+    path = tmp_path_factory.mktemp("coordinator") / "coordinator.key"
+    generate_key(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def signed(finished: Path, key: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run with budgets of two silos, signed by the coordinator."""
+    directory = Path(shutil.copytree(finished, tmp_path_factory.mktemp("signed") / "run"))
+    folder = tmp_path_factory.mktemp("silos")
+    for silo in ("cleveland", "hungary"):
+        (folder / silo).mkdir()
+        (folder / silo / "policy.toml").write_text(POLICY.format(silo=silo))
+    state_budgets(RunDirectory(directory), load_plan(directory / "plan.json"), [folder])
+    identity = load_key(key)
+    write_report(directory, signer=identity.public_key.hex())
+    seal_report(directory)
+    sign(directory, identity)
+    return directory
 
 
 @pytest.fixture

@@ -20,26 +20,30 @@ from discreet.privacy.wire import digest
 from discreet.verify import VerificationFailure, seal, seal_report, verify
 from discreet.verify.finding import Basis
 from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED
+from discreet.verify.signature import SIGNATURE
 
-FILES = (*REQUIRED, *OPTIONAL, MANIFEST)
+FILES = (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE)
 
 
 def test_a_finished_run_is_right_in_every_part(finished: Path) -> None:
     findings = list(verify(finished, records=Path()))
     assert [finding.subject for finding in findings] == [
-        "ledger.jsonl", "manifest.json", "plan.json", "model, state", "metrics.jsonl", "result.json",
-        "report.html, report.json", "held-out records",
+        "ledger.jsonl", "manifest.json", "signature", "plan.json", "model, state", "metrics.jsonl",
+        "result.json", "report.html, report.json", "held-out records",
     ]  # fmt: skip
     assert not any(finding.basis is Basis.SEALED for finding in findings)
+    assert [finding.detail for finding in findings if finding.basis is Basis.NONE] == [
+        "unsigned: nothing in these files shows who made the run"
+    ]
 
 
-def test_every_file_of_a_run_is_sealed(finished: Path) -> None:
-    assert {path.name for path in finished.iterdir()} == set(FILES)
+def test_every_file_of_a_run_is_sealed_or_signed(signed: Path) -> None:
+    assert {path.name for path in signed.iterdir()} == set(FILES)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_any_changed_byte_is_found(finished: Path, tmp_path: Path, name: str) -> None:
-    copy = Path(shutil.copytree(finished, tmp_path / "run"))
+def test_any_changed_byte_is_found(signed: Path, tmp_path: Path, name: str) -> None:
+    copy = Path(shutil.copytree(signed, tmp_path / "run"))
     original = (copy / name).read_bytes()
 
     @settings(max_examples=25, deadline=None, database=None, derandomize=True)
@@ -59,11 +63,12 @@ def test_any_changed_byte_is_found(finished: Path, tmp_path: Path, name: str) ->
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("edit", [lambda data: data[:-1], lambda data: data + b"\n", lambda _: b""])
 def test_a_file_that_was_cut_or_grew_is_found(
-    run_directory: Path, name: str, edit: Callable[[bytes], bytes]
+    signed: Path, tmp_path: Path, name: str, edit: Callable[[bytes], bytes]
 ) -> None:
-    (run_directory / name).write_bytes(edit((run_directory / name).read_bytes()))
+    copy = Path(shutil.copytree(signed, tmp_path / "run"))
+    (copy / name).write_bytes(edit((copy / name).read_bytes()))
     with pytest.raises(VerificationFailure):
-        list(verify(run_directory))
+        list(verify(copy))
 
 
 def edit_json(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -224,7 +229,7 @@ def test_the_command_prints_one_table_and_the_first_fault(
 
     assert command("--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert len(document["findings"]) == 7
+    assert len(document["findings"]) == 8
     assert command("--manifest", document["manifest"]) == 0
     assert document["manifest"] in capsys.readouterr().out
     assert command("--manifest", "0" * 64) == EXIT_BAD_REQUEST

@@ -1,0 +1,73 @@
+"""What watches a training as it goes: the display, the log and the trackers that were asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from discreet.cli.display import RunDisplay
+from discreet.cli.log import log
+from discreet.cli.tables import plan_table
+from discreet.engines.local import Prepared
+from discreet.rounds import RoundReport
+from discreet.tracking import MLflow, TensorBoard, Tracker, public_values
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Tells everybody who watches.
+
+    Attributes:
+        screen: where a person looks.
+        display: the moving line there.
+        trackers: experiment trackers.
+        quiet: whether the plan is left out on the screen.
+        per_silo: whether trackers may have held-out measurements of single silos.
+    """
+
+    screen: Console
+    display: RunDisplay
+    trackers: tuple[Tracker, ...]
+    quiet: bool
+    per_silo: bool
+
+    def announce(self, prepared: Prepared) -> None:
+        """Shows the plan before the first round."""
+        log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
+        if not self.quiet:
+            self.screen.print(plan_table(prepared.plan), "")
+
+    def observe(self, report: RoundReport) -> None:
+        """Tells of a released round."""
+        self.display.observe(report)
+        _log_round(report)
+        for tracker in self.trackers:
+            tracker.record(report.release, public_values(report, per_silo=self.per_silo))
+
+
+def trackers(tensorboard: Path | None, mlflow: str | None, run_name: str) -> tuple[Tracker, ...]:
+    """Returns the trackers that were asked for.
+
+    Raises:
+        ConfigurationError: if the package behind one is not installed.
+    """
+    asked: list[Tracker] = []
+    if tensorboard is not None:
+        asked.append(TensorBoard(tensorboard))
+    if mlflow is not None:
+        asked.append(MLflow(mlflow, run_name))
+    return tuple(asked)
+
+
+def _log_round(report: RoundReport) -> None:
+    """Logs what is public about a round: no measurement and no loss."""
+    log(
+        "round",
+        release=report.release,
+        survivors=",".join(report.sum.survivors),
+        bytes_per_silo=report.sum.bytes_per_silo,
+        seconds=f"{report.seconds:.3f}",
+        spent=report.spent,
+    )

@@ -1,0 +1,40 @@
+"""Budget used against each silo's policy."""
+
+from __future__ import annotations
+
+from discreet.report.content import ReportInput, SiloBudget
+from discreet.report.html import Html, table, tag
+from discreet.report.wording import delta_text, epsilon_text
+
+
+def budgets(report: ReportInput) -> Html:
+    """Shows what the training cost each silo that handed its policy over, and what is left."""
+    note = (
+        "Each owner sets limits and says how many other silos it expects to conspire with the server. "
+        "The costs follow from plan and ledger; limits and other trainings are as the owner stated them. "
+        "ε and δ of different trainings add up."
+    )
+    header = ("Silo", "Against", "This training", "Allowed in one", "All trainings", "Allowed in all", "Left",
+              "Policy")  # fmt: skip
+    rows = [_row(budget) for budget in report.silo_budgets]
+    heading = tag("h2", "Budget used against each silo's policy")
+    return tag("section", heading, tag("p", note), table("Budgets of the silos", header, rows))
+
+
+def _row(budget: SiloBudget) -> tuple[str, ...]:
+    training = budget.training
+    return (
+        budget.silo,
+        training.adversary.describe(),
+        _pair((training.epsilon, training.delta)),
+        _pair(budget.limit_of_a_training),
+        _pair(budget.used),
+        _pair(budget.limit),
+        _pair(budget.left) if min(budget.left) >= 0 else "nothing",
+        "kept" if budget.is_kept else "exceeded",
+    )
+
+
+def _pair(pair: tuple[float, float]) -> str:
+    """Writes ε and δ together: neither says anything alone."""
+    return f"ε {epsilon_text(pair[0])}, δ {delta_text(pair[1])}"

@@ -1,0 +1,148 @@
+"""Budget used against each silo's policy: what owners state, kept beside the run, and what follows from it.
+
+A policy and a silo's ledger belong to the owner, so nothing is read of them unless the owner hands the
+policy over. What was stated then lies in ``budgets.json``, so that everything else can be worked out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from discreet.engines.silo.state import SiloState
+from discreet.errors import ConfigurationError
+from discreet.plan import Plan
+from discreet.policy import Charge, Policy, load_policy
+from discreet.policy.ledger import spent_by_training
+from discreet.privacy.ledger import read_ledger
+from discreet.report.content import SiloBudget
+from discreet.rounds.directory import RunDirectory, write_durably
+
+BUDGETS = "budgets.json"
+
+_POLICY = "policy.toml"
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Stated(BaseModel):
+    """What one owner states: limits, the assumption about colluders, and what the silo's own ledger says.
+
+    Attributes:
+        charged: releases of this training in the silo's own ledger; None if it keeps none.
+        elsewhere_epsilon: spent in all other trainings.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    silo: str
+    max_colluding: Annotated[int, Field(ge=0)]
+    max_epsilon: _Amount
+    max_delta: _Amount
+    max_epsilon_per_training: _Amount
+    max_delta_per_training: _Amount
+    charged: Annotated[int, Field(ge=0)] | None
+    elsewhere_epsilon: _Amount
+    elsewhere_delta: _Amount
+
+
+class _Document(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    silos: tuple[_Stated, ...]
+
+
+def state_budgets(directory: RunDirectory, plan: Plan, policies: Iterable[Path]) -> None:
+    """Writes what the owners of ``policies`` state about this training into the run directory.
+
+    Args:
+        directory: of the run.
+        plan: its plan.
+        policies: ``policy.toml`` files, or folders that hold one in each subfolder.
+
+    Raises:
+        ConfigurationError: if a policy cannot be read, names no silo of the plan, or one twice.
+        LedgerError: if a silo's own ledger is damaged.
+    """
+    stated = [_stated(load_policy(path), plan) for given in policies for path in _policy_files(given)]
+    names = [one.silo for one in stated]
+    if len(set(names)) != len(names):
+        raise ConfigurationError(f"each silo must have one policy; got {', '.join(sorted(names))}.")
+    document = _Document(silos=tuple(sorted(stated, key=lambda one: one.silo)))
+    write_durably(directory.file(BUDGETS), (document.model_dump_json(indent=1) + "\n").encode())
+
+
+def silo_budgets(directory: RunDirectory, plan: Plan, charged: int) -> tuple[SiloBudget, ...]:
+    """Returns what the training cost each silo that stated a budget; nothing if none did.
+
+    Args:
+        directory: of the run.
+        plan: its plan.
+        charged: releases that the run's ledger charges. A silo's own count stands where it is larger, since
+            a silo does not believe that an attempt came to nothing.
+
+    Raises:
+        ConfigurationError: if the file is not as it was written.
+    """
+    path = directory.file(BUDGETS)
+    if not path.exists():
+        return ()
+    try:
+        document = _Document.model_validate_json(path.read_bytes())
+    except ValidationError:
+        raise ConfigurationError(f"{BUDGETS} must be as it was written; it was altered.") from None
+    return tuple(_budget(stated, plan, charged) for stated in document.silos)
+
+
+def _policy_files(given: Path) -> list[Path]:
+    """Returns the file itself, or the policies in the subfolders of a folder."""
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.glob(f"*/{_POLICY}"))
+    if not found:
+        raise ConfigurationError(f"--policy must be a policy or hold */{_POLICY}; {given} holds none.")
+    return found
+
+
+def _stated(policy: Policy, plan: Plan) -> _Stated:
+    if policy.silo not in plan.facts.silos:
+        raise ConfigurationError(
+            f"a policy must belong to a silo of the plan ({', '.join(plan.facts.silos)}); "
+            f"got one of {policy.silo!r}."
+        )
+    charged, elsewhere = _own_ledger(policy, plan)
+    return _Stated(
+        silo=policy.silo,
+        max_colluding=Charge.under(plan, policy).max_colluding,
+        charged=charged,
+        elsewhere_epsilon=elsewhere[0],
+        elsewhere_delta=elsewhere[1],
+        **policy.budget.model_dump(),
+    )
+
+
+def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, tuple[float, float]]:
+    """Returns what a silo's own ledger charges for this training, and (ε, δ) of all others."""
+    path = policy.state / "ledger.jsonl"
+    if not path.exists():
+        return None, (0.0, 0.0)
+    entries = tuple(line.entry for line in read_ledger(path))
+    account = SiloState(policy).account(spent_by_training(entries))
+    _, charged = account.charged.get(plan.digest(), (None, 0))
+    return charged, account.without(plan.digest()).total()
+
+
+def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
+    charge = Charge(plan, stated.max_colluding)
+    return SiloBudget(
+        silo=stated.silo,
+        training=charge.cost(max(charged, stated.charged or 0)),
+        elsewhere=(stated.elsewhere_epsilon, stated.elsewhere_delta),
+        limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
+        limit=(stated.max_epsilon, stated.max_delta),
+    )

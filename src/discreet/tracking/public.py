@@ -1,0 +1,42 @@
+"""What of a round may go to a tracker, which is often a server that belongs to somebody else."""
+
+from __future__ import annotations
+
+import re
+
+from discreet.rounds import RoundReport
+
+_OF_ONE_SILO = "/"
+
+
+def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
+    """Returns the numbers of a round by name.
+
+    Guarantee:
+        No training loss, and no measurement of a single silo unless ``per_silo``. Measurements on held-out
+        records are there only if the run makes any (``run.evaluate``); no guarantee covers them. Every ε is
+        named with its adversary, unit and δ.
+
+    Args:
+        report: of the round.
+        per_silo: whether held-out measurements of single silos may leave.
+    """
+    measured = {
+        f"held-out/{name}": value
+        for name, value in report.metrics.items()
+        if per_silo or _OF_ONE_SILO not in name
+    }
+    spent = report.spent
+    against = f"against {spent.adversary.describe()}, per {spent.unit.value}, delta {spent.delta:g}"
+    return {
+        **measured,
+        f"epsilon spent/{_plain(against)}": spent.epsilon,
+        "round/survivors": float(len(report.sum.survivors)),
+        "round/bytes per silo": float(report.sum.bytes_per_silo),
+        "round/seconds": report.seconds,
+    }
+
+
+def _plain(name: str) -> str:
+    """Keeps the characters that every tracker takes in a name."""
+    return re.sub(r"[^\w ./-]", "", name)
