@@ -172,7 +172,7 @@ def rounds_in_process(
 
 def phases(folder: Path) -> None:
     """Message exchanges of a healthy round in each mode, and what our layers cost without Flower."""
-    for mode in ("semi-honest", "malicious"):
+    for mode in ("one-phase", "semi-honest", "malicious"):
         _, _, seconds, exchanges = rounds_in_process(heart(5, mode), folder / mode, 5)
         print(
             f"phases  {mode}: {max(exchanges[1:])} exchanges a healthy round, "

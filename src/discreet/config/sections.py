@@ -102,7 +102,9 @@ class AggregationConfig(Section):
 
     Attributes:
         protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server.
-        mode: whether the server may lie (one more exchange a round) or only look.
+        mode: what the server may do: lie (``malicious``), or only look (``semi-honest``). ``one-phase`` is
+            ``semi-honest`` with a single exchange in a round in which every silo answers in time; besides, it
+            takes the server's word that it discards late answers unread, or it could open them.
         min_survivors: fewer, and no silo helps to unmask; left out, every silo must survive.
         max_colluding: silos that may share their noise and keys with the server.
         bits: width of the ring; "auto" is the smallest in which no sum can wrap around.
@@ -111,7 +113,7 @@ class AggregationConfig(Section):
     """
 
     protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
-    mode: Literal["malicious", "semi-honest"] = "malicious"
+    mode: Literal["malicious", "semi-honest", "one-phase"] = "malicious"
     min_survivors: Annotated[int, Field(ge=2)] | None = None
     max_colluding: Annotated[int, Field(ge=0)] = 0
     bits: Annotated[int, Field(ge=8, le=62)] | Literal["auto"] = "auto"

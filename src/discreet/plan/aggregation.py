@@ -29,14 +29,15 @@ _PRIMITIVES = "X25519, Ed25519, AES-256-GCM and HKDF-SHA-256 are not broken"
 
 def sum_protocol(config: Config) -> SumProtocol:
     """Returns the protocol that ``config.aggregation`` names."""
+    looking = SemiHonest(one_phase=config.aggregation.mode == "one-phase")
     lying = config.aggregation.mode == "malicious"
     match config.aggregation.protocol:
         case "ideal":
             return Ideal()
         case "bonawitz":
-            return Bonawitz(Malicious() if lying else SemiHonest())
+            return Bonawitz(Malicious() if lying else looking)
         case "bell":
-            return Bell(SemiMalicious() if lying else SemiHonest())
+            return Bell(SemiMalicious() if lying else looking)
 
 
 def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
@@ -94,7 +95,7 @@ def under_aggregation(config: Config, guarantee: Guarantee) -> Guarantee:
     assumed = [_for_adversary(text, guarantee.adversary) for text in protocol.trust_model.assumptions]
     if not isinstance(protocol, Ideal):
         assumed.append(_PRIMITIVES)
-    if config.aggregation.mode == "semi-honest":
+    if config.aggregation.mode != "malicious":
         assumed.append(protocol.trust_model.server)
     return replace(guarantee, status=status, assumptions=(*guarantee.assumptions, *assumed))
 

@@ -60,7 +60,8 @@ class RequireTable(_Table):
         max_colluding: how many other silos this owner assumes to conspire with the server. The budget is
             charged as if they did, even if the plan assumes fewer.
         protocols: secure-aggregation protocols that may be used.
-        modes: trust in the server that may be assumed.
+        modes: trust in the server that may be assumed; each must be named, for ``one-phase`` assumes more
+            than ``semi-honest``.
         models: bundled names, ``module:factory``, or ``sha256:`` digests of model and initial weights.
         accept_conditional: whether guarantees that rest on unproven assumptions are good enough.
         approval: ``policy`` lets every plan through that keeps the rules; ``person`` waits for
@@ -71,7 +72,7 @@ class RequireTable(_Table):
     min_survivors: Annotated[int, Field(ge=2)] = 3
     max_colluding: Annotated[int, Field(ge=0)] = 1
     protocols: tuple[Literal["bonawitz", "bell"], ...] = ("bonawitz",)
-    modes: tuple[Literal["malicious", "semi-honest"], ...] = ("malicious",)
+    modes: tuple[Literal["malicious", "semi-honest", "one-phase"], ...] = ("malicious",)
     models: tuple[str, ...]
     accept_conditional: bool = False
     approval: Literal["policy", "person"] = "policy"

@@ -3,7 +3,8 @@
 The entries are those of `discreet.privacy.ledger`, read from the silo's side. `Opened` and `Resumed` say
 which training the following entries belong to; `Intent` is durable before a masked contribution leaves;
 `Completed` follows when the silo helped to unmask it. What was not seen to complete is `Lost`, which stays
-charged: a server that says "that round was aborted, once more" is not believed.
+charged: a server that says "that round was aborted, once more" is not believed. In a healthy ``one-phase``
+round there is nothing for a silo to see after its own message, so its rounds read as `Lost` here.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class SiloLedger:
         ending = (
             Aborted(pending.release, "server-aborted")
             if believe_abort
-            else Lost(pending.release, "the server asked again; no proof that it was not unmasked")
+            else Lost(pending.release, "this silo did not see it end; it may have been unmasked")
         )
         self.writer.append(ending)
 

@@ -46,7 +46,9 @@ def test_wire_and_local_engine_give_the_same_bytes(consortium, direct_wire, smal
     assert consortium.folder.server.run.model.read_bytes() == expected
 
 
-@pytest.mark.parametrize("aggregation", [{"mode": "semi-honest"}, {"protocol": "bell"}])
+@pytest.mark.parametrize(
+    "aggregation", [{"mode": "semi-honest"}, {"mode": "one-phase"}, {"protocol": "bell"}]
+)
 def test_other_protocols_give_the_same_bytes_too(
     make_consortium, direct_wire, small_config, tmp_path, aggregation
 ):
@@ -55,6 +57,35 @@ def test_other_protocols_give_the_same_bytes_too(
     expected = local_model(config, tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "exchanges"),
+    [("malicious", [2, 2, 3]), ("semi-honest", [2, 2, 2]), ("one-phase", [1, 1, 2])],
+)
+def test_exchanges_of_a_round_are_as_few_as_the_mode_allows(
+    make_consortium, direct_wire, small_config, mode, exchanges
+):
+    """What one silo is asked in each round; another one drops out in the third."""
+    consortium = make_consortium(small_config(aggregation={"mode": mode}))
+    wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 3, Stage.MASK))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    asked = [
+        request for node, request in wire.seen
+        if node == consortium.node("cleveland") and isinstance(request, Deliver)
+    ]  # fmt: skip
+    invitations = [number for number, request in enumerate(asked) if request.parameters]
+    ends = [*invitations[1:], len(asked)]
+    assert [end - start for start, end in zip(invitations, ends, strict=True)] == exchanges
+
+
+def test_a_silo_charges_one_phase_rounds_whose_end_it_does_not_see(
+    make_consortium, direct_wire, small_config
+):
+    consortium = make_consortium(small_config(aggregation={"mode": "one-phase"}))
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    lines = read_ledger(consortium.folder.silo("cleveland") / "state" / "ledger.jsonl")
+    assert spending(line.entry for line in lines).charged == consortium.plan.rounds
 
 
 @pytest.mark.parametrize("stage", list(STAGES))

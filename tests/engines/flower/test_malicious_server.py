@@ -292,6 +292,15 @@ def test_the_servers_refusal_quotes_every_silo(make_consortium, direct_wire):
         engine(consortium, direct_wire(consortium.silos))
 
 
+def test_one_phase_must_be_allowed_by_name(make_consortium, small_config, direct_wire):
+    """An owner who trusts a server that only looks has not agreed to one that must discard late answers."""
+    consortium = make_consortium(small_config(aggregation={"mode": "one-phase"}))
+    for name in consortium.plan.facts.silos:
+        consortium.edit_policy(name, 'modes = ["one-phase"]', 'modes = ["semi-honest"]')
+    with pytest.raises(PrivacyRefusal, match=r"mode must be one of semi-honest at this silo; .* one-phase"):
+        engine(consortium, direct_wire(consortium.silos))
+
+
 def test_one_refusing_silo_is_left_out_and_not_asked_in_every_round(consortium, direct_wire):
     consortium.edit_policy("hungary", "min_survivors = 3", "min_survivors = 4")
     wire = direct_wire(consortium.silos)

@@ -53,7 +53,10 @@ def test_a_semi_honest_mode_says_that_the_server_must_follow_the_protocol() -> N
 
     follows = "the server follows the protocol but keeps all that it sees"
     assert follows in server_assumptions("semi-honest")
+    assert follows in server_assumptions("one-phase")
     assert follows not in server_assumptions("malicious")
+    late = "the server discards unread what arrives from a client that it has declared gone"
+    assert [late in server_assumptions(mode) for mode in ("one-phase", "semi-honest")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,8 @@ def test_a_semi_honest_mode_says_that_the_server_must_follow_the_protocol() -> N
         ({}, Bonawitz(Malicious())),
         ({"mode": "semi-honest"}, Bonawitz(SemiHonest())),
         ({"protocol": "bell", "mode": "semi-honest"}, Bell(SemiHonest())),
+        ({"mode": "one-phase"}, Bonawitz(SemiHonest(one_phase=True))),
+        ({"protocol": "bell", "mode": "one-phase"}, Bell(SemiHonest(one_phase=True))),
     ],
 )
 def test_the_config_names_the_protocol(settings: dict[str, str], expected: object) -> None:

@@ -121,7 +121,7 @@ class SiloTraining:
 
     def _retries_for_an_honest_server(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
-        trusts_server = self._approval.plan.config.aggregation.mode == "semi-honest"
+        trusts_server = self._approval.plan.config.aggregation.mode != "malicious"
         last = self._start
         return trusts_server and last is not None and last.terms.round_index == start.terms.round_index
 
