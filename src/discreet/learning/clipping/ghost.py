@@ -25,7 +25,7 @@ _Hook = Callable[[nn.Module, _Arguments, dict[str, torch.Tensor], torch.Tensor],
 
 
 @dataclass(slots=True)
-class _Call:
+class Call:
     """One layer's input and output in the current forward pass."""
 
     inputs: torch.Tensor
@@ -37,7 +37,7 @@ class _Call:
 class _Tape:
     """What the hooks saw: the calls of every layer, by name."""
 
-    calls: dict[str, list[_Call]] = field(default_factory=dict)
+    calls: dict[str, list[Call]] = field(default_factory=dict)
 
 
 def trainable_layers(model: nn.Module) -> dict[str, nn.Module]:
@@ -61,10 +61,8 @@ def layer_without_rule(model: nn.Module) -> str | None:
     return None
 
 
-def ghost_clipped_sum(
-    model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
-) -> tuple[torch.Tensor, float]:
-    """Returns the sum of clipped gradients, flat float64 in `flatten` order, and the summed loss.
+def recorded_forward(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, Call]]:
+    """Returns the model's outputs and what each trainable layer saw, by name, in the model's order.
 
     Raises:
         ConfigurationError: if a layer runs more than once a pass, does not keep records in its first
@@ -72,8 +70,21 @@ def ghost_clipped_sum(
     """
     layers = trainable_layers(model)
     with _recording(layers) as tape:
-        losses = record_losses(model(features), labels)
-    calls = {name: _single_call(name, tape.calls.get(name, []), len(labels)) for name in layers}
+        outputs = model(features)
+    return outputs, {name: _single_call(name, tape.calls.get(name, []), len(features)) for name in layers}
+
+
+def ghost_clipped_sum(
+    model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
+) -> tuple[torch.Tensor, float]:
+    """Returns the sum of clipped gradients, flat float64 in `flatten` order, and the summed loss.
+
+    Raises:
+        ConfigurationError: if a layer cannot be book-kept; see `recorded_forward`.
+    """
+    layers = trainable_layers(model)
+    outputs, calls = recorded_forward(model, features)
+    losses = record_losses(outputs, labels)
     backprops = torch.autograd.grad(losses.sum(), [call.outputs for call in calls.values()])
     with torch.no_grad():
         pieces = {
@@ -107,7 +118,7 @@ def _trained_pieces(layer: nn.Module, inputs: torch.Tensor, gradient: torch.Tens
     }
 
 
-def _single_call(name: str, calls: list[_Call], records: int) -> _Call:
+def _single_call(name: str, calls: list[Call], records: int) -> Call:
     """Checks what book-keeping relies on, layer by layer."""
     if not len(calls) == 1:
         raise ConfigurationError(
@@ -137,7 +148,7 @@ def _recording(layers: dict[str, nn.Module]) -> Iterator[_Tape]:
             _: nn.Module, arguments: _Arguments, keywords: dict[str, torch.Tensor], outputs: torch.Tensor
         ) -> None:
             (inputs,) = (*arguments, *keywords.values())
-            call = _Call(inputs.detach(), outputs, outputs._version)
+            call = Call(inputs.detach(), outputs, outputs._version)
             tape.calls.setdefault(name, []).append(call)
 
         return record
