@@ -15,7 +15,7 @@ from discreet.rounds.directory import write_durably
 
 consortium = typer.Typer(
     name="consortium",
-    help="The consortium's side: plan without data, enrol silos and sign their list.",
+    help="The consortium's side: plan without data, enrol silos and sign their list, seal a finished run.",
     no_args_is_help=True,
 )
 
@@ -63,6 +63,27 @@ def sign(
             )
     write_durably(out, signed.serialise())
     typer.echo(f"{out}: {len(keys)} silos, serial {serial}")
+
+
+@consortium.command()
+def finish(
+    server: Annotated[Path, typer.Argument(help="The server's folder.", show_default=False)],
+    sign: Annotated[Path | None, typer.Option(help="The server's private key, to sign the run with.")] = None,
+) -> None:
+    """Write result, report and seal of a finished training, as `discreet run` does; `verify` checks them.
+
+    Example: [bold]discreet consortium finish server[/bold]
+    """
+    from discreet.cli.finish import finish as write_down
+    from discreet.engines.flower.outcome import finished_run
+    from discreet.engines.flower.service import ServerFolder
+    from discreet.verify import require_key
+
+    identity = None if sign is None else load_key(sign)
+    directory = ServerFolder(server).run
+    require_key(directory.path, identity)
+    typer.echo(f"report: {write_down(finished_run(directory), identity)}")
+    typer.echo(f"check it with: discreet verify {directory.path}")
 
 
 def _named_key(text: str) -> tuple[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
-from discreet.cli.log import log
+from discreet.cli.finish import finish, summarise
 from discreet.cli.tables import guarantees_table
 from discreet.cli.watch import Watch, trackers
 from discreet.config import load_config
@@ -21,12 +21,7 @@ from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.policy import load_key
-from discreet.privacy.wire import to_json
-from discreet.report import write_report
-from discreet.rounds.directory import write_durably
-from discreet.secagg import Identity
-from discreet.verify import require_key, seal
-from discreet.verify import sign as sign_run
+from discreet.verify import require_key
 
 # What shells report for a process that Ctrl-C ended.
 _EXIT_INTERRUPTED = 130
@@ -80,10 +75,9 @@ def run(
         except KeyboardInterrupt:
             typer.echo(f"interrupted; go on with: discreet run {config} --out {directory} --resume", err=True)
             raise typer.Exit(_EXIT_INTERRUPTED) from None
-    summary = summarise(result)
-    report = _write_down(result, summary, identity)
+    report = finish(result, identity)
     if as_json:
-        typer.echo(json.dumps(summary, indent=1))
+        typer.echo(json.dumps(summarise(result), indent=1))
     elif not quiet:
         _show(screen, result, report)
 
@@ -97,17 +91,6 @@ def _check_options(out: Path | None, *, resume: bool, overwrite: bool) -> None:
         )
 
 
-def _write_down(result: RunResult, summary: dict[str, Any], identity: Identity | None) -> Path:
-    """Writes result and report, seals all files, and signs them if there is a key; returns the report."""
-    directory = result.directory.path
-    write_durably(result.directory.file("result.json"), json.dumps(summary, indent=1).encode())
-    report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
-    log("done", directory=directory, manifest=seal(directory))
-    if identity is not None:
-        sign_run(directory, identity)
-    return report
-
-
 def _free_directory(name: str) -> Path:
     """Returns runs/NAME, or runs/NAME-2 and so on if that is taken."""
     taken = Path("runs") / name
@@ -116,25 +99,6 @@ def _free_directory(name: str) -> Path:
         for path in (taken, *(taken.with_name(f"{name}-{number}") for number in range(2, 1_000_000)))
         if not path.exists()
     )
-
-
-def summarise(result: RunResult) -> dict[str, Any]:
-    """Returns the result as plain JSON."""
-    return {
-        "name": result.plan.config.name,
-        "plan": result.plan.digest(),
-        "randomness": "seeded" if result.seeded else "secure",
-        "rounds": {
-            "planned": result.plan.rounds,
-            "completed": len(result.spending.completed),
-            "lost": len(result.spending.lost),
-            "aborted": result.spending.aborted,
-        },
-        "guarantees": to_json(result.plan.guarantees),
-        "metrics": result.metrics,
-        "comparison": None if result.comparison is None else result.comparison.to_json(),
-        "files": sorted(path.name for path in result.directory.path.iterdir()),
-    }
 
 
 def _show(screen: Console, result: RunResult, report: Path) -> None:

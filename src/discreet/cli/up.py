@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from discreet.cli.finish import finish
 from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import prepare
@@ -33,6 +34,7 @@ def up(
 
     Example: [bold]discreet up examples/heart.toml --silos 4 --kill silo-2@round-3[/bold]
     """
+    from discreet.engines.flower.outcome import finished_run
     from discreet.engines.flower.up import bring_up
 
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
@@ -49,11 +51,13 @@ def up(
         patience_seconds=patience,
         announce=lambda line: console.print(line, markup=False),
     )
+    run = finished.folder.server.run
+    report = finish(finished_run(run), None)
     if as_json:
-        typer.echo(
-            json.dumps({**finished.outcome, "seconds": round(finished.seconds, 1), "out": str(folder)})
-        )
+        summary = {**finished.outcome, "seconds": round(finished.seconds, 1), "out": str(folder)}
+        typer.echo(json.dumps({**summary, "run": str(run.path)}))
         return
     guarantee = from_json(finished.outcome["guarantee"])
     console.print(f"\nguarantee from the survivors of every round: {guarantee}", markup=False)
-    console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Files: {folder}")
+    console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Logs and keys: {folder}")
+    console.print(f"report: {report}\ncheck it with: discreet verify {run.path}", markup=False)

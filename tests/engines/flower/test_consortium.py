@@ -22,8 +22,9 @@ from discreet.engines.flower.facts import plan_without_data
 from discreet.engines.flower.scaffold import write_consortium
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.local import prepare
+from discreet.engines.silo.requests import Deliver
 from discreet.engines.silo.silo import open_silo
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.policy import SignedAllowList, load_key, load_policy
 
 SILOS = ("north", "south", "west")
@@ -103,7 +104,9 @@ def test_the_key_script_does_the_same(tmp_path):
     assert policy.consortium.public_key == consortium.public_key.hex()
 
 
-def test_the_project_trains(project, direct_wire):
+def test_the_project_trains_and_its_run_verifies(project, direct_wire):
+    unfinished = discreet("consortium", "finish", project / "server", expect=2)
+    assert "plan.json" in unfinished.stderr
     silos = {n: open_silo(project / "silos" / name / "policy.toml") for n, name in enumerate(SILOS)}
     try:
         serve_training(direct_wire(silos), ServerFolder(project / "server"), patience_seconds=0.1)
@@ -113,6 +116,28 @@ def test_the_project_trains(project, direct_wire):
     outcome = json.loads((project / "server" / "outcome.json").read_bytes())
     assert outcome["status"] == "completed"
     assert outcome["guarantee"]["epsilon"] == pytest.approx(1.0, abs=0.02)
+    discreet("consortium", "finish", project / "server", "--sign", project / "consortium.key")
+    run = project / "server" / "run"
+    assert {"result.json", "report.html", "report.json", "manifest.json"} <= {
+        path.name for path in run.iterdir()
+    }
+    found = json.loads(discreet("verify", run, "--json").stdout)["findings"]
+    assert "model, state" in {finding["what"] for finding in found}
+    again = discreet("consortium", "finish", project / "server", expect=2)
+    assert "--sign" in again.stderr
+    (run / "model.safetensors").write_bytes(b"another model")
+    assert "model.safetensors" in discreet("verify", run, expect=2).stderr
+
+
+def test_a_training_that_was_stopped_is_not_sealed(consortium, direct_wire):
+    def nobody_masks(_, request):
+        return None if isinstance(request, Deliver) and request.parameters else request
+
+    wire = direct_wire(consortium.silos, nobody_masks)
+    with pytest.raises(NotEnoughSurvivors):
+        serve_training(wire, consortium.folder.server, patience_seconds=0.1)
+    refused = discreet("consortium", "finish", consortium.folder.server.path, expect=2)
+    assert "0 of 3 rounds are completed" in refused.stderr
 
 
 def test_check_says_what_leaves_and_what_it_costs(project):

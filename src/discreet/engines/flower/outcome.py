@@ -1,4 +1,4 @@
-"""How a start of the server ended, and what the survivors that really were make of the guarantee."""
+"""How the server's work ended, and what the survivors that really were make of the guarantee."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 from discreet.accounting import guarantee
-from discreet.errors import DiscreetError
-from discreet.plan import Plan
+from discreet.engines.local import RunResult
+from discreet.errors import ConfigurationError, DiscreetError
+from discreet.plan import Plan, load_plan
 from discreet.plan.aggregation import under_aggregation
 from discreet.plan.releases import event_for
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import Entry, spending
+from discreet.privacy.ledger import Entry, Opened, read_ledger, spending
 from discreet.privacy.wire import to_json
+from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
 
 
@@ -46,6 +48,25 @@ def survivors_guarantee(plan: Plan, entries: tuple[Entry, ...]) -> Guarantee:
         adversary=adversary,
     )
     return under_aggregation(plan.config, found)
+
+
+def finished_run(directory: RunDirectory) -> RunResult:
+    """Reads the server's files back as the result of a finished training; nothing was measured on records.
+
+    Raises:
+        ConfigurationError: if the training is not finished, or there is none.
+        LedgerError: if the ledger's chain is broken.
+    """
+    plan = load_plan(directory.plan)
+    entries = tuple(line.entry for line in read_ledger(directory.ledger))
+    spent = spending(entries)
+    if spent.charged < plan.rounds or not directory.model.exists():
+        raise ConfigurationError(
+            f"the training in {directory.path} must be finished; {len(spent.completed)} of {plan.rounds} "
+            "rounds are completed. Run the server again to go on."
+        )
+    seeded = isinstance(entries[0], Opened) and entries[0].randomness == "seeded"
+    return RunResult(plan, spent, metrics={}, comparison=None, seeded=seeded, directory=directory)
 
 
 def write_outcome(
