@@ -1,8 +1,7 @@
-"""Real SuperLink, SuperNodes and silos on loopback: equal bytes, and nothing left running."""
+"""The parts of a deployment on this machine: processes, certificates, ports, and what `--kill` means."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -12,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from discreet.engines.flower.up import Killing, bring_up
+from discreet.engines.flower.up import Killing
 from discreet.engines.flower.up.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
 from discreet.engines.flower.up.descendants import descendants
 from discreet.engines.flower.up.processes import Children
-from discreet.engines.local import run
 from discreet.errors import ConfigurationError
 
 PARENT = """
@@ -31,64 +29,6 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("up", flush=True)
 time.sleep(600)
 """
-
-
-def three_silos(rounds, **extra):
-    from discreet.config import parse_config
-
-    return parse_config(
-        {
-            "name": "three",
-            "data": {
-                "source": "digits",
-                "record_capacity": 700,
-                "partition": {"kind": "iid", "silos": 3},
-            },
-            "training": {"rounds": rounds, "local": {"kind": "single-step"}},
-            "privacy": {"epsilon": 3.0, "delta": 1e-5, "clip_norm": 1.0},
-            "run": {"seed": 3, "evaluate": False, **extra},
-        }
-    )
-
-
-@pytest.mark.slow
-def test_three_supernodes_give_the_bytes_of_the_local_engine(tmp_path):
-    pytest.importorskip("flwr")
-    config = three_silos(2)
-    run(config, tmp_path / "local")
-    done = bring_up(
-        config, tmp_path / "up", silos=3, kill=None, port=None, patience_seconds=90.0, announce=print
-    )
-    assert done.folder.server.run.model.read_bytes() == (
-        (tmp_path / "local" / "model.safetensors").read_bytes()
-    )
-    assert not [path for path in (tmp_path / "up").rglob("*.sock") if path.is_socket()]
-    assert nothing_of_ours_runs(tmp_path / "up")
-
-
-@pytest.mark.slow
-def test_a_power_cut_is_survived_and_accounted(tmp_path, small_config):
-    pytest.importorskip("flwr")
-    done = bring_up(
-        small_config(), tmp_path / "up", silos=4, kill="hungary@round-2", port=None,
-        patience_seconds=20.0, announce=print,
-    )  # fmt: skip
-    lines = done.folder.server.run.metrics.read_text().splitlines()
-    assert [len(json.loads(line)["survivors"]) for line in lines] == [4, 3, 3]
-    assert done.outcome["guarantee"]["epsilon"] < done.plan.spent(3).epsilon
-
-
-def nothing_of_ours_runs(folder):
-    """Says whether no process names our folder in its command line or environment any more."""
-    marker = str(folder).encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if marker in (entry / "cmdline").read_bytes():
-                    return False
-            except OSError:
-                continue
-    return True
 
 
 def test_flower_missing_is_one_clear_line(monkeypatch, tmp_path):

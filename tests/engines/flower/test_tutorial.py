@@ -28,6 +28,7 @@ def write_records(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.loopback
 def test_the_blocks_of_the_tutorial_run_on_loopback(tmp_path):
     blocks = re.findall(r"```sh\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) == 4
