@@ -48,13 +48,22 @@ class RandomSource(ABC):
     def words(self, count: int) -> npt.NDArray[np.uint64]:
         """Returns ``count`` independent uniform 64-bit words, shape ``(count,)``."""
         out = np.empty(count, dtype=np.uint64)
-        if count == 0:
-            return out
+        self._encrypt_into(out)
+        return out
+
+    def fill(self, out: npt.NDArray[np.uint64]) -> None:
+        """Overwrites ``out``, contiguous and of one dimension, with the words that `words` would return."""
+        # By way of `words`, so that a source of special words need only say what those are.
+        out[:] = self.words(len(out))
+
+    def _encrypt_into(self, out: npt.NDArray[np.uint64]) -> None:
+        """Writes the next keystream over ``out``."""
+        if len(out) == 0:
+            return
         view = out.data.cast("B")
         for start in range(0, len(view), _CHUNK_BYTES):
             part = view[start : start + _CHUNK_BYTES]
             self._encryptor.update_into(_ZEROS[: len(part)], part)
-        return out
 
     def uniform(self, count: int) -> npt.NDArray[np.float64]:
         """Returns ``count`` uniform multiples of 2^-53 in [0, 1), shape ``(count,)``."""
@@ -119,12 +128,16 @@ class SecureRandom(RandomSource):
         _encode_labels(labels)
         return SecureRandom()
 
-    def words(self, count: int) -> npt.NDArray[np.uint64]:
-        """Returns ``count`` independent uniform 64-bit words, shape ``(count,)``."""
+    def fill(self, out: npt.NDArray[np.uint64]) -> None:
+        """Overwrites ``out``, contiguous and of one dimension, with fresh uniform words."""
+        self._encrypt_into(out)
+
+    def _encrypt_into(self, out: npt.NDArray[np.uint64]) -> None:
+        """Writes the next keystream over ``out``, of a fresh key if this is a forked child."""
         if os.getpid() != self._pid:
             self._pid = os.getpid()
             self._rekey(os.urandom(_KEY_BYTES))
-        return super().words(count)
+        super()._encrypt_into(out)
 
 
 @final
@@ -147,6 +160,10 @@ class SeededRandom(RandomSource):
             seed = seed.to_bytes(max(8, (seed.bit_length() + 7) // 8), "big")
         self._key = hashlib.sha256(b"discreet/seed/v1" + seed).digest()
         super().__init__(self._key)
+
+    def fill(self, out: npt.NDArray[np.uint64]) -> None:
+        """Overwrites ``out``, contiguous and of one dimension, with the next words of the stream."""
+        self._encrypt_into(out)
 
     def derive(self, *labels: Label) -> SeededRandom:
         """Returns the source that belongs to ``labels`` under this one; the same labels, the same bits."""

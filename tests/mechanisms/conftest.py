@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from discreet.mechanisms.scratch import Scratch
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
 
 # Above this standard deviation all three laws are within 1e-9 of a rounded Gaussian of the same variance in
@@ -83,3 +84,15 @@ def fit() -> type:
         residue_p = staticmethod(residue_p)
 
     return Fit
+
+
+@pytest.fixture(scope="session")
+def drawn():
+    """Draws with a sampler that fills an array."""
+
+    def fill(draw, count, source):
+        out = np.empty(count, dtype=np.int64)
+        draw(out, source, Scratch())
+        return out
+
+    return fill

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf, workprec
 
-from discreet.mechanisms import box_muller
-from discreet.mechanisms.box_muller import COS_HALF_TURN, SIN_HALF_TURN, edges, error_bound, gaussian_pairs
-from discreet.mechanisms.exponentials import HAS_EXTENDED, extended_neg_log, neg_log
+from discreet.mechanisms.box_muller import edges, error_bound, gaussian_pairs, half_cos_sin_series
+from discreet.mechanisms.exponentials import HAS_EXTENDED, extended_neg_log, log_uniform
+from discreet.mechanisms.scratch import Scratch
 from discreet.randomness import SeededRandom
 
 
@@ -22,8 +22,9 @@ def test_polynomials_are_within_the_budget():
     """2^-51 for S and C, rounding in float64 included."""
     a = np.concatenate([np.linspace(-1, 1, 1501), [1e-9, 2.0**-30]])
     x = a * a
-    sine = box_muller._polynomial(x, SIN_HALF_TURN, np.empty_like(x)) * a
-    cosine = box_muller._polynomial(x, COS_HALF_TURN, np.empty_like(x))
+    both = np.empty((2, len(x)))
+    half_cos_sin_series(x, both)
+    cosine, sine = both[0], both[1] * a
     with workprec(200):
         for ai, si, ci in zip(a, sine, cosine, strict=True):
             half = mp.pi * mpf(float(ai)) / 2
@@ -50,7 +51,7 @@ def test_numpy_log_is_within_four_units_in_the_last_place():
 def test_values_are_within_their_bounds(stddev):
     """Random pairs, and those nearest to the two void edges, where the bound is tightest."""
     num_pairs = 1 << 17
-    pairs = gaussian_pairs(stddev, num_pairs, SeededRandom(3))
+    pairs = gaussian_pairs(stddev, num_pairs, SeededRandom(3), Scratch())
     by_radius = np.setdiff1d(np.argsort(pairs.words[:num_pairs]), pairs.void_pairs, assume_unique=True)
     chosen = np.concatenate([by_radius[:60], by_radius[-60:], by_radius[:: len(by_radius) // 300]])
     indices = np.concatenate([chosen, chosen + num_pairs])
@@ -70,7 +71,7 @@ def test_values_are_within_their_bounds(stddev):
 
 def test_void_pairs_are_those_beyond_the_edges():
     stddev = 2.0**40
-    pairs = gaussian_pairs(stddev, 1 << 16, SeededRandom(4))
+    pairs = gaussian_pairs(stddev, 1 << 16, SeededRandom(4), Scratch())
     u = pairs.words[: 1 << 16].astype(float) * 2.0**-64
     edge = edges(stddev)
     expected = np.flatnonzero((u < 2.0**-edge.low) | (u >= 1 - 2.0**-edge.high))
@@ -79,7 +80,7 @@ def test_void_pairs_are_those_beyond_the_edges():
 
 
 def test_more_bits_narrow_the_interval():
-    pairs = gaussian_pairs(1.0, 4, SeededRandom(5))
+    pairs = gaussian_pairs(1.0, 4, SeededRandom(5), Scratch())
     wide, narrow = pairs.exact(6, 64), pairs.exact(6, 256)
     assert mp.make_mpf(wide.bounds[0]) <= mp.make_mpf(narrow.bounds[0])
     assert mp.make_mpf(narrow.bounds[1]) <= mp.make_mpf(wide.bounds[1])
@@ -88,7 +89,7 @@ def test_more_bits_narrow_the_interval():
 
 def test_uniforms_of_zero_words_are_finite():
     words = np.array([0, 1, 2**64 - 1], dtype=np.uint64)
-    assert np.all(np.isfinite(neg_log(words)))
+    assert np.all(np.isfinite(log_uniform(words, Scratch())))
     values, errors = extended_neg_log(words)
     assert np.all(np.isfinite(values))
     assert not HAS_EXTENDED or errors[0] >= 1.0

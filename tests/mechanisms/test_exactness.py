@@ -6,6 +6,8 @@ sampler whose error bound were too small would disagree with itself here.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -26,45 +28,45 @@ def no_extended_precision(monkeypatch):
 
 
 @pytest.mark.parametrize("stddev", STDDEVS)
-def test_rounded_gaussian_with_intervals_only(monkeypatch, no_extended_precision, stddev):
+def test_rounded_gaussian_with_intervals_only(drawn, monkeypatch, no_extended_precision, stddev):
     with monkeypatch.context() as patch:
         patch.setattr(rounded_gaussian, "error_bound", lambda _: 1.0)
-        slow = draw_rounded_gaussian(stddev, 401, SeededRandom(1))
-    assert np.array_equal(slow, draw_rounded_gaussian(stddev, 401, SeededRandom(1)))
+        slow = drawn(partial(draw_rounded_gaussian, stddev), 401, SeededRandom(1))
+    assert np.array_equal(slow, drawn(partial(draw_rounded_gaussian, stddev), 401, SeededRandom(1)))
 
 
 @pytest.mark.parametrize("stddev", STDDEVS)
-def test_rounded_gaussian_with_extended_precision_only(monkeypatch, stddev):
+def test_rounded_gaussian_with_extended_precision_only(drawn, monkeypatch, stddev):
     with monkeypatch.context() as patch:
         patch.setattr(rounded_gaussian, "error_bound", lambda _: 1.0)
-        middle = draw_rounded_gaussian(stddev, 20_001, SeededRandom(2))
-    assert np.array_equal(middle, draw_rounded_gaussian(stddev, 20_001, SeededRandom(2)))
+        middle = drawn(partial(draw_rounded_gaussian, stddev), 20_001, SeededRandom(2))
+    assert np.array_equal(middle, drawn(partial(draw_rounded_gaussian, stddev), 20_001, SeededRandom(2)))
 
 
 @pytest.mark.parametrize("stddev", [0.3, 1.0, 5.0])
-def test_discrete_gaussian_with_some_intervals(monkeypatch, stddev):
+def test_discrete_gaussian_with_some_intervals(drawn, monkeypatch, stddev):
     """Some positions are decided fast, some exactly: the order of redraws must not notice."""
     with monkeypatch.context() as patch:
         patch.setattr(thinning, "_tolerance", lambda _: 0.02)
-        mixed = draw_discrete_gaussian(stddev, 5001, SeededRandom(7))
-    assert np.array_equal(mixed, draw_discrete_gaussian(stddev, 5001, SeededRandom(7)))
+        mixed = drawn(partial(draw_discrete_gaussian, stddev), 5001, SeededRandom(7))
+    assert np.array_equal(mixed, drawn(partial(draw_discrete_gaussian, stddev), 5001, SeededRandom(7)))
 
 
 @pytest.mark.parametrize("stddev", [0.3, 1.0, 5.0, 2.0**26])
-def test_discrete_gaussian_with_intervals_only(monkeypatch, no_extended_precision, stddev):
+def test_discrete_gaussian_with_intervals_only(drawn, monkeypatch, no_extended_precision, stddev):
     with monkeypatch.context() as patch:
         patch.setattr(thinning, "_tolerance", lambda _: 2.0)
-        slow = draw_discrete_gaussian(stddev, 301, SeededRandom(3))
-    assert np.array_equal(slow, draw_discrete_gaussian(stddev, 301, SeededRandom(3)))
+        slow = drawn(partial(draw_discrete_gaussian, stddev), 301, SeededRandom(3))
+    assert np.array_equal(slow, drawn(partial(draw_discrete_gaussian, stddev), 301, SeededRandom(3)))
 
 
-def test_skellam_with_intervals_only(monkeypatch):
-    fast = draw_skellam(4096.0, 60_000, SeededRandom(4))
+def test_skellam_with_intervals_only(drawn, monkeypatch):
+    fast = drawn(partial(draw_skellam, 4096.0), 60_000, SeededRandom(4))
     monkeypatch.setattr(skellam, "_TOLERANCE", 2.0**-12)
     calls = []
     decide = skellam._rejected_exactly
     monkeypatch.setattr(skellam, "_rejected_exactly", lambda *args: calls.append(args) or decide(*args))
-    assert np.array_equal(draw_skellam(4096.0, 60_000, SeededRandom(4)), fast)
+    assert np.array_equal(drawn(partial(draw_skellam, 4096.0), 60_000, SeededRandom(4)), fast)
     assert len(calls) > 10
 
 
@@ -75,13 +77,13 @@ def test_discrete_laplace_with_intervals_only(monkeypatch, no_extended_precision
     assert np.array_equal(sample_discrete_laplace(DiscreteLaplaceNoise(scale), 301, SeededRandom(5)), fast)
 
 
-def test_wide_noise_does_reach_the_slow_paths(monkeypatch):
+def test_wide_noise_does_reach_the_slow_paths(drawn, monkeypatch):
     """Otherwise the tests above would compare the fast path with itself."""
     calls = []
     exact = rounded_gaussian.exact_nearest
     monkeypatch.setattr(rounded_gaussian, "exact_nearest", lambda *args: calls.append(args) or exact(*args))
     monkeypatch.setattr(exponentials, "HAS_EXTENDED", False)
-    draw_rounded_gaussian(2.0**40, 2000, SeededRandom(6))
+    drawn(partial(draw_rounded_gaussian, 2.0**40), 2000, SeededRandom(6))
     assert 10 < len(calls) < 200
 
 
@@ -102,9 +104,9 @@ class Zeros(RandomSource):
         return out
 
 
-def test_void_pairs_are_decided_by_further_bits_in_both_halves():
+def test_void_pairs_are_decided_by_further_bits_in_both_halves(drawn):
     """U = 0 in 64 bits: float64 can only clamp, to r = 9.42; the real r is larger, pair by pair."""
-    draws = draw_rounded_gaussian(2.0**40, 40, Zeros(20))
+    draws = drawn(partial(draw_rounded_gaussian, 2.0**40), 40, Zeros(20))
     pairs = draws[:20].astype(float) ** 2 + draws[20:].astype(float) ** 2
     radii = np.sqrt(pairs) / 2.0**40
     assert np.all(radii > np.sqrt(2 * 64 * np.log(2)))

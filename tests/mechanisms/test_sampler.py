@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.mechanisms import sample_discrete_laplace, sample_share, sampler_tv
+from discreet.mechanisms import add_share, sample_discrete_laplace, sample_share, sampler_tv
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
@@ -29,10 +29,17 @@ VECTORS = Path(__file__).parent.parent / "vectors" / "noise_draws.json"
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_threads_do_not_change_the_draws(law):
-    one = sample_share(law, 150_001, SeededRandom(1))
-    assert np.array_equal(sample_share(law, 150_001, SeededRandom(1), workers=3), one)
+    one = sample_share(law, 270_001, SeededRandom(1))
+    assert np.array_equal(sample_share(law, 270_001, SeededRandom(1), workers=3), one)
     assert one.dtype == np.int64
-    assert one.shape == (150_001,)
+    assert one.shape == (270_001,)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_adding_a_share_is_adding_its_draws(workers):
+    values = np.arange(140_000)
+    add_share(values, LAWS[0], SeededRandom(7), workers=workers)
+    assert np.array_equal(values, np.arange(140_000) + sample_share(LAWS[0], 140_000, SeededRandom(7)))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -50,7 +57,7 @@ def test_the_share_ignores_how_many_others_there_are():
     assert np.array_equal(sample_share(one, 100, SeededRandom(2)), sample_share(ten, 100, SeededRandom(2)))
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 65_535, 65_537])
+@pytest.mark.parametrize("size", [0, 1, 2, 131_071, 131_073])
 def test_any_size(size):
     for law in LAWS:
         assert len(sample_share(law, size, SeededRandom(3))) == size

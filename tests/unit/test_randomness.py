@@ -39,6 +39,21 @@ def test_long_streams_do_not_repeat_at_chunk_boundaries():
     assert len(np.unique(words)) == len(words)
 
 
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=8))
+def test_filling_gives_the_same_words(counts):
+    source, whole = SeededRandom(3), SeededRandom(3).words(sum(counts))
+    out = np.empty(sum(counts), dtype=np.uint64)
+    for part in np.split(out, np.cumsum(counts)[:-1]):
+        source.fill(part)
+    assert np.array_equal(out, whole)
+
+
+def test_a_source_of_special_words_fills_with_them():
+    out = np.empty(3, dtype=np.uint64)
+    Fixed(17).fill(out)
+    assert out.tolist() == [17] * 3
+
+
 labels = st.lists(st.one_of(st.integers(), st.text(max_size=6), st.binary(max_size=6)), max_size=4).map(tuple)
 
 
@@ -81,7 +96,9 @@ def test_forked_child_has_its_own_stream():
     source.words(1)
     read_end, write_end = os.pipe()
     if (child := os.fork()) == 0:
-        os.write(write_end, source.random_bytes(32))
+        words = np.empty(4, dtype=np.uint64)
+        source.fill(words)
+        os.write(write_end, words.tobytes())
         os._exit(0)
     os.waitpid(child, 0)
     from_child = os.read(read_end, 32)

@@ -4,7 +4,7 @@ from discreet.mechanisms.discrete_laplace import laplace_variance, sample_discre
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
 from discreet.mechanisms.poisson_binomial import PoissonBinomial
-from discreet.mechanisms.sampler import sample_share, sampler_tv
+from discreet.mechanisms.sampler import add_share, sample_share, sampler_tv
 from discreet.mechanisms.tails import sample_tail_bound
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "MIN_STDDEV",
     "NoiseFamily",
     "PoissonBinomial",
+    "add_share",
     "laplace_variance",
     "law_for",
     "per_silo",

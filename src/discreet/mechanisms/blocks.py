@@ -5,36 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-import numpy.typing as npt
-
+from discreet.mechanisms.scratch import Integers, Scratch
 from discreet.randomness import RandomSource
 
-# Long enough that Python's share of the time is small, short enough for the temporaries to stay in cache.
-BLOCK = 1 << 16
+# Long enough that Python's share of the time is small, short enough for the buffers to stay in cache.
+BLOCK = 1 << 17
 
-Draw = Callable[[int, RandomSource], npt.NDArray[np.int64]]
+Draw = Callable[[Integers, RandomSource, Scratch], None]
 
 _NONCE_BYTES = 16
 
 
-def fill(draw: Draw, size: int, randomness: RandomSource, *, workers: int) -> npt.NDArray[np.int64]:
-    """Calls ``draw`` block by block; the result does not depend on ``workers``; shape ``(size,)``.
+def fill(draw: Draw, out: Integers, randomness: RandomSource, *, workers: int) -> None:
+    """Calls ``draw`` for every block of ``out``; the result does not depend on ``workers``.
 
     A fresh nonce names the sources of this call, so that a second call with the same source differs.
     """
     nonce = randomness.random_bytes(_NONCE_BYTES)
-    out = np.empty(size, dtype=np.int64)
+    num_blocks = -(-len(out) // BLOCK)
+    workers = max(1, min(workers, num_blocks))
 
-    def fill_block(start: int) -> None:
-        stop = min(start + BLOCK, size)
-        out[start:stop] = draw(stop - start, randomness.derive("noise", nonce, start // BLOCK))
+    def fill_every(first: int) -> None:
+        scratch = Scratch()
+        for block in range(first, num_blocks, workers):
+            part = out[block * BLOCK : (block + 1) * BLOCK]
+            draw(part, randomness.derive("noise", nonce, block), scratch)
 
-    starts = range(0, size, BLOCK)
-    if workers == 1 or len(starts) < 2:
-        for start in starts:
-            fill_block(start)
+    if workers == 1:
+        fill_every(0)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(fill_block, starts))
-    return out
+            list(pool.map(fill_every, range(workers)))
+
+
+def added(draw: Draw) -> Draw:
+    """The same draw, added to what is there instead of written over it."""
+
+    def add(part: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+        drawn = scratch.integers("drawn", len(part))
+        draw(drawn, randomness, scratch)
+        part += drawn
+
+    return add

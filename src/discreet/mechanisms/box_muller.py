@@ -30,21 +30,20 @@ import numpy as np
 from discreet.mechanisms.bits import GUARD_BITS, Tails
 from discreet.mechanisms.exponentials import (
     Extended,
-    Floats,
     Indices,
-    Words,
     as_extended,
     exact_neg_log,
     extended_neg_log,
-    neg_log,
+    log_uniform,
 )
 from discreet.mechanisms.intervals import Interval
+from discreet.mechanisms.scratch import Floats, Scratch, Words
 from discreet.randomness import RandomSource
 
 _EXTENDED_SLACK = np.longdouble(2.0**-58)
 _EXTENDED_PI = np.longdouble(math.pi) + np.longdouble(1.2246467991473532e-16)
 
-# Chebyshev interpolation in x = a² on [0, 1] with 50 digits: sin(πa/2)/a and cos(πa/2), |a| <= 1.
+# Chebyshev interpolation in x = a² on [0, 1] with 50 digits: cos(πa/2) and sin(πa/2)/a, |a| <= 1.
 SIN_HALF_TURN = (
     1.5707963267948966,
     -0.6459640975062462,
@@ -67,6 +66,7 @@ COS_HALF_TURN = (
     -6.382235924529259e-09,
     6.3317327178079e-11,
 )
+_COS_SIN_COLUMNS = np.array([COS_HALF_TURN, SIN_HALF_TURN]).T[:, :, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ class GaussianPairs:
 
     Attributes:
         stddev: σ.
-        values: shape ``(2m,)``, the m cosines, then the m sines; off by less than ``error_bound(stddev)``.
+        values: shape ``(2m,)``, the m cosines, then the m sines; off by less than ``error_bound(stddev)``;
+            scratch memory, like ``words``: to be used before the next batch is drawn.
         void_pairs: indices below m of the pairs of which ``values`` promises nothing.
     """
 
@@ -142,35 +143,44 @@ class GaussianPairs:
         return as_extended(radius * direction * self.stddev), as_extended(errors * self.stddev)
 
 
-def gaussian_pairs(stddev: float, num_pairs: int, randomness: RandomSource) -> GaussianPairs:
-    """Draws ``num_pairs`` pairs of independent N(0, ``stddev``²) reals, shape ``(2 * num_pairs,)``."""
-    words = randomness.words(2 * num_pairs)
+def gaussian_pairs(
+    stddev: float, num_pairs: int, randomness: RandomSource, scratch: Scratch
+) -> GaussianPairs:
+    """Draws ``num_pairs`` pairs of independent N(0, ``stddev``²) reals; they lie in ``scratch``."""
+    words = scratch.words("pairs", 2 * num_pairs)
+    randomness.fill(words)
     tails = Tails.drawn_from(randomness)
-    radius = neg_log(words[:num_pairs])
-    radius *= 2.0 * stddev * stddev
+    radius = log_uniform(words[:num_pairs], scratch)
+    radius *= -2.0 * stddev * stddev
     np.sqrt(radius, out=radius)
-    values = np.empty(2 * num_pairs)
-    _cos_sin_turn(words[num_pairs:], values[:num_pairs], values[num_pairs:])
-    values[:num_pairs] *= radius
-    values[num_pairs:] *= radius
-    return GaussianPairs(stddev, values, _void_pairs(words[:num_pairs], edges(stddev)), words, tails)
+    values = scratch.floats("values", 2 * num_pairs)
+    both = values.reshape(2, num_pairs)
+    _cos_sin_turn(words[num_pairs:], both, scratch)
+    both *= radius
+    void_pairs = _void_pairs(words[:num_pairs], edges(stddev))
+    return GaussianPairs(stddev, values, void_pairs, words, tails)
 
 
 def _void_pairs(words: Words, edge: Edges) -> Indices:
-    """Pairs whose U is near 0 or 1, found by one comparison modulo 2^64."""
-    high, low = np.uint64(1 << (64 - edge.high)), np.uint64(1 << (64 - edge.low))
-    return np.flatnonzero(words + high < high + low)
+    """Pairs whose U is near 0 or 1."""
+    low, high = np.uint64(1 << (64 - edge.low)), np.uint64(2**64 - (1 << (64 - edge.high)))
+    if len(words) == 0 or (words.min() >= low and words.max() < high):
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero((words < low) | (words >= high))
 
 
-def _cos_sin_turn(words: Words, cosines: Floats, sines: Floats) -> None:
-    """Writes cos and sin of 2π times the uniforms that start with ``words``, through the half angle."""
+def _cos_sin_turn(words: Words, out: Floats, scratch: Scratch) -> None:
+    """Writes cos and sin of 2π times the uniforms that start with ``words``, through the half angle.
+
+    ``out`` has shape ``(2, len(words))``.
+    """
+    a, x = scratch.floats("angle", len(words)), scratch.floats("square", len(words))
     # Two's complement reads [1/2, 1) as [-1/2, 0): the same angle.
-    a = words.view(np.int64).astype(np.float64)
-    a *= 2.0**-63
-    x = a * a
-    s = _polynomial(x, SIN_HALF_TURN, sines)
+    np.multiply(words.view(np.int64), 2.0**-63, out=a)
+    np.multiply(a, a, out=x)
+    half_cos_sin_series(x, out)
+    c, s = out
     s *= a
-    c = _polynomial(x, COS_HALF_TURN, cosines)
     c *= s
     np.multiply(s, s, out=x)
     np.add(c, c, out=s)
@@ -178,11 +188,10 @@ def _cos_sin_turn(words: Words, cosines: Floats, sines: Floats) -> None:
     np.add(x, 1.0, out=c)
 
 
-def _polynomial(x: Floats, coefficients: tuple[float, ...], out: Floats) -> Floats:
-    """Horner's rule into ``out``."""
-    np.multiply(x, coefficients[-1], out=out)
-    for coefficient in coefficients[-2:0:-1]:
-        out += coefficient
+def half_cos_sin_series(x: Floats, out: Floats) -> None:
+    """Writes cos(πa/2) and sin(πa/2)/a for x = a² into the two rows of ``out``, by Horner's rule."""
+    np.multiply(x, _COS_SIN_COLUMNS[-1], out=out)
+    for column in _COS_SIN_COLUMNS[-2:0:-1]:
+        out += column
         out *= x
-    out += coefficients[0]
-    return out
+    out += _COS_SIN_COLUMNS[0]

@@ -17,11 +17,11 @@ from discreet.mechanisms.blocks import fill
 from discreet.mechanisms.domain import check_size, check_stddev
 from discreet.mechanisms.exponentials import (
     Indices,
-    Words,
     exact_neg_log,
     extended_neg_log,
-    neg_log,
+    log_uniform,
 )
+from discreet.mechanisms.scratch import Integers, Scratch, Words
 from discreet.privacy.events import DiscreteLaplaceNoise
 from discreet.randomness import RandomSource
 
@@ -44,7 +44,14 @@ def sample_discrete_laplace(
     """
     check_stddev("the standard deviation of discrete Laplace noise", laplace_variance(law) ** 0.5)
     check_size(size)
-    return fill(lambda count, source: _draw(law.scale, count, source), size, randomness, workers=workers)
+    out = np.empty(size, dtype=np.int64)
+    fill(
+        lambda part, source, scratch: _draw(law.scale, part, source, scratch),
+        out,
+        randomness,
+        workers=workers,
+    )
+    return out
 
 
 def laplace_variance(law: DiscreteLaplaceNoise) -> float:
@@ -53,18 +60,26 @@ def laplace_variance(law: DiscreteLaplaceNoise) -> float:
     return float(2.0 * p / math.expm1(-1.0 / law.scale) ** 2)
 
 
-def _draw(scale: float, count: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
-    words = randomness.words(2 * count)
+def _draw(scale: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+    """Fills ``out`` with differences of two geometric variables."""
+    count = len(out)
+    words = scratch.words("words", 2 * count)
+    randomness.fill(words)
     tails = Tails.drawn_from(randomness)
-    values = neg_log(words)
-    values *= scale
-    geometric: npt.NDArray[np.int64] = np.floor(values).astype(np.int64)
+    values = log_uniform(words, scratch)
+    values *= -scale
+    whole = np.floor(values, out=scratch.floats("whole", 2 * count))
+    geometric = scratch.integers("geometric", 2 * count)
+    np.copyto(geometric, whole, casting="unsafe")
     # Distance to the nearest integer decides whether the floor is certain.
-    close = np.abs(values - np.rint(values)) <= _error_bound(scale)
+    nearest = np.rint(values, out=whole)
+    values -= nearest
+    np.abs(values, out=values)
+    close = np.less_equal(values, _error_bound(scale), out=scratch.flags(2 * count))
     close |= words < np.uint64(1 << (64 - _LOW_BITS))
     for index in _settle_extended(scale, words, np.flatnonzero(close), geometric):
         geometric[index] = _exact_floor(scale, int(words[index]), tails, int(index))
-    return geometric[:count] - geometric[count:]
+    np.subtract(geometric[:count], geometric[count:], out=out)
 
 
 def _error_bound(scale: float) -> float:
@@ -73,9 +88,7 @@ def _error_bound(scale: float) -> float:
     return scale * (2.0**-53 + 2.0 ** (_LOW_BITS - 63) + 9.0 * 2.0**-53 * largest)
 
 
-def _settle_extended(
-    scale: float, words: Words, indices: Indices, geometric: npt.NDArray[np.int64]
-) -> Indices:
+def _settle_extended(scale: float, words: Words, indices: Indices, geometric: Integers) -> Indices:
     """Settles in place what extended precision can; returns the rest."""
     logs, errors = extended_neg_log(words[indices])
     values = logs * scale

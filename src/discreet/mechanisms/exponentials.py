@@ -1,9 +1,9 @@
 r"""L = −ln U for uniforms given by endless bit strings: fast, in extended precision, and as intervals.
 
-The first 64 bits of U are known, so that U lies in [w, w + 1)·2^-64. With u = 2^-53, `neg_log` reads U as a
-float64 of relative error u, at most 2^-63 below the real one: it is off by at most u + 2^-63/U + 8uL, where
-the last term takes `numpy.log` to be within 4 units in the last place, NumPy's own test bound (CHECKED by the
-tests of this module). Uniforms that start with ``MAX_LOW_BITS`` zeros are void: nothing is promised.
+The first 64 bits of U are known, so that U lies in [w, w + 1)·2^-64. With u = 2^-53, `log_uniform` reads U as
+an odd multiple of 2^-63, at most 2^-63 from the real one, and as a float64 of relative error u: it is off by
+at most u + 2^-63/U + 8uL, where the last term takes `numpy.log` to be within 4 units in the last place,
+NumPy's own test bound (CHECKED by the tests of this module). Callers bound U from below.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy.typing as npt
 
 from discreet.mechanisms.bits import Tails
 from discreet.mechanisms.intervals import Interval
+from discreet.mechanisms.scratch import Floats, Scratch, Words
 
-Floats = npt.NDArray[np.float64]
 Extended = npt.NDArray[np.longdouble]
-Words = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.intp]
 
 # x87 extended precision or better; what Windows and macOS on ARM call long double is not.
 HAS_EXTENDED = bool(np.finfo(np.longdouble).eps < 2.0**-62)
 
 
-def neg_log(words: Words) -> Floats:
-    """Fast −ln U, off as the module says; the smallest uniforms are clamped, as they are void."""
-    uniform = (words >> np.uint64(1)).view(np.int64).astype(np.float64)
-    uniform *= 2.0**-63
-    np.maximum(uniform, 2.0**-64, out=uniform)
-    np.log(uniform, out=uniform)
-    return np.negative(uniform, out=uniform)
+def log_uniform(words: Words, scratch: Scratch) -> Floats:
+    """Fast ln U = −L, off as the module says."""
+    # Signed integers become floats faster than unsigned ones; an odd one is not zero.
+    odd = np.right_shift(words, np.uint64(1), out=scratch.words("odd", len(words)))
+    odd |= np.uint64(1)
+    uniform = scratch.floats("uniform", len(words))
+    np.multiply(odd.view(np.int64), 2.0**-63, out=uniform)
+    return np.log(uniform, out=uniform)
 
 
 def extended_neg_log(words: Words) -> tuple[Extended, Extended]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.mechanisms.bits import Tails
+from discreet.mechanisms.scratch import Integers, Scratch
 from discreet.randomness import RandomSource
 
 CDF_BITS = 128
@@ -53,12 +54,16 @@ class InversionTable:
         guide = np.where(first == last, first, _SEARCH).astype(np.int32)
         return cls(lowest, tuple(boundaries), leading, guide)
 
-    def draw(self, count: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
-        """Draws ``count`` independent values, shape ``(count,)``."""
-        words = randomness.words(count)
+    def draw(self, offsets: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+        """Fills ``offsets`` with independent values."""
+        words = scratch.words("words", len(offsets))
+        randomness.fill(words)
         tails = Tails.drawn_from(randomness)
-        offsets = self.guide[(words >> _SHIFT).view(np.int64)].astype(np.int64)
-        searched = np.flatnonzero(offsets == _SEARCH)
+        cells = np.right_shift(words, _SHIFT, out=scratch.words("cells", len(words)))
+        # Cells are in range: with a mode other than "raise", `take` writes without a buffer of its own.
+        found = scratch.words("found", len(words)).view(np.int32)[: len(words)]
+        np.copyto(offsets, np.take(self.guide, cells.view(np.int64), out=found, mode="clip"))
+        searched = np.flatnonzero(np.equal(offsets, _SEARCH, out=scratch.flags(len(words))))
         some = words[searched]
         low = np.searchsorted(self.leading, some, side="left")
         high = np.searchsorted(self.leading, some, side="right")
@@ -67,7 +72,6 @@ class InversionTable:
             index = int(searched[i])
             offsets[index] = self._offset(tails.leading(int(some[i]), b"inversion", index, CDF_BITS))
         offsets += self.lowest
-        return offsets
 
     def _offset(self, uniform: int) -> int:
         """Number of boundaries at or below ``uniform``, a multiple of 2^-128."""

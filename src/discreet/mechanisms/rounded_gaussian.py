@@ -11,57 +11,63 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS
 from discreet.mechanisms.box_muller import GaussianPairs, error_bound, gaussian_pairs
-from discreet.mechanisms.exponentials import Floats, Indices
+from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
+from discreet.mechanisms.scratch import Floats, Integers, Scratch
 from discreet.randomness import RandomSource
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RoundedBatch:
-    """Gaussian reals split at the nearest integer.
+    """Gaussian reals split at the nearest integer; scratch memory, used up before the next batch is drawn.
 
     Attributes:
         pairs: the reals.
         nearest: shape ``(count,)``, the nearest integers as float64; right except at ``undecided``.
-        distances: shape ``(count,)``, |real − nearest|, off by less than the pairs' error bound.
+        offsets: shape ``(count,)``, real − nearest, off by less than the pairs' error bound.
         undecided: indices at which the nearest integer is not known yet; see `exact_nearest`.
     """
 
     pairs: GaussianPairs
     nearest: Floats
-    distances: Floats
+    offsets: Floats
     undecided: Indices
 
 
-def rounded_batch(stddev: float, count: int, randomness: RandomSource) -> RoundedBatch:
+def rounded_batch(stddev: float, count: int, randomness: RandomSource, scratch: Scratch) -> RoundedBatch:
     """Draws ``count`` Gaussian reals and splits each at its nearest integer where that is certain."""
-    pairs = gaussian_pairs(stddev, (count + 1) // 2, randomness)
-    distances = pairs.values[:count]
-    nearest = np.rint(distances)
-    distances -= nearest
-    np.abs(distances, out=distances)
-    close = distances > 0.5 - error_bound(stddev)
+    pairs = gaussian_pairs(stddev, (count + 1) // 2, randomness, scratch)
+    offsets = pairs.values[:count]
+    nearest = np.rint(offsets, out=scratch.floats("nearest", count))
+    offsets -= nearest
+    undecided = _undecided(pairs, offsets, 0.5 - error_bound(stddev))
+    if len(undecided):
+        undecided = _decide_extended(pairs, undecided, nearest, offsets)
+    return RoundedBatch(pairs, nearest, offsets, undecided)
+
+
+def _undecided(pairs: GaussianPairs, offsets: Floats, most: float) -> Indices:
+    """Indices of the values that are void, or whose offset is larger than ``most`` in magnitude; in order."""
+    if not len(pairs.void_pairs) and len(offsets) and offsets.max() <= most and offsets.min() >= -most:
+        return np.empty(0, dtype=np.intp)
+    close = np.abs(offsets) > most
     half = len(pairs.values) // 2
     close[pairs.void_pairs] = True
-    close[half:][pairs.void_pairs[pairs.void_pairs + half < count]] = True
-    undecided = np.flatnonzero(close)
-    if len(undecided):
-        undecided = _decide_extended(pairs, undecided, nearest, distances)
-    return RoundedBatch(pairs, nearest, distances, undecided)
+    close[half:][pairs.void_pairs[pairs.void_pairs + half < len(offsets)]] = True
+    return np.flatnonzero(close)
 
 
-def _decide_extended(pairs: GaussianPairs, indices: Indices, nearest: Floats, distances: Floats) -> Indices:
+def _decide_extended(pairs: GaussianPairs, indices: Indices, nearest: Floats, offsets: Floats) -> Indices:
     """Settles what extended precision can, in place; returns the rest."""
     values, errors = pairs.extended(indices)
     integers = np.rint(values)
-    offsets = np.abs(values - integers)
-    settled = (offsets < 0.5 - errors) & (errors <= error_bound(pairs.stddev))
+    sharper = values - integers
+    settled = (np.abs(sharper) < 0.5 - errors) & (errors <= error_bound(pairs.stddev))
     nearest[indices[settled]] = integers[settled]
-    distances[indices[settled]] = offsets[settled]
+    offsets[indices[settled]] = sharper[settled]
     return indices[~settled]
 
 
@@ -76,13 +82,12 @@ def exact_nearest(pairs: GaussianPairs, index: int) -> tuple[int, Interval, int]
         extra_bits *= 2
 
 
-def draw_rounded_gaussian(stddev: float, count: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
-    """Draws ``count`` independent round(N(0, ``stddev``²)), exactly; shape ``(count,)``."""
-    batch = rounded_batch(stddev, count, randomness)
-    out = batch.nearest.astype(np.int64)
+def draw_rounded_gaussian(stddev: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+    """Fills ``out`` with independent round(N(0, ``stddev``²)), exactly."""
+    batch = rounded_batch(stddev, len(out), randomness, scratch)
+    np.copyto(out, batch.nearest, casting="unsafe")
     for index in batch.undecided:
         out[index] = exact_nearest(batch.pairs, int(index))[0]
-    return out
 
 
 def rounded_variance(stddev: float) -> float:

@@ -7,7 +7,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from discreet.mechanisms.blocks import Draw, fill
+from discreet.mechanisms.blocks import Draw, added, fill
 from discreet.mechanisms.domain import check_law, check_size
 from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
 from discreet.mechanisms.skellam import draw_skellam, skellam_tv
@@ -44,7 +44,34 @@ def sample_share(
     """
     check_law(law)
     check_size(size)
-    return fill(_drawer(law), size, randomness, workers=workers)
+    out = np.empty(size, dtype=np.int64)
+    fill(_drawer(law), out, randomness, workers=workers)
+    return out
+
+
+def add_share(
+    values: npt.NDArray[np.int64], law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
+) -> None:
+    """Adds to ``values``, in place, the very draws that `sample_share` would return: no second vector.
+
+    Args:
+        values: grid units, shape ``(size,)``.
+        law: the planned law.
+        randomness: source; it is consumed.
+        workers: threads to use; changes the speed only.
+
+    Raises:
+        ConfigurationError: as `sample_share`.
+
+    Example:
+        >>> from discreet.randomness import SeededRandom
+        >>> law, values = RoundedGaussianNoise(20.0, num_silos=1), np.arange(5)
+        >>> add_share(values, law, SeededRandom(1))
+        >>> bool(np.all(values == np.arange(5) + sample_share(law, 5, SeededRandom(1))))
+        True
+    """
+    check_law(law)
+    fill(added(_drawer(law)), values, randomness, workers=workers)
 
 
 def sampler_tv(law: IntegerNoise, size: int) -> float:
@@ -67,10 +94,10 @@ def _drawer(law: IntegerNoise) -> Draw:
     """Binds the parameters of one share."""
     match law:
         case RoundedGaussianNoise(silo_stddev=stddev):
-            return lambda count, source: draw_rounded_gaussian(stddev, count, source)
+            return lambda out, source, scratch: draw_rounded_gaussian(stddev, out, source, scratch)
         case DiscreteGaussianNoise(silo_stddev=stddev):
-            return lambda count, source: draw_discrete_gaussian(stddev, count, source)
+            return lambda out, source, scratch: draw_discrete_gaussian(stddev, out, source, scratch)
         case SkellamNoise(silo_variance=variance):
-            return lambda count, source: draw_skellam(variance, count, source)
+            return lambda out, source, scratch: draw_skellam(variance, out, source, scratch)
         case _:
             assert_never(law)

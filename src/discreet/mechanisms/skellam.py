@@ -24,9 +24,11 @@ from mpmath import libmp
 from scipy.special import binom
 
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
+from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.inversion import InversionTable
-from discreet.mechanisms.thinning import Indices, Integers, draw_discrete_gaussian, until_accepted
+from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 
 WIDE_VARIANCE = 4096.0
@@ -52,15 +54,12 @@ def skellam_tv(variance: float) -> float:
     return _TABLE_TV if variance < WIDE_VARIANCE else _WIDE_TV
 
 
-def draw_skellam(variance: float, count: int, randomness: RandomSource) -> Integers:
-    """Draws ``count`` independent symmetric Skellam variables of this variance; shape ``(count,)``."""
+def draw_skellam(variance: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+    """Fills ``out`` with independent symmetric Skellam variables of this variance."""
     if variance < WIDE_VARIANCE:
-        return skellam_table(variance).draw(count, randomness)
-
-    def attempt(num: int, source: RandomSource) -> tuple[Integers, Indices]:
-        return _attempt_wide(variance, num, source)
-
-    return until_accepted(attempt, count, randomness)
+        skellam_table(variance).draw(out, randomness, scratch)
+    else:
+        until_accepted(lambda values: _attempt_wide(variance, values, randomness, scratch), out)
 
 
 @lru_cache(maxsize=16)
@@ -89,14 +88,16 @@ def _support(variance: float) -> int:
     return k
 
 
-def _attempt_wide(variance: float, count: int, randomness: RandomSource) -> tuple[Integers, Indices]:
-    """One discrete-Gaussian proposal per position, and the positions to be drawn again."""
-    values = draw_discrete_gaussian(_proposal_stddev(variance), count, randomness)
-    words = randomness.words(count)
+def _attempt_wide(variance: float, values: Integers, randomness: RandomSource, scratch: Scratch) -> Indices:
+    """Writes one discrete-Gaussian proposal per position; returns the positions to be drawn again."""
+    draw_discrete_gaussian(_proposal_stddev(variance), values, randomness, scratch)
+    words = scratch.words("coins", len(values))
+    randomness.fill(words)
     tails = Tails.drawn_from(randomness)
     # 1 − a(k) is largest near |k| = 13√(μ/2), about 169²/(96μ); a fifth of room, and some for float64.
     most = 1.2 * _REACH_SQUARED**2 / (96.0 * variance) + 2.0**-40
-    candidates = np.flatnonzero(words < np.uint64(int(most * 2.0**64)))
+    likely = np.less(words, np.uint64(int(most * 2.0**64)), out=scratch.flags(len(words)))
+    candidates = np.flatnonzero(likely)
     reject_prob = -np.expm1(log_acceptance(values[candidates], variance))
     uniform = words[candidates].astype(np.float64) * 2.0**-64
     rejected = list(candidates[uniform < reject_prob - _TOLERANCE])
@@ -106,7 +107,7 @@ def _attempt_wide(variance: float, count: int, randomness: RandomSource) -> tupl
         if _rejected_exactly(int(values[index]), variance, int(words[index]), int(index), tails)
     )
     # In order, so that who redraws with which bits does not depend on which arithmetic decided.
-    return values, np.sort(np.asarray(rejected, dtype=np.intp))
+    return np.sort(np.asarray(rejected, dtype=np.intp))
 
 
 def _proposal_stddev(variance: float) -> float:

@@ -21,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
+from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.inversion import InversionTable
-from discreet.mechanisms.thinning import Indices, Integers, draw_discrete_gaussian, until_accepted
+from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 
 MAX_LOG_TRIALS = 52
@@ -46,13 +48,13 @@ def draw_symmetric_binomial(log_trials: int, count: int, randomness: RandomSourc
         words = randomness.words(count) >> np.uint64(64 - (1 << log_trials))
         successes: Integers = np.bitwise_count(words).astype(np.int64)
         return successes
+    out, scratch = np.empty(count, dtype=np.int64), Scratch()
     if log_trials <= _TABLE_LOG_TRIALS:
-        return _table(log_trials).draw(count, randomness)
-
-    def attempt(num: int, source: RandomSource) -> tuple[Integers, Indices]:
-        return _attempt(log_trials, num, source)
-
-    return until_accepted(attempt, count, randomness) + np.int64(1 << (log_trials - 1))
+        _table(log_trials).draw(out, randomness, scratch)
+    else:
+        until_accepted(lambda values: _attempt(log_trials, values, randomness, scratch), out)
+        out += 1 << (log_trials - 1)
+    return out
 
 
 @lru_cache
@@ -66,11 +68,11 @@ def _table(log_trials: int) -> InversionTable:
     return InversionTable.from_weights(0, weights)
 
 
-def _attempt(log_trials: int, count: int, randomness: RandomSource) -> tuple[Integers, Indices]:
-    """One discrete-Gaussian proposal per position, centred, and the positions to be drawn again."""
+def _attempt(log_trials: int, values: Integers, randomness: RandomSource, scratch: Scratch) -> Indices:
+    """Writes one centred discrete-Gaussian proposal per position; returns the positions to be drawn again."""
     half = 1 << (log_trials - 1)
-    values = draw_discrete_gaussian(_proposal_stddev(half), count, randomness)
-    words = randomness.words(count)
+    draw_discrete_gaussian(_proposal_stddev(half), values, randomness, scratch)
+    words = randomness.words(len(values))
     tails = Tails.drawn_from(randomness)
     # 1 − a(k) ≤ nx⁴/6 + εnx² + …: at 13 deviations x² = 169/(2n), below 1200/n + 85/n; and room for float64.
     most = min(1.0, 1600.0 / half + 2.0**-40)
@@ -84,7 +86,7 @@ def _attempt(log_trials: int, count: int, randomness: RandomSource) -> tuple[Int
         if _rejected_exactly(int(values[index]), half, int(words[index]), int(index), tails)
     )
     # In order, so that who redraws with which bits does not depend on which arithmetic decided.
-    return values, np.sort(np.asarray(rejected, dtype=np.intp))
+    return np.sort(np.asarray(rejected, dtype=np.intp))
 
 
 def _proposal_stddev(half: int) -> float:

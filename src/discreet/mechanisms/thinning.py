@@ -11,51 +11,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.mechanisms.bits import GUARD_BITS
 from discreet.mechanisms.box_muller import error_bound
+from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
+from discreet.mechanisms.scratch import Integers, Scratch, Words
 from discreet.randomness import RandomSource
 
-Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.intp]
 # The largest float64 below 2^64.
 _LARGEST_FLOAT_WORD = 2.0**64 - 2.0**11
 
-Attempt = Callable[[int, RandomSource], tuple[Integers, Indices]]
+Attempt = Callable[[Integers], Indices]
 
 
-def until_accepted(attempt: Attempt, count: int, randomness: RandomSource) -> Integers:
-    """Repeats ``attempt`` for the positions that it returns as rejected, until none is left."""
-    values, rejected = attempt(count, randomness)
+def until_accepted(attempt: Attempt, out: Integers) -> None:
+    """Has ``attempt`` fill ``out``, then again what it returns as rejected, until nothing is left."""
+    rejected = attempt(out)
     while len(rejected):
-        again, still_rejected = attempt(len(rejected), randomness)
-        values[rejected] = again
+        again = np.empty(len(rejected), dtype=np.int64)
+        still_rejected = attempt(again)
+        out[rejected] = again
         rejected = rejected[still_rejected]
-    return values
 
 
-def draw_discrete_gaussian(stddev: float, count: int, randomness: RandomSource) -> Integers:
-    """Draws ``count`` independent N_Z(0, ``stddev``²), exactly; shape ``(count,)``."""
-
-    def attempt(num: int, source: RandomSource) -> tuple[Integers, Indices]:
-        return _attempt_discrete_gaussian(stddev, num, source)
-
-    return until_accepted(attempt, count, randomness)
+def draw_discrete_gaussian(stddev: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+    """Fills ``out`` with independent N_Z(0, ``stddev``²), exactly."""
+    until_accepted(lambda values: _attempt_discrete_gaussian(stddev, values, randomness, scratch), out)
 
 
 def _attempt_discrete_gaussian(
-    stddev: float, count: int, randomness: RandomSource
-) -> tuple[Integers, Indices]:
-    """One rounded-Gaussian proposal per position, and the positions to be drawn again."""
-    batch = rounded_batch(stddev, count, randomness)
-    words = randomness.words(count)
-    values = batch.nearest.astype(np.int64)
-    rejected, unsure = _reject_fast(batch, stddev, words)
+    stddev: float, values: Integers, randomness: RandomSource, scratch: Scratch
+) -> Indices:
+    """Writes one rounded-Gaussian proposal per position; returns the positions to be drawn again."""
+    batch = rounded_batch(stddev, len(values), randomness, scratch)
+    words = scratch.words("coins", len(values))
+    randomness.fill(words)
+    np.copyto(values, batch.nearest, casting="unsafe")
+    rejected, unsure = _reject_fast(batch, stddev, words, scratch)
     if not len(unsure) and not len(batch.undecided):
-        return values, rejected
+        return rejected
     unsure = np.union1d(unsure, batch.undecided)
     overturned = []
     for index in unsure:
@@ -64,18 +60,19 @@ def _attempt_discrete_gaussian(
         if not accepted:
             overturned.append(index)
     # In order, so that who redraws with which bits does not depend on which arithmetic decided.
-    return values, np.union1d(np.setdiff1d(rejected, unsure), np.asarray(overturned, dtype=np.intp))
+    return np.union1d(np.setdiff1d(rejected, unsure), np.asarray(overturned, dtype=np.intp))
 
 
 def _reject_fast(
-    batch: RoundedBatch, stddev: float, words: npt.NDArray[np.uint64]
+    batch: RoundedBatch, stddev: float, words: Words, scratch: Scratch
 ) -> tuple[Indices, Indices]:
     """Positions that float64 proves rejected, and those it cannot tell; both in order."""
     tolerance = _tolerance(stddev)
     # 1 − 1/cosh z ≤ z²/2 and |z| ≤ reach/2: one comparison accepts nearly everything where the law is wide.
     most = min(_LARGEST_FLOAT_WORD, 2.0**64 * (0.125 * _reach(stddev) ** 2 + tolerance))
-    candidates = np.flatnonzero(words <= np.uint64(int(most)))
-    half = batch.nearest[candidates] * batch.distances[candidates]
+    likely = np.less_equal(words, np.uint64(int(most)), out=scratch.flags(len(words)))
+    candidates = np.flatnonzero(likely)
+    half = batch.nearest[candidates] * batch.offsets[candidates]
     half /= 2.0 * stddev**2
     reject_prob = 2.0 * np.sinh(half) ** 2 / np.cosh(2.0 * half)
     uniform = words[candidates].astype(np.float64) * 2.0**-64
