@@ -17,8 +17,8 @@ RESULTS = REPRODUCTIONS / "results"
 # The comparison that a sceptical reader wants first comes first.
 ORDER = (
     "p1-figure2-full", "p1-figure2-small", "p1-figure1-full", "p1-figure1-small", "local-state-small",
-    "p1-table1-small", "p3-mnist-full", "p3-mnist-small", "p3-closed-forms-small", "p3-epsilons-small",
-    "p4-accounting-small",
+    "p2-grid-full", "p2-grid-small", "p2-silos-full", "p2-silos-small", "p1-table1-small", "p3-mnist-full",
+    "p3-mnist-small", "p3-closed-forms-small", "p3-epsilons-small", "p4-accounting-small",
 )  # fmt: skip
 
 INTRODUCTION = """# Results
@@ -26,7 +26,7 @@ INTRODUCTION = """# Results
 Written by `python docs/results.py` from the files in `reproductions/results`; a test compares the two.
 *Published* is the paper's number, *reproduced* the paper's own method run here, *ours* our best PROVEN method
 (or, in accounting tables, the tight value) under the same conditions. Each table names the command that makes
-it; figures lie beside the CSV files. What was not run has no table.
+it; figures lie beside the CSV files. What was not run has no table, or says so in its row.
 """
 
 
@@ -42,13 +42,19 @@ def section(stem: str) -> str:
         "",
         f"{expected['paper']}; {expected['quantity']}; {scale} scale. `discreet reproduce {name}{option}`; "
         f"[what is compared](../reproductions/{name}/README.md), "
-        f"[figure](../reproductions/results/{stem}.svg).",
+        f"[figure](../reproductions/results/{stem}.svg){drawings(stem)}.",
         "",
         "| cell | published | reproduced | ours | verdict | note |",
         "|---|---|---|---|---|---|",
     ]
     lines += [f"| {' | '.join(_shown(row))} |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def drawings(stem: str) -> str:
+    """Returns links to the figures that the reproduction's own script drew."""
+    paths = sorted((RESULTS / stem).glob("*.svg"))
+    return "".join(f", [{path.stem}](../reproductions/results/{stem}/{path.name})" for path in paths)
 
 
 def _shown(row: dict[str, str]) -> list[str]:

@@ -224,6 +224,15 @@ def test_a_kept_cell_is_judged_by_the_present_expectations(tmp_path: Path) -> No
     assert invoke(root, "a-table", "--cell", "F*")[0] == 1
 
 
+def test_a_script_may_draw_figures_of_its_own(tmp_path: Path) -> None:
+    drawing = SCRIPT + '\ndef draw(folder):\n    (folder / "curves.csv").write_text("a")\n'
+    assert invoke(make(tmp_path / "papers", script=drawing), "a-table")[0] == 0
+    assert (tmp_path / "out" / "a-table-small" / "curves.csv").read_text() == "a"
+    make(tmp_path / "papers", name="plain")
+    assert invoke(tmp_path / "papers", "plain")[0] == 0
+    assert not (tmp_path / "out" / "plain-small").exists()
+
+
 def test_a_csv_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     path.write_text("a,b\n1,2\n")

@@ -13,12 +13,15 @@ ROOT = Path(__file__).parents[2] / "reproductions"
 ALL = catalogue(ROOT)
 WITHOUT_DATA = [
     item for item in ALL
-    if item.name in {"local-state", "p1-table1", "p3-closed-forms", "p3-epsilons", "p4-accounting"}
+    if item.name in {
+        "local-state", "p1-table1", "p2-grid", "p2-silos", "p3-closed-forms", "p3-epsilons", "p4-accounting",
+    }
 ]  # fmt: skip
 PUBLIC = {
     "discreet.accounting", "discreet.accounting.bounds", "discreet.accounting.closed_forms",
     "discreet.accounting.fdp", "discreet.accounting.gdp", "discreet.audit", "discreet.config",
-    "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.scattering",
+    "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.features",
+    "discreet.models.scattering", "discreet.privacy.tradeoff",
     "discreet.privacy.adversary", "discreet.privacy.events", "discreet.privacy.units",
     "discreet.randomness", "discreet.reproduction",
 }  # fmt: skip

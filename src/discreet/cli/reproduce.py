@@ -75,6 +75,7 @@ def reproduce(
         every_row += rows
         write_csv(stem.with_suffix(".csv"), rows)
         write_figure(stem.with_suffix(".svg"), reproduction, scale, rows)
+        reproduction.draw(stem)
         documents[reproduction.name] = [_row_json(row) for row in rows]
         if not as_json:
             console.print(rows_table(reproduction, rows))

@@ -1,6 +1,6 @@
 """Reproductions: a paper's tables and figures as code over the public API, with tolerances."""
 
-from discreet.reproduction.carry_out import Choice, carry_out
+from discreet.reproduction.carry_out import NOT_RUN, Choice, carry_out
 from discreet.reproduction.catalogue import Reproduction, catalogue, find
 from discreet.reproduction.context import Context, Scale
 from discreet.reproduction.expected import Expectations, Expected
@@ -9,6 +9,7 @@ from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped, V
 from discreet.reproduction.training import accuracy, changed
 
 __all__ = [
+    "NOT_RUN",
     "Cell",
     "Choice",
     "Computed",

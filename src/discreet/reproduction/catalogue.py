@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction.context import Context
@@ -39,7 +40,20 @@ class Reproduction:
             ConfigurationError: if the script has no function ``cells``.
         """
         with _importable(self.folder):
-            yield from _function(self.folder / _SCRIPT)(context)
+            script = self.folder / _SCRIPT
+            compute: Callable[[Context], Iterator[Cell | Deferred]] | None
+            compute = getattr(_module(script), "cells", None)
+            if compute is None:
+                raise ConfigurationError(f"{script} must define the function cells(context).")
+            yield from compute(context)
+
+    def draw(self, folder: Path) -> None:
+        """Lets the script write its own figures, with their numbers, if it has a function ``draw``."""
+        with _importable(self.folder):
+            drawing: Callable[[Path], None] | None = getattr(_module(self.folder / _SCRIPT), "draw", None)
+            if drawing is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+                drawing(folder)
 
 
 def catalogue(root: Path) -> tuple[Reproduction, ...]:
@@ -80,18 +94,15 @@ def _read(folder: Path) -> Reproduction:
     return Reproduction(folder.name, folder, read_expectations(folder / "expected.json"))
 
 
-def _function(script: Path) -> Callable[[Context], Iterator[Cell | Deferred]]:
-    """Loads a script and returns its ``cells``."""
+def _module(script: Path) -> ModuleType:
+    """Loads a script."""
     module_name = "discreet_reproduction_" + script.parent.name.replace("-", "_")
     spec = importlib.util.spec_from_file_location(module_name, script)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{script} must be a Python file.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    cells: Callable[[Context], Iterator[Cell | Deferred]] | None = getattr(module, "cells", None)
-    if cells is None:
-        raise ConfigurationError(f"{script} must define the function cells(context).")
-    return cells
+    return module
 
 
 @contextmanager

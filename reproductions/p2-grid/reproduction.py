@@ -1,0 +1,82 @@
+"""Optimal strategies for federated learning with local DP: E epochs a round, R rounds, E·R = 20."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from local_dp import BATCH, FEATURE_NORM, Schedule, scattered
+
+from discreet.config import load_config
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+
+Training = Callable[[str, Context, Path], Computed]
+
+FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
+NETWORKS = {
+    "CNN+RL": "cnn-relu",
+    "CNN+TS": "cnn-tempered-sigmoid",
+    "SN+Lin": "logistic",
+    "SN+CNN": "cnn-group-norm",
+}
+ALL = ((1, 20), (2, 10), (4, 5), (5, 4), (10, 2), (20, 1))
+ENDS = ((1, 20), (20, 1))
+GRID = (
+    ("MNIST", 2.93, ALL),
+    ("MNIST", 1.2, ENDS),
+    ("Fashion-MNIST", 2.7, ENDS),
+    ("Fashion-MNIST", 1.2, ENDS[:1]),
+)
+DIGITS = {"linear": "logistic", "network": "mlp"}
+
+
+def cells(context: Context) -> Iterator[Cell | Deferred]:
+    """Bundled digits at small scale; at full scale the paper's grid, and our secure sum at the same ε."""
+    if context.scale is Scale.SMALL:
+        yield from digits(context)
+        return
+    for data, epsilon, schedules in GRID:
+        for epochs, rounds in schedules:
+            for network in NETWORKS:
+                name = f"{data}, ε = {epsilon:g}, ({epochs}, {rounds}), {network}"
+                schedule = Schedule(epochs, rounds, BATCH, records=6000)
+                yield deferred(context, name, data, partial(local, schedule, epsilon, network))
+        yield deferred(context, f"{data}, ε = {epsilon:g}, secure sum", data, partial(secure_sum, epsilon))
+
+
+def deferred(context: Context, name: str, data: str, train: Training) -> Cell | Deferred:
+    """A cell that trains when it is wanted, if the images are here."""
+    source = context.file(FILES[data])
+    if source is None:
+        return Skipped(name, f"{FILES[data]} is not in the data folder")
+    return Deferred(name, lambda: train(name, context, source))
+
+
+def local(  # noqa: PLR0917 - partially applied
+    schedule: Schedule, epsilon: float, network: str, name: str, context: Context, source: Path
+) -> Computed:
+    """The paper's method: each silo's own noise is its guarantee."""
+    changes = schedule.changes() | {
+        "model.name": NETWORKS[network],
+        "privacy.epsilon": epsilon,
+        "data.source": f"npz:{scattered(source, context.cache) if 'SN' in network else source}",
+    }
+    if network == "SN+Lin":
+        changes["data.feature_norm_bound"] = FEATURE_NORM
+    return Computed(name, reproduced=accuracy(changed(load_config(context.folder / "silos.toml"), changes)))
+
+
+def secure_sum(epsilon: float, name: str, context: Context, source: Path) -> Computed:
+    """Ours, stable-steps on the same features: only the sum is seen, so the silos' noise adds up, proven."""
+    config = load_config(context.folder / "secure_sum.toml")
+    changes = {"data.source": f"npz:{scattered(source, context.cache)}", "privacy.epsilon": epsilon}
+    return Computed(name, ours=accuracy(changed(config, changes)), note="SN+Lin, stable-steps")
+
+
+def digits(context: Context) -> Iterator[Cell]:
+    """A linear model and a network at both ends of the grid."""
+    config = load_config(context.folder / "digits.toml")
+    for kind, model in DIGITS.items():
+        for epochs, rounds in ENDS:
+            schedule = Schedule(epochs, rounds, batch=45, records=450)
+            score = accuracy(changed(config, schedule.changes() | {"model.name": model}))
+            yield Computed(f"digits, ({epochs}, {rounds}), {kind}", reproduced=score)

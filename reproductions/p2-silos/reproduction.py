@@ -1,0 +1,60 @@
+"""Optimal strategies for federated learning with local DP: more silos, each a tenth of the images."""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from local_dp import BATCH, Schedule, scattered
+from overlapping import FILE_VARIABLE
+
+from discreet.accounting import calibrate, epsilon
+from discreet.config import load_config
+from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+
+TABLES = {"MNIST": ("mnist.npz", 2.93), "Fashion-MNIST": ("fashion_mnist.npz", 2.7)}
+SILOS = (10, 25, 50, 100)
+RECORDS, DELTA = 6000, 1e-5
+SCHEDULE = Schedule(epochs=1, rounds=20, batch=BATCH, records=RECORDS)
+
+
+def cells(context: Context) -> Iterator[Cell | Deferred]:
+    """What several silos with the same record give away; at full scale also the accuracies."""
+    yield from owners(stated=2.93)
+    if context.scale is Scale.SMALL:
+        return
+    for data, (file, target) in TABLES.items():
+        for silos in SILOS:
+            name = f"{data}, SN+Lin, k = {silos}"
+            source = context.file(file)
+            if source is None:
+                yield Skipped(name, f"{file} is not in the data folder")
+            else:
+                yield Deferred(name, partial(trained, name, context, source, silos, target))
+
+
+def owners(stated: float) -> Iterator[Computed]:
+    """Silos that each promise ε: what holds for someone whose record is in a tenth of them."""
+    multiplier = calibrate(partial(training, 1), epsilon=stated, delta=DELTA, lower=0.1, upper=10.0)
+    for silos in SILOS:
+        most = -(-silos // 10)
+        yield Computed(
+            f"ε of a record's owner, k = {silos}",
+            ours=epsilon(training(most, multiplier), delta=DELTA).epsilon,
+            note=f"the record is in {most} silos",
+        )
+
+
+def training(silos: int, multiplier: float) -> Repeated:
+    """All steps of the silos that hold a record."""
+    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(BATCH / RECORDS))
+    return Repeated(release, silos * SCHEDULE.steps * SCHEDULE.rounds)
+
+
+def trained(name: str, context: Context, source: Path, silos: int, target: float) -> Computed:
+    """The paper's method on scattering features with a linear model."""
+    os.environ[FILE_VARIABLE] = str(scattered(source, context.cache))
+    config = load_config(context.folder / "silos.toml")
+    changes = SCHEDULE.changes() | {"data.source": f"overlapping:silos_{silos}", "privacy.epsilon": target}
+    return Computed(name, reproduced=accuracy(changed(config, changes)))
