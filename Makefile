@@ -51,7 +51,7 @@ flower: $(FLOWER)/.installed
 $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 	$(PYTHON) -m venv $(FLOWER)
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints-flower.txt
-	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower]'
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower,parquet]'
 	touch $@
 
 # The slow ones bring SuperLink and SuperNodes up on this machine and run the tutorial: minutes.

@@ -92,13 +92,59 @@ def test_parquet_gives_the_same_records_or_says_what_to_install(prepared, tables
         import pyarrow.csv
         import pyarrow.parquet
     except ModuleNotFoundError:
-        with pytest.raises(DataError, match="pip install pyarrow"):
+        with pytest.raises(DataError, match=r"discreet\[parquet\]"):
             load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
         return
     table = pyarrow.csv.read_csv(tables / "north.csv")
     pyarrow.parquet.write_table(table, tables / "north.parquet")
     own = load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
     np.testing.assert_array_equal(own.features, prepared.federation.silo("north").train.features)
+
+
+def write_parquet(tables, change):
+    """Writes north's table with a change, as a data warehouse would export it: typed columns, not text."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with (tables / "north.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = {
+        "age": [float(row["age"]) for row in rows],
+        "smoker": arrow.array([row["smoker"] for row in rows]).dictionary_encode(),
+        "sick": [row["sick"] == "1" for row in rows],
+        "unused": ["x"] * len(rows),
+    }
+    parquet.write_table(arrow.table(change(columns)), tables / "north.parquet")
+    return f"parquet:{tables / 'north.parquet'}"
+
+
+def test_typed_parquet_columns_give_the_records_of_the_text(prepared, tables):
+    """Booleans as labels, dictionaries as categories, and columns that the plan does not use."""
+    own = load_records(write_parquet(tables, lambda columns: columns), prepared.plan, "north")
+    simulated = prepared.federation.silo("north").train
+    np.testing.assert_array_equal(own.features, simulated.features)
+    np.testing.assert_array_equal(own.labels, simulated.labels)
+
+
+def without_age(columns):
+    return {name: values for name, values in columns.items() if name != "age"}
+
+
+def with_a_gap(columns):
+    return {**columns, "age": [None, *columns["age"][1:]]}
+
+
+@pytest.mark.parametrize(("change", "words"), [(without_age, "'age'"), (with_a_gap, "north.parquet.*'age'")])
+def test_parquet_that_does_not_fit_is_refused(prepared, tables, change, words):
+    source = write_parquet(tables, change)
+    with pytest.raises(DataError, match=words):
+        load_records(source, prepared.plan, "north")
+
+
+def test_a_file_that_is_no_parquet_is_refused(prepared, tables):
+    pytest.importorskip("pyarrow")
+    (tables / "north.parquet").write_text("age,smoker,sick\n")
+    with pytest.raises(DataError, match="readable Parquet file"):
+        load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
 
 
 def test_a_file_of_another_shape_is_refused(prepared, tables):

@@ -70,7 +70,8 @@ def _parquet_records(path: Path, plan: Plan) -> Records:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
         raise DataError(
-            "reading Parquet needs the package pyarrow; it is not installed. Run: pip install pyarrow"
+            "reading Parquet needs the package pyarrow; it is not installed. "
+            "Run: pip install 'discreet[parquet]'"
         ) from None
     data = plan.config.data
     columns: list[Column] = [Numeric(name, *limits) for name, limits in (data.ranges or {}).items()]
@@ -79,12 +80,12 @@ def _parquet_records(path: Path, plan: Plan) -> Records:
         raise DataError(f"{path.name}: the plan must name the label column; set 'data.label'.")
     wanted = [data.label, *(column.column for column in columns)]
     try:
+        missing = sorted(set(wanted) - set(parquet.read_schema(path).names))
+        if missing:
+            raise DataError(f"{path.name}: there is no column {missing[0]!r}, which the plan uses.")
         cells = parquet.read_table(path, columns=wanted).to_pydict()
     except (OSError, ArrowException) as error:
         raise DataError(f"{path.name} must be a readable Parquet file; got {type(error).__name__}.") from None
-    missing = sorted(set(wanted) - cells.keys())
-    if missing:
-        raise DataError(f"{path.name}: there is no column {missing[0]!r}, which the plan uses.")
     table = Table(path.name, {name: tuple(map(_cell, values)) for name, values in cells.items()})
     classes = tuple(str(number) for number in range(plan.facts.num_classes))
     schema = TableSchema(label=data.label, classes=classes, columns=tuple(columns), silo=None)
