@@ -6,15 +6,18 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 pytest.importorskip("flwr")
 
-from discreet.cli import main
 from discreet.config import load_config
 from discreet.engines.flower.up import bring_up
 from discreet.engines.flower.up.descendants import descendants
@@ -49,19 +52,21 @@ PATIENCE = 20.0
 
 
 @pytest.mark.loopback
-def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tmp_path, monkeypatch, capsys):
+def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tmp_path):
     config, up = tmp_path / "three.toml", tmp_path / "up"
     config.write_text(THREE_SILOS)
     run(load_config(config), tmp_path / "local")
-    arguments = ["up", str(config), "--silos", "3", "--out", str(up), "--patience", "120", "--json"]
-    monkeypatch.setattr("sys.argv", ["discreet", *arguments])
-    try:
-        main()
-    except SystemExit as ended:
-        assert not ended.code, capsys.readouterr().err
-    for name in ("model.safetensors", "state.safetensors"):
-        assert (up / "server" / "run" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
-    assert [finding.subject for finding in verify(up / "server" / "run")]
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet", "up", config, "--silos", "3", "--out", up, "--patience", "120"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    served, local = up / "server" / "run", tmp_path / "local"
+    assert (served / "model.safetensors").read_bytes() == (local / "model.safetensors").read_bytes()
+    states = [load_file(folder / "state.safetensors") for folder in (served, local)]
+    assert states[0].keys() == states[1].keys()
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+    assert [finding.subject for finding in verify(served)]
     assert not [path for path in up.rglob("*.sock") if path.is_socket()]
     assert not processes(str(up))
 
