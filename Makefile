@@ -43,9 +43,24 @@ docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# The pages in real Chromium, with axe-core, which is fetched by its hash and stays outside the repository.
+# Screenshots and PDFs are left in build/browser.
+AXE := build/axe/axe_playwright_python/axe.min.js
+.PHONY: browser
+browser: install $(AXE)
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || { echo 'Chromium is needed: apt-get install chromium' >&2; exit 1; }
+	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python bench/browser.py
+
+$(AXE): tests/browser/axe.txt | install
+	rm -rf build/axe
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r $< -d build/axe
+	$(BIN)/python -m zipfile -e build/axe/*.whl build/axe
+	touch $@
+
 # Training over real Flower processes; an environment of its own, because Flower pins older libraries.
 FLOWER := $(VENV)-flower
-.PHONY: flower test-flower
+.PHONY: flower test-flower test-flower-slow
 flower: $(FLOWER)/.installed
 
 $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
@@ -54,9 +69,14 @@ $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower,parquet]'
 	touch $@
 
-# The slow ones bring SuperLink and SuperNodes up on this machine and run the tutorial: minutes.
+# Quick tests, then a real deployment on loopback and the tutorial's commands, each named as it passes.
 test-flower: flower
-	$(FLOWER)/bin/python -m pytest tests/engines
+	$(FLOWER)/bin/python -m pytest tests/engines -m "not slow"
+	$(FLOWER)/bin/python -m pytest tests/engines/flower -m loopback -v
+
+# Power cuts, cut lines, slow silos; Flower's simulation too where Ray is installed (flwr[simulation]).
+test-flower-slow: flower
+	$(FLOWER)/bin/python -m pytest tests/engines -m "slow and not loopback" -v
 
 clean:
 	rm -rf $(VENV) $(FLOWER) runs build dist

@@ -21,7 +21,7 @@ class MLflow:
         run_name: shown for the run.
 
     Raises:
-        ConfigurationError: if the ``mlflow`` package is not installed, or its server cannot be reached.
+        ConfigurationError: if the ``mlflow`` package is not installed, or has no place to record in.
     """
 
     def __init__(self, experiment: str, run_name: str) -> None:
@@ -31,9 +31,10 @@ class MLflow:
             self._mlflow.set_experiment(experiment)
             self._mlflow.start_run(run_name=run_name)
         except self._mlflow.exceptions.MlflowException as error:
+            told = str(error).strip().splitlines()[0]
             raise ConfigurationError(
-                f"--mlflow must reach its tracking server; {str(error).splitlines()[0]} "
-                "Set MLFLOW_TRACKING_URI."
+                f"--mlflow must have a place to record in; MLflow says: {told} "
+                "Set MLFLOW_TRACKING_URI to a server, or to sqlite:///FILE."
             ) from None
 
     def record(self, release: int, values: Mapping[str, float]) -> None:

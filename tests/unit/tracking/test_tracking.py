@@ -139,7 +139,7 @@ def test_mlflow_is_told_of_a_run_that_failed(fake_mlflow: FakeMLflow) -> None:
 
 
 def test_a_server_that_cannot_be_reached_is_one_line(fake_mlflow: FakeMLflow) -> None:
-    with pytest.raises(ConfigurationError, match="no route Set MLFLOW_TRACKING_URI"):
+    with pytest.raises(ConfigurationError, match="MLflow says: no route Set MLFLOW_TRACKING_URI"):
         MLflow("unreachable", "heart")
 
 

@@ -1,0 +1,67 @@
+"""Report and explorer in a real browser: silent, from one file, on a phone, in the dark and on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from chrome import Page
+
+ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"
+PHONE, DESK = 360, 1000
+# What is left of A4 between the margins of the style sheet, at 96 CSS pixels an inch.
+PAPER = int((210 - 2 * 16) / 25.4 * 96)
+MOST_BYTES = {"report": 400_000, "explorer": 500_000}
+
+Visit = Callable[..., Page]
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["report", "explorer"])
+def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
+    visit: Visit, name: str, width: int, dark: bool
+) -> None:
+    page = visit(name, width=width, dark=dark)
+    assert page.told() == []
+    assert page.requests() == [page.address]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (not dark)
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(ARTEFACTS / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+
+
+@pytest.mark.parametrize("name", ["report", "explorer"])
+def test_a_page_is_small(files: dict[str, Path], name: str) -> None:
+    assert files[name].stat().st_size < MOST_BYTES[name]
+
+
+def test_the_report_fits_on_paper(visit: Visit) -> None:
+    page = visit("report", width=PAPER, media="print", dark=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    widths = page.evaluate("[...document.querySelectorAll('table')].map((table) => table.scrollWidth)")
+    assert max(widths) <= page.evaluate("document.body.clientWidth")
+    # A reader who prefers the dark does not print it.
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.pdf(ARTEFACTS / "report.pdf")
+    assert (ARTEFACTS / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_the_explorer_prints(visit: Visit) -> None:
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    visit("explorer").pdf(ARTEFACTS / "explorer.pdf")
+    assert (ARTEFACTS / "explorer.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_report_refuses_foreign_scripts(visit: Visit) -> None:
+    page = visit("report")
+    page.evaluate(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = true';"
+        " document.body.append(s); })()"
+    )
+    assert page.evaluate("window.ran === undefined")
+    assert "Content Security Policy" in " ".join(page.told())
