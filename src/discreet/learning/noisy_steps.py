@@ -21,7 +21,7 @@ from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
-from discreet.mechanisms import sample_share
+from discreet.mechanisms import add_share
 from discreet.privacy.events import IntegerNoise, Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -142,5 +142,5 @@ class NoisySteps:
         require_finite(total.vector, "The sum of clipped gradients")
         bounded = project(total.vector, noise.grid.silo_bound)
         released = encode(bounded, noise.grid, randomness)
-        released += sample_share(noise.law, len(released), randomness)
+        add_share(released, noise.law, randomness)
         return released, total.loss, len(chosen)

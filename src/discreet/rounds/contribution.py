@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import nn
 
 from discreet.data import Records
 from discreet.encoding import Rotation, encode
 from discreet.errors import DataError
 from discreet.learning import NoisySteps, StepNoise
-from discreet.mechanisms import sample_share
+from discreet.mechanisms import add_share
 from discreet.plan import Plan, silo_training
 from discreet.randomness import RandomSource, SeededRandom
 
@@ -59,7 +60,9 @@ def contribute(
         return Contribution(steps.combined, steps.loss)
     update = training.update(model, parameters, records, randomness.derive("training"))
     values = encode(update.vector, plan.grid, randomness.derive("dither"), rotation)
-    values += sample_share(plan.release.share, len(values), randomness.derive("noise"))
+    # As many threads as training may use; the draws do not depend on how many there are.
+    workers = torch.get_num_threads()
+    add_share(values, plan.release.share, randomness.derive("noise"), workers=workers)
     return Contribution(values, update.loss)
 
 

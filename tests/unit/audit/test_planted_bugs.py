@@ -28,9 +28,11 @@ from discreet.rounds import Contribution, RoundOrder
 SETTINGS = AuditSettings(canaries=1300, trials=8, confidence=0.99, seed=4)
 
 
-def halved_share(law: IntegerNoise, size: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
-    """Noise of half the planned deviation."""
-    return np.rint(0.5 * sample_share(law, size, randomness)).astype(np.int64)
+def halved_share(
+    values: npt.NDArray[np.int64], law: IntegerNoise, randomness: RandomSource, *, workers: int
+) -> None:
+    """Adds noise of half the planned deviation."""
+    values += np.rint(0.5 * sample_share(law, len(values), randomness, workers=workers)).astype(np.int64)
 
 
 def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
@@ -39,7 +41,7 @@ def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
 
 
 def test_a_noise_share_too_small_is_found(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.rounds.contribution.sample_share", halved_share)
+    monkeypatch.setattr("discreet.rounds.contribution.add_share", halved_share)
     failed = [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
     assert any(isinstance(finding, NoiseFinding) and "variance" in finding.check for finding in failed)
     guessed = [finding for finding in failed if isinstance(finding, CanaryFinding)]

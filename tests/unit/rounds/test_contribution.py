@@ -1,0 +1,99 @@
+"""What one silo computes in a round: its memory, and that it is its update plus its share of noise."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from discreet.config import parse_config
+from discreet.data import Records
+from discreet.encoding import encode
+from discreet.mechanisms import sample_share
+from discreet.models import flatten
+from discreet.plan import FederationFacts, Plan, make_plan, silo_training
+from discreet.randomness import SeededRandom
+from discreet.rounds import contribute, round_rotation
+
+SILOS = ("north", "east", "south", "west")
+
+
+def made(model: nn.Module, features: int, *, rotation: bool) -> Plan:
+    config = parse_config(
+        {
+            "data": {"source": "module:elsewhere", "record_capacity": 20},
+            "training": {"rounds": 4, "local": {"kind": "single-step"}},
+            "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
+            "aggregation": {"min_survivors": 3, "max_colluding": 1, "rotation": rotation},
+        }
+    )
+    facts = FederationFacts(
+        silos=SILOS,
+        feature_shape=(features,),
+        num_classes=2,
+        feature_norm_bound=None,
+        dimension=len(flatten(model)),
+        model_digest="0" * 64,
+    )
+    return make_plan(config, facts, model)
+
+
+def network(features: int, hidden: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, 2))
+
+
+def records(features: int) -> Records:
+    drawn = np.random.default_rng(1).normal(size=(12, features)).astype(np.float32)
+    return Records(drawn, np.arange(12) % 2)
+
+
+@pytest.mark.parametrize("rotation", [False, True])
+def test_a_contribution_is_the_rounded_update_plus_one_share(rotation: bool) -> None:
+    model = network(9, 7)
+    plan, start, source = made(model, 9, rotation=rotation), flatten(model), SeededRandom(3)
+    turned = round_rotation(plan, 5)
+    values = contribute(
+        plan,
+        "east",
+        model=model,
+        parameters=start,
+        records=records(9),
+        randomness=source,
+        rotation=turned,
+    ).values
+    update = silo_training(plan, model, "east").update(model, start, records(9), source.derive("training"))
+    rounded = encode(update.vector, plan.grid, source.derive("dither"), turned)
+    share = sample_share(plan.release.share, len(start), source.derive("noise"))
+    assert np.array_equal(values, rounded + share)
+
+
+@pytest.mark.parametrize(("rotation", "most"), [(False, 2.8), (True, 3.5)])
+def test_a_large_contribution_takes_less_than_four_updates_of_memory(
+    rotation: bool, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything that NumPy allocates from the public model to the vector for secure aggregation.
+
+    Update and integers, half an update of buffers for the noise; before them, a rotated copy.
+    """
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    model = network(2000, 700)
+    plan, start = made(model, 2000, rotation=rotation), flatten(model)
+    turned = round_rotation(plan, 5)
+    few = records(2000)
+    tracemalloc.start()
+    contribution = contribute(
+        plan,
+        "east",
+        model=model,
+        parameters=start,
+        records=few,
+        randomness=SeededRandom(3),
+        rotation=turned,
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert contribution.values.nbytes == start.nbytes
+    assert 2.0 < peak / start.nbytes < most
