@@ -95,7 +95,7 @@ class ClippedUpdate:
         if not (takes_part and population > 0):
             return LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0)
         radius = self.clip_norm if self.project_steps else math.inf
-        objective = objective_for(model, records)
+        objective = objective_for(model, records, randomness)
         moved, loss = self.optimiser().run(objective, parameters, population, randomness, radius=radius)
         require_finite(moved, "The local update")
         return LocalUpdate(project(moved, self.clip_norm), loss, batch=1)

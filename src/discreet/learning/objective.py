@@ -16,9 +16,11 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import mean_loss
+from discreet.learning.torch_state import on_device_of, torch_seeded
 from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable
+from discreet.randomness import RandomSource
 
 FloatVector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -44,39 +46,46 @@ class LinearObjective:
         """Returns the closed-form gradient and the loss."""
         features, labels = self.features[batch], self.labels[batch]
         logits = features @ parameters.reshape(self.head.outputs, -1).T
-        loss = float(self.head.losses(logits, labels).mean())
-        gradient = self.head.residuals(logits, labels).T @ features
-        return gradient.ravel() / len(batch), loss
+        losses, residuals = self.head.losses_and_residuals(logits, labels)
+        gradient = residuals.T @ features
+        return gradient.ravel() / len(batch), float(losses.mean())
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkObjective:
-    """Any network, by autograd in the network's own precision."""
+    """Any network, by autograd in the network's own precision and on its own device."""
 
     model: nn.Module
     features: torch.Tensor
     labels: torch.Tensor
+    randomness: RandomSource
 
     def mean_gradient(self, parameters: FloatVector, batch: Indices) -> tuple[FloatVector, float]:
         """Returns the gradient by back-propagation and the loss."""
         load_flat(self.model, parameters)
-        chosen = torch.from_numpy(batch)
-        loss = mean_loss(self.model(self.features[chosen]), self.labels[chosen])
-        weights = [param for _, param in trainable(self.model)]
-        parts = torch.autograd.grad(loss, weights)
-        gradient = np.concatenate([part.double().numpy().ravel() for part in parts])
+        chosen = torch.from_numpy(batch).to(self.features.device)
+        with torch_seeded(self.randomness, self.features.device):
+            loss = mean_loss(self.model(self.features[chosen]), self.labels[chosen])
+            weights = [param for _, param in trainable(self.model)]
+            parts = torch.autograd.grad(loss, weights)
+        gradient = np.concatenate([part.double().cpu().numpy().ravel() for part in parts])
         return gradient, float(loss.detach())
 
 
-def objective_for(model: nn.Module, records: Records) -> Objective:
+def objective_for(model: nn.Module, records: Records, randomness: RandomSource) -> Objective:
     """Returns the fastest objective for ``model`` over ``records``.
+
+    Args:
+        model: the architecture; scratch space. Networks run on the device that it is on.
+        records: what to train on.
+        randomness: source of dropout masks, if the model draws any.
 
     Raises:
         ConfigurationError: if the model keeps statistics of the data, which would outlive a clipped update.
     """
     head = convexity(model)
     if head is not None:
-        features = flat_features(records).astype(np.float64)
-        return LinearObjective(head, features, records.labels)
+        return LinearObjective(head, flat_features(records).astype(np.float64), records.labels)
     check_model(model)
-    return NetworkObjective(model, torch.from_numpy(records.features), torch.from_numpy(records.labels))
+    features, labels = on_device_of(model, records)
+    return NetworkObjective(model, features, labels, randomness.derive("dropout"))

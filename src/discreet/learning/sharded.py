@@ -104,7 +104,7 @@ class Sharded:
                 continue
             coins = randomness.derive("shard", shard, salt)
             moved, loss = self.local.run(
-                objective_for(model, records.take(members)), parameters, len(members), coins
+                objective_for(model, records.take(members), coins), parameters, len(members), coins
             )
             require_finite(moved, "The update of a shard")
             total += project(moved, self.clip_norm)

@@ -13,7 +13,7 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation, UnsupportedAnalysisError
-from discreet.learning.batch_guard import BatchGuard, batch_guard
+from discreet.learning.batch_guard import BatchGuard, batch_guard, guarded_batches, require_capacity
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.contract import LocalUpdate
 from discreet.learning.float_error import (
@@ -31,7 +31,6 @@ from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
 FloatArray = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +111,12 @@ class StableSteps:
 
     def update_bound(self, record_capacity: int) -> float:
         """Every record moves the update by at most its own sensitivity; the projection may be tighter."""
-        self._require_capacity(record_capacity)
+        require_capacity(record_capacity, self.record_capacity)
         return min(record_capacity * self.l2_sensitivity(), with_slack(self.projection_radius))
 
     def failure_prob(self, record_capacity: int) -> float:
         """Probability that a batch exceeds the guard; the round is then aborted."""
-        self._require_capacity(record_capacity)
+        require_capacity(record_capacity, self.record_capacity)
         return self.guard().failure_prob
 
     def release_sampling(self) -> Sampling:
@@ -134,14 +133,14 @@ class StableSteps:
             PrivacyViolation: if a feature norm, a batch or the record count exceeds its public bound.
         """
         self._require_head(model)
-        self._require_capacity(len(records.labels))
+        require_capacity(len(records.labels), self.record_capacity)
         features = flat_features(records)
         start = parameters.reshape(self.head.outputs, -1)
         self._require_exact(start, features.shape[1])
         entered = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
         weights, total_loss = start, 0.0
         for _ in range(self.passes):
-            for rows in self._batches(entered, randomness):
+            for rows in guarded_batches(entered, self.steps, self.guard(), randomness):
                 weights, loss = self._step(weights, features[rows].astype(np.float64), records.labels[rows])
                 total_loss += loss
         moved = (weights - start).ravel()
@@ -149,24 +148,16 @@ class StableSteps:
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(moved, self.projection_radius), mean_loss, len(entered))
 
-    def _batches(self, entered: Indices, randomness: RandomSource) -> list[Indices]:
-        """Gives each record that entered a step of its own choice; returns the rows of every step."""
-        assigned = randomness.integers_below(len(entered), self.steps)
-        sizes = np.bincount(assigned, minlength=self.steps)
-        self._require_guarded(int(sizes.max()))
-        order = np.argsort(assigned, kind="stable")
-        return np.split(entered[order], np.cumsum(sizes)[:-1])
-
     def _step(
         self, weights: FloatArray, batch: FloatArray, labels: npt.NDArray[np.int64]
     ) -> tuple[FloatArray, float]:
         """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
         self._require_norms(batch)
         logits = batch @ weights.T
-        loss = float(self.head.losses(logits, labels).sum())
-        gradient = self.head.residuals(logits, labels).T @ batch
+        losses, residuals = self.head.losses_and_residuals(logits, labels)
+        gradient = residuals.T @ batch
         decay = 1.0 - self.learning_rate * self.l2_regulariser
-        return decay * weights - self.learning_rate * gradient, loss
+        return decay * weights - self.learning_rate * gradient, float(losses.sum())
 
     def _require_non_expansive(self) -> None:
         curvature = self.head.smoothness(self.feature_norm_bound) * self.guard().max_batch
@@ -188,26 +179,12 @@ class StableSteps:
                 "kind single-step (any network, one step) or sharded (any network, several steps)."
             )
 
-    def _require_capacity(self, record_count: int) -> None:
-        if not record_count <= self.record_capacity:
-            raise PrivacyViolation(
-                "A silo must not hold more training records than its public record_capacity "
-                f"{self.record_capacity}. Raise record_capacity in the plan, or leave records out."
-            )
-
     def _require_norms(self, features: FloatArray) -> None:
         limit = self.feature_norm_bound * (1.0 + FEATURE_NORM_TOLERANCE)
         if not bool(np.all(np.vecdot(features, features) <= limit**2)):
             raise PrivacyViolation(
                 f"Every record's features must have norm at most {self.feature_norm_bound}; at least one has "
                 "not. Scale records to the public bound when they are loaded."
-            )
-
-    def _require_guarded(self, batch: int) -> None:
-        if not batch <= self.guard().max_batch:
-            raise PrivacyViolation(
-                "A batch of stable-steps exceeded its guard and the round was stopped; nothing left the "
-                "silo. This happens with probability below 1e-12 a round; run the round again."
             )
 
     def _require_exact(self, start: FloatArray, num_features: int) -> None:

@@ -43,16 +43,13 @@ class BinaryLogistic:
         """Bounds the largest eigenvalue of any record's Hessian: R²/4."""
         return _checked(feature_norm_bound) ** 2 / 4.0
 
-    def residuals(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
-        """Derivative of each record's loss by its logits, shape ``(n, 1)``."""
+    def losses_and_residuals(
+        self, logits: FloatArray, labels: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Each record's loss, shape ``(n,)``, and its derivative by the logits, shape ``(n, 1)``."""
         _require_labels(labels, 2)
-        residuals = np.array(expit(logits), dtype=np.float64)
-        residuals[:, 0] -= labels
-        return residuals
-
-    def losses(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
-        """Each record's loss, shape ``(n,)``."""
-        return np.asarray(np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0])
+        losses: FloatArray = np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0]
+        return losses, np.asarray(expit(logits)) - labels[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +75,19 @@ class Softmax:
         """Bounds the largest eigenvalue of any record's Hessian: R²/2."""
         return _checked(feature_norm_bound) ** 2 / 2.0
 
-    def residuals(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
-        """Derivative of each record's loss by its logits, shape ``(n, num_classes)``."""
+    def losses_and_residuals(
+        self, logits: FloatArray, labels: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, num_classes)``."""
         _require_labels(labels, self.num_classes)
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        np.exp(shifted, out=shifted)
-        shifted /= shifted.sum(axis=1, keepdims=True)
-        shifted[np.arange(len(labels)), labels] -= 1.0
-        return np.asarray(shifted)
-
-    def losses(self, logits: FloatArray, labels: npt.NDArray[np.int64]) -> FloatArray:
-        """Each record's loss, shape ``(n,)``."""
-        top = logits.max(axis=1)
-        mass = np.exp(logits - top[:, None]).sum(axis=1)
-        losses: FloatArray = np.log(mass) + top - logits[np.arange(len(labels)), labels]
-        return losses
+        rows = np.arange(len(labels))
+        residuals = logits - logits.max(axis=1, keepdims=True)
+        own = residuals[rows, labels]
+        np.exp(residuals, out=residuals)
+        mass = residuals.sum(axis=1)
+        residuals /= mass[:, None]
+        residuals[rows, labels] -= 1.0
+        return np.asarray(np.log(mass) - own), residuals
 
 
 ConvexHead = BinaryLogistic | Softmax

@@ -26,8 +26,9 @@ def test_residuals_and_losses_agree_with_autograd(head: BinaryLogistic | Softmax
     tensor = torch.tensor(logits, requires_grad=True)
     losses = record_losses(tensor, torch.from_numpy(labels))
     (expected,) = torch.autograd.grad(losses.sum(), [tensor])
-    np.testing.assert_allclose(head.residuals(logits.copy(), labels), expected.numpy(), atol=1e-14)
-    np.testing.assert_allclose(head.losses(logits, labels), losses.detach().numpy(), rtol=1e-12)
+    found_losses, residuals = head.losses_and_residuals(logits, labels)
+    np.testing.assert_allclose(residuals, expected.numpy(), atol=1e-14)
+    np.testing.assert_allclose(found_losses, losses.detach().numpy(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
@@ -35,7 +36,7 @@ def test_residuals_and_losses_agree_with_autograd(head: BinaryLogistic | Softmax
 def test_gradient_norms_never_exceed_the_lipschitz_constant(head, scale: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=scale, size=(4, head.outputs))
-    residuals = head.residuals(logits, rng.integers(0, max(2, head.outputs), 4))
+    _, residuals = head.losses_and_residuals(logits, rng.integers(0, max(2, head.outputs), 4))
     radius = 1.7
     assert np.linalg.norm(residuals, axis=1).max() * radius <= head.lipschitz(radius) * (1 + 1e-12)
 
@@ -72,9 +73,9 @@ def test_a_bound_that_bounds_nothing_is_refused(bound: float) -> None:
 def test_a_label_outside_the_classes_is_refused() -> None:
     """A label of 2 would make a binary residual as large as 2, twice what L allows."""
     with pytest.raises(DataError):
-        BinaryLogistic().residuals(np.zeros((1, 1)), np.array([2]))
+        BinaryLogistic().losses_and_residuals(np.zeros((1, 1)), np.array([2]))
     with pytest.raises(DataError):
-        Softmax(3).residuals(np.zeros((1, 3)), np.array([3]))
+        Softmax(3).losses_and_residuals(np.zeros((1, 3)), np.array([3]))
 
 
 @pytest.mark.parametrize(

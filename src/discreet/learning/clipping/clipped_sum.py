@@ -10,21 +10,18 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
+from discreet.learning.clipping.chunks import chunks, in_order, models_for_threads
 from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_rule
 from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
 from discreet.learning.clipping.styles import ClippingStyle, Flat
+from discreet.learning.torch_state import on_device_of, torch_seeded
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat
 from discreet.randomness import RandomSource
 
 FloatVector = npt.NDArray[np.float64]
-
-# Chunks keep patches, written-out gradients and float64 copies in the processor's cache; dense layers alone
-# need less room a record, and longer matrix products pay.
-_CONVOLUTION_CHUNK = 64
-_DENSE_CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,7 +48,7 @@ def clipped_gradient_sum(
         the model computes; see `discreet.learning.float_error` for rounding.
 
     Args:
-        model: the architecture; scratch space.
+        model: the architecture; scratch space. Networks run on the device that it is on.
         parameters: shape ``(d,)``.
         records: the batch, possibly empty.
         clip_norm: largest L2 norm of one record's contribution.
@@ -81,18 +78,19 @@ def _network_sum(
     if missing is not None:
         warn_fallback(missing)
     clipped_sum = ghost_clipped_sum if missing is None else written_out_clipped_sum
-    features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
-    convolves = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
-    size = _CONVOLUTION_CHUNK if convolves else _DENSE_CHUNK
-    total, loss = torch.zeros(len(parameters), dtype=torch.float64), 0.0
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(randomness.words(1)[0]))
-        for first in range(0, len(records), size):
-            chunk = slice(first, first + size)
-            part, part_loss = clipped_sum(model, features[chunk], labels[chunk], style, clip_norm)
-            total += part
+    features, labels = on_device_of(model, records)
+    parts = chunks(model, len(records))
+    models = models_for_threads(model, features, len(parts))
+
+    def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float]:
+        return clipped_sum(own, features[part], labels[part], style, clip_norm)
+
+    total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
+    with torch_seeded(randomness, features.device):
+        for vector, part_loss in in_order(part_of, models, parts):
+            total += vector
             loss += part_loss
-    return ClippedSum(total.numpy(), loss)
+    return ClippedSum(total.cpu().numpy(), loss)
 
 
 def prepare(model: nn.Module, parameters: FloatVector) -> None:

@@ -38,8 +38,7 @@ def clipped_linear_sum(
     """
     features = flat_features(records)
     logits = (features @ weights.T.astype(np.float32)).astype(np.float64)
-    loss = float(head.losses(logits, records.labels).sum())
-    residuals = head.residuals(logits, records.labels)
+    losses, residuals = head.losses_and_residuals(logits, records.labels)
     residual_norms = np.linalg.vector_norm(residuals, axis=1)
     total = np.zeros_like(weights)
     for first in range(0, len(records), _CHUNK):
@@ -48,4 +47,4 @@ def clipped_linear_sum(
         norms = residual_norms[chunk] * np.sqrt(np.vecdot(exact, exact))
         factors = clip_norm / np.maximum(norms, clip_norm)
         total += (residuals[chunk] * factors[:, None]).T @ exact
-    return total.ravel(), loss
+    return total.ravel(), float(losses.sum())

@@ -43,7 +43,7 @@ class Explicit:
         """A vector-matrix product, a few records at a time: large temporaries cost more than the product."""
         flat = self.gradients.flatten(1)
         step = max(1, _VALUES_PER_TEMPORARY // flat.shape[1])
-        total = torch.zeros(flat.shape[1], dtype=torch.float64)
+        total = torch.zeros(flat.shape[1], dtype=torch.float64, device=flat.device)
         for first in range(0, len(flat), step):
             total += factors[first : first + step] @ flat[first : first + step].double()
         return total
@@ -128,7 +128,7 @@ class Lookup:
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
         """Adds scaled backprops row by row."""
         scaled = (self.backprops.double() * factors[:, None, None]).flatten(0, 1)
-        table = torch.zeros(self.rows, scaled.shape[1], dtype=torch.float64)
+        table = torch.zeros(self.rows, scaled.shape[1], dtype=torch.float64, device=scaled.device)
         return table.index_add_(0, self.indices.flatten(), scaled).flatten()
 
 
@@ -138,7 +138,7 @@ def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order
     (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small.
     """
-    total = torch.zeros(len(flat), dtype=torch.float64)
+    total = torch.zeros(len(flat), dtype=torch.float64, device=flat.device)
     unit_roundoff = torch.finfo(flat.dtype).eps / 2.0
     for block in torch.split(flat, _COORDINATES_PER_BLOCK, dim=1):
         norms = torch.linalg.vector_norm(block, dim=1).double()

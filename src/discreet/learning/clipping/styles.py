@@ -49,7 +49,7 @@ class PerLayer:
                 f"got {len(shares)}."
             )
         total = math.sqrt(sum(share**2 for share in shares))
-        limits = torch.tensor([[clip_norm * share / total] for share in shares], dtype=torch.float64)
+        limits = norms_squared.new_tensor([[clip_norm * share / total] for share in shares])
         return limits / torch.maximum(norms_squared.sqrt(), limits)
 
 

@@ -1,0 +1,85 @@
+"""A batch cut into chunks of fixed size, on as many threads as torch may use, summed in one order.
+
+Torch's own threads split every operation of a chunk, which is too little work for two; whole chunks are
+enough. Each chunk is computed by one thread and the chunks are given back in order, so the bits of a sum do
+not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from discreet.learning.torch_state import device_of, draws_random_numbers
+
+_Part = TypeVar("_Part")
+
+# Chunks keep patches, written-out gradients and float64 copies in the processor's cache; dense layers alone
+# need less room a record, and longer matrix products pay. A GPU wants long batches and has no such cache.
+_CONVOLUTION_CHUNK = 128
+_DENSE_CHUNK = 256
+_GPU_CHUNK = 2048
+
+
+def chunks(model: nn.Module, records: int) -> list[slice]:
+    """Cuts ``records`` into chunks of a size that suits the model and its device."""
+    convolves = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
+    size = _CONVOLUTION_CHUNK if convolves else _DENSE_CHUNK
+    if device_of(model).type != "cpu":
+        size = _GPU_CHUNK
+    return [slice(first, first + size) for first in range(0, records, size)]
+
+
+def models_for_threads(model: nn.Module, features: torch.Tensor, parts: int) -> list[nn.Module]:
+    """Returns one model for each thread that may share ``parts`` chunks, or just ``model``.
+
+    A model that draws random numbers stays on one thread: torch's generator is one for all of them, so the
+    draws would come in an order that nobody can repeat. So does one that cannot be copied.
+    """
+    threads = min(torch.get_num_threads(), parts)
+    if threads == 1 or device_of(model).type != "cpu" or draws_random_numbers(model, features[:1]):
+        return [model]
+    try:
+        return [copy.deepcopy(model) for _ in range(threads)]
+    except RuntimeError:
+        return [model]
+
+
+def in_order(
+    work: Callable[[nn.Module, slice], _Part], models: list[nn.Module], parts: list[slice]
+) -> Iterator[_Part]:
+    """Yields ``work(model, part)`` for every part in order, on as many threads as there are models."""
+    allowed = torch.get_num_threads()
+    try:
+        if len(models) == 1:
+            torch.set_num_threads(1)
+            yield from (work(models[0], part) for part in parts)
+        else:
+            yield from _on_threads(work, models, parts)
+    finally:
+        # also after threads of our own: torch gives new threads the last number that any thread has set
+        torch.set_num_threads(allowed)
+
+
+def _on_threads(
+    work: Callable[[nn.Module, slice], _Part], models: list[nn.Module], parts: list[slice]
+) -> Iterator[_Part]:
+    free: SimpleQueue[nn.Module] = SimpleQueue()
+    for model in models:
+        free.put(model)
+
+    def on_a_copy(part: slice) -> _Part:
+        own = free.get()
+        try:
+            return work(own, part)
+        finally:
+            free.put(own)
+
+    with ThreadPoolExecutor(len(models), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        yield from pool.map(on_a_copy, parts)

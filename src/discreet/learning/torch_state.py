@@ -1,0 +1,44 @@
+"""What torch keeps for a whole process, set from our arguments: its random generator, and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.randomness import RandomSource
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Returns the device of the model's parameters; all are on one."""
+    return next(model.parameters()).device
+
+
+def on_device_of(model: nn.Module, records: Records) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns features and labels as tensors where ``model`` is; a view of the arrays on the CPU."""
+    device = device_of(model)
+    return torch.from_numpy(records.features).to(device), torch.from_numpy(records.labels).to(device)
+
+
+@contextmanager
+def torch_seeded(randomness: RandomSource, device: torch.device) -> Iterator[None]:
+    """Makes what a model draws (dropout masks) a function of ``randomness`` while the block runs.
+
+    Torch has one generator a process, so blocks must not overlap between threads.
+    """
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(int(randomness.words(1)[0]))
+        yield
+
+
+def draws_random_numbers(model: nn.Module, one: torch.Tensor) -> bool:
+    """Says whether a forward pass over ``one`` record uses torch's generator on the CPU."""
+    before = torch.get_rng_state()
+    with torch.no_grad():
+        model(one)
+    drew = not torch.equal(torch.get_rng_state(), before)
+    torch.set_rng_state(before)
+    return drew
