@@ -1,7 +1,7 @@
 """Training over real silos, measured: phases, bytes, large models, overhead, a deployment, a power cut.
 
-    python bench/flower.py --only phases large            # in this process, seconds
-    python bench/flower.py --only overhead up kill        # real SuperLink and SuperNodes, minutes
+    python bench/flower.py --only phases large                 # in this process, seconds
+    python bench/flower.py --only overhead up one-phase kill   # real SuperLink and SuperNodes, minutes
 
 Needs the extra: pip install 'discreet[flower]'. Every ratio comes from one run on one machine.
 """
@@ -36,6 +36,9 @@ from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import Bonawitz
+
+# Message exchanges of a healthy round in the malicious mode; `phases` counts them.
+PHASES = 2
 
 EMPTY_SERVER = """
 import json, time
@@ -228,7 +231,7 @@ def overhead(folder: Path, rounds: int) -> None:
         path.write_text(body)
     text = text.replace("discreet.engines.flower.server_app", "emptyapp.empty_server")
     text = text.replace("discreet.engines.flower.client_app", "emptyapp.empty_client")
-    text += '\nsilos = 4\nrounds = 1\nphases = 3\nout = ""\n'
+    text += '\nsilos = 4\nrounds = 1\nphases = 1\nout = ""\n'
     (folder / "empty" / "pyproject.toml").write_text(text)
     (folder / "empty" / "LICENSE").write_text("none\n")
     empty_out = folder / "empty.json"
@@ -237,7 +240,7 @@ def overhead(folder: Path, rounds: int) -> None:
         Children(folder / "logs", environment(folder / "home")) as children,
     ):
         deployment = start(layout, plan, children, Settings(Path(sockets), None), lambda _: None)
-        deployment.submit(folder / "empty", f'rounds={rounds} phases=3 silos=4 out="{empty_out}"')
+        deployment.submit(folder / "empty", f'rounds={rounds} phases={PHASES} silos=4 out="{empty_out}"')
         await_file(empty_out)
         deployment.submit(layout.path / "app", f'folder="{layout.server.path}" patience=120.0')
         await_file(layout.server.outcome)
@@ -245,7 +248,7 @@ def overhead(folder: Path, rounds: int) -> None:
     ours = [json.loads(line)["seconds"] for line in layout.server.run.metrics.read_text().splitlines()][1:]
     own, bare = statistics.median(ours), statistics.median(empty)
     print(
-        f"overhead median of {len(ours)} rounds of 3 phases: {own:.1f} s against {bare:.1f} s empty, "
+        f"overhead median of {len(ours)} rounds of {PHASES} phases: {own:.1f} s against {bare:.1f} s empty, "
         f"ratio {own / bare:.3f}"
     )
 
@@ -260,10 +263,10 @@ def await_file(path: Path, seconds: float = 900.0) -> None:
     time.sleep(0.5)
 
 
-def up(folder: Path, kill: str | None) -> None:
+def up(folder: Path, kill: str | None, mode: str = "malicious") -> None:
     """Ten rounds over four SuperNodes with TLS and authentication."""
     done = bring_up(
-        heart(10),
+        heart(10, mode),
         folder / "up",
         silos=4,
         kill=kill,
@@ -271,18 +274,20 @@ def up(folder: Path, kill: str | None) -> None:
         patience_seconds=30.0,
         announce=lambda _: None,
     )
-    name = "kill   " if kill else "up     "
     guarantee = done.outcome["guarantee"]
+    lines = done.folder.server.run.metrics.read_text().splitlines()
+    seconds = statistics.median(json.loads(line)["seconds"] for line in lines)
     print(
-        f"{name} 4 silos, 10 rounds, TLS and node authentication{f', {kill} killed' if kill else ''}: "
-        f"{done.seconds:.0f} s; from the survivors of every round epsilon {guarantee['epsilon']:.4f} "
+        f"up      4 silos, 10 rounds, {mode}, TLS and node authentication"
+        f"{f', {kill} killed' if kill else ''}: {done.seconds:.0f} s in all, median round {seconds:.1f} s; "
+        f"from the survivors of every round epsilon {guarantee['epsilon']:.4f} "
         f"(planned {done.plan.spent(10).epsilon:.4f})"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parts = ("phases", "large", "overhead", "up", "kill")
+    parts = ("phases", "large", "overhead", "up", "one-phase", "kill")
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     parser.add_argument("--rounds", type=int, default=6, help="rounds of the overhead comparison")
     options = parser.parse_args()
@@ -298,6 +303,8 @@ def main() -> None:
                     overhead(folder, options.rounds)
                 case "up":
                     up(folder, None)
+                case "one-phase":
+                    up(folder, None, "one-phase")
                 case _:
                     up(folder, "silo-2@round-3")
 
