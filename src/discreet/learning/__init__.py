@@ -10,6 +10,7 @@ from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepNoise
 from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
 from discreet.learning.stable_steps import StableSteps
+from discreet.learning.tangent_steps import TangentSteps
 
 __all__ = [
     "ClippedUpdate",
@@ -24,6 +25,7 @@ __all__ = [
     "SingleStep",
     "StableSteps",
     "StepNoise",
+    "TangentSteps",
     "evaluate",
     "mean_loss",
     "record_losses",

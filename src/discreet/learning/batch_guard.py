@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
 from scipy.stats import binom
+
+from discreet.errors import PrivacyViolation
+from discreet.randomness import RandomSource
+
+Indices = npt.NDArray[np.int64]
 
 GUARD_PROB = 1e-12
 
@@ -38,3 +45,31 @@ def batch_guard(record_capacity: int, entry_prob: float, num_batches: int) -> Ba
     if max_batch >= record_capacity:
         return BatchGuard(record_capacity, 0.0)
     return BatchGuard(max_batch, float(num_batches * binom.sf(max_batch - 1, record_capacity, entry_prob)))
+
+
+def guarded_batches(
+    entered: Indices, steps: int, guard: BatchGuard, randomness: RandomSource
+) -> list[Indices]:
+    """Gives each record that entered a step of its own choice; returns the rows of every step.
+
+    Raises:
+        PrivacyViolation: if a batch exceeds the guard.
+    """
+    assigned = randomness.integers_below(len(entered), steps)
+    sizes = np.bincount(assigned, minlength=steps)
+    if not int(sizes.max()) <= guard.max_batch:
+        raise PrivacyViolation(
+            "A batch of local steps exceeded its guard and the round was stopped; nothing left the silo. "
+            f"This happens with probability below {GUARD_PROB:g} a round; run the round again."
+        )
+    order = np.argsort(assigned, kind="stable")
+    return np.split(entered[order], np.cumsum(sizes)[:-1])
+
+
+def require_capacity(record_count: int, record_capacity: int) -> None:
+    """Refuses more records than the public capacity that the guard was computed from."""
+    if not record_count <= record_capacity:
+        raise PrivacyViolation(
+            "A silo must not hold more training records than its public record_capacity "
+            f"{record_capacity}. Raise record_capacity in the plan, or leave records out."
+        )

@@ -9,6 +9,7 @@ Every kind claims ``(1 + FLOAT_SLACK)`` times its exact sensitivity; the tenth o
   2^-40.
 - *Local steps.* Each step of stable-steps is off by at most `linear_step_error`; non-expansive steps do not
   amplify it, so 2·(number of steps) times it is compared with the slack before any record is touched.
+  Tangent-steps do the same with `tangent_gradient_error`, record by record.
 
 Assumption: a record's own contribution does not depend on its place in the batch, so kernels that process
 rows treat all rows alike; the contract tests measure it, and batches are cut into chunks of one shape so
@@ -77,6 +78,35 @@ def linear_step_error(
     gradient = batch * feature_norm * (residual + summed)
     longest = weight_norm + learning_rate * batch * math.sqrt(2.0) * feature_norm
     return learning_rate * gradient + 3.0 * _UNIT_ROUNDOFF * longest
+
+
+def tangent_gradient_error(
+    *, outputs: int, roundoff: float, clip_norm: float, longest_row: float, reach: float, largest_logit: float
+) -> float:
+    r"""Bounds how far one record's gradient of a tangent model in float64 lands from the exact one.
+
+    With u = 2^-53, K outputs, scaled rows aJ_k of norm at most m whose differences are at most √2·C, and a
+    local state of norm at most D: a logit is off by at most ρ·m·D and 2u of what is added; the residual
+    p - e_y is ½-Lipschitz in the logits and its change sums to zero, so that it moves the gradient by at most
+    √(K/2)·C times its norm; computing the residual costs another (K + 8)·u in every entry, and the weighted
+    sum of the rows ρ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
+
+    Args:
+        outputs: K.
+        roundoff: ρ, relative error of inner products with rows and of their weighted sums.
+        clip_norm: C.
+        longest_row: m.
+        reach: D.
+        largest_logit: bound on a logit at the public model.
+
+    Returns:
+        L2 distance, per unit of the learning rate.
+    """
+    moved = longest_row * reach
+    logits = math.sqrt(outputs) * (roundoff * moved + 2.0 * _UNIT_ROUNDOFF * (largest_logit + moved))
+    through_residual = 0.5 * logits * math.sqrt(outputs / 2.0) * clip_norm
+    residual = outputs * (outputs + 8) * _UNIT_ROUNDOFF * longest_row
+    return 1.01 * (through_residual + residual + 2.0 * roundoff * longest_row)
 
 
 def require_finite(vector: npt.NDArray[np.float64], what: str) -> None:

@@ -13,8 +13,17 @@ from sensitivity_search import Case, distance, largest_distance
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, LocalSgd, LocalTraining, Sharded, SingleStep, StableSteps
+from discreet.learning import (
+    ClippedUpdate,
+    LocalSgd,
+    LocalTraining,
+    Sharded,
+    SingleStep,
+    StableSteps,
+    TangentSteps,
+)
 from discreet.learning.clipping import Automatic, PerLayer
+from discreet.learning.tangent_model import TangentModel
 from discreet.models import LinearHead, flatten
 from discreet.models.convexity import BinaryLogistic, Softmax
 
@@ -41,6 +50,23 @@ def stable(head: BinaryLogistic | Softmax, **changes: object) -> StableSteps:
     return StableSteps(**(settings | changes))  # type: ignore[arg-type]
 
 
+def one_output_case() -> Case:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    return Case(model, (3,), 2, len(flatten(model)), 3.0, 5)
+
+
+def tangent(head: BinaryLogistic | Softmax, **changes: object) -> TangentSteps:
+    settings: dict[str, object] = {
+        "head": head,
+        "clip_norm": 1.0,
+        "learning_rate": 0.4,
+        "steps": 3,
+        "record_capacity": 8,
+    }
+    return TangentSteps(**(settings | changes))  # type: ignore[arg-type]
+
+
 CASES: list[tuple[str, LocalTraining, Case]] = [
     ("single-step, logistic", SingleStep(0.5), linear_case(1)),
     ("single-step, softmax", SingleStep(0.5), linear_case(3)),
@@ -57,6 +83,10 @@ CASES: list[tuple[str, LocalTraining, Case]] = [
     ),
     ("stable-steps, two passes", stable(Softmax(3), passes=2), linear_case(3)),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
+    ("tangent-steps, network", tangent(Softmax(3)), network_case()),
+    ("tangent-steps, large norm", tangent(Softmax(3), clip_norm=5.0, learning_rate=0.02), network_case()),
+    ("tangent-steps, two passes", tangent(Softmax(3), passes=2), network_case()),
+    ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
     ("clipped-update, logistic", ClippedUpdate(0.5, 1.0, 2, epochs=2), linear_case(1)),
     ("clipped-update, in-ball", ClippedUpdate(0.5, 1.0, 2, project_steps=True), linear_case(3)),
     ("sharded, softmax", Sharded(0.5, 2, LocalSgd(2.0, 2, epochs=2)), linear_case(3)),
@@ -151,6 +181,60 @@ def test_a_smoothness_constant_too_small_is_found(monkeypatch: pytest.MonkeyPatc
     expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
     found, _ = largest_distance(expansive, linear_case(1), starts=12, moves=60, seed=5)
     assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_a_spread_that_forgets_a_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_the_last_layer(self: TangentModel) -> torch.Tensor:
+        return dataclasses.replace(self, rows=self.rows[-1:], sizes=self.sizes[-1:])._spread()
+
+    monkeypatch.setattr(TangentModel, "_spread", TangentModel.spread, raising=False)
+    monkeypatch.setattr(TangentModel, "spread", of_the_last_layer)
+    kind = tangent(Softmax(3))
+    found, _ = largest_distance(kind, network_case(), starts=4, moves=15, seed=9)
+    assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_the_distance_of_two_rows_taken_for_the_spread_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest distance counts: clipping by the first two logits leaves the third unbounded."""
+
+    def of_two_logits(self: TangentModel) -> torch.Tensor:
+        distances = torch.stack([rows.distances_squared() for rows in self.rows]).sum(dim=0)
+        return (distances[:, 0, 1] / 2.0).sqrt()
+
+    monkeypatch.setattr(TangentModel, "spread", of_two_logits)
+    kind = tangent(Softmax(3))
+    found, _ = largest_distance(kind, network_case(), starts=4, moves=15, seed=10)
+    assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_gradients_at_the_moved_network_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ordinary local SGD, each logit's rows taken where the steps have led: not convex, so not stable.
+
+    The record makes one of two step sizes for the others, who amplify it: the rows of the first logit grow
+    with the weights of the second layer.
+    """
+    kind = tangent(BinaryLogistic(), steps=6, learning_rate=0.9)
+
+    def where_the_steps_led(self, model, delta, batch):  # type: ignore[no-untyped-def]
+        with torch.no_grad():
+            for param, part in zip(model.parameters(), split(model, delta), strict=True):
+                param.add_(part)
+        gradient, loss = TangentSteps._gradient_at(self, model, np.zeros_like(delta), batch)
+        with torch.no_grad():
+            for param, part in zip(model.parameters(), split(model, delta), strict=True):
+                param.sub_(part)
+        return gradient, loss
+
+    monkeypatch.setattr(TangentSteps, "_gradient_at", TangentSteps._gradient, raising=False)
+    monkeypatch.setattr(TangentSteps, "_gradient", where_the_steps_led)
+    found, _ = largest_distance(kind, one_output_case(), starts=4, moves=40, seed=11)
+    assert found > 1.1 * kind.l2_sensitivity()
+
+
+def split(model: nn.Module, delta: np.ndarray) -> list[torch.Tensor]:
+    sizes = [param.numel() for param in model.parameters()]
+    parts = torch.split(torch.from_numpy(delta).float(), sizes)
+    return [part.view_as(param) for part, param in zip(parts, model.parameters(), strict=True)]
 
 
 def test_the_lipschitz_constant_is_reached_exactly() -> None:

@@ -1,0 +1,209 @@
+"""A network at a public model: each record's logits, and how they move with the weights to first order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.func import functional_call, jacrev, vmap
+from torch.nn import functional
+
+from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.learning.clipping.ghost import layer_without_rule, recorded_forward, trainable_layers
+from discreet.learning.clipping.per_record import warn_fallback
+from discreet.learning.clipping.pieces import Explicit
+from discreet.learning.clipping.rules import find_rule
+from discreet.learning.tangent_rows import Factored, TangentRows, WrittenOut, upward_sqrt
+from discreet.models.convexity import LinearHead
+from discreet.models.parameters import trainable
+
+# Logits are cut off here, so that the rounding of their sum with the tangent part is bounded beforehand.
+LARGEST_LOGIT = 2.0**16
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TangentModel:
+    """Private: n records at the public model; nothing here mixes records.
+
+    Attributes:
+        logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`.
+        rows: how the logits move with each trainable parameter, in `flatten` order.
+        sizes: number of weights of each parameter.
+    """
+
+    logits: torch.Tensor
+    rows: tuple[TangentRows, ...]
+    sizes: tuple[int, ...]
+
+    def spread(self) -> torch.Tensor:
+        r"""Returns the norm of the features of a linear head that would be as sensitive, ``(n,)``.
+
+        For K logits that is max_{k,l}‖J_k - J_l‖/√2, for a single one ‖J_1‖; never too small.
+        """
+        if self.logits.shape[1] == 1:
+            return self.longest()
+        distances = torch.stack([rows.distances_squared() for rows in self.rows]).sum(dim=0)
+        return upward_sqrt(distances.flatten(1).amax(dim=1) / 2.0)
+
+    def longest(self) -> torch.Tensor:
+        """Returns the longest row of each record, as far as rounding errors are concerned, ``(n,)``."""
+        lengths = torch.stack([rows.lengths_squared() for rows in self.rows]).sum(dim=0)
+        return upward_sqrt(lengths.amax(dim=1))
+
+    def along(self, direction: torch.Tensor) -> torch.Tensor:
+        """Returns how the logits move along ``direction``, shape ``(d,)``, to first order: ``(n, K)``."""
+        parts = zip(self.rows, torch.split(direction, list(self.sizes)), strict=True)
+        return torch.stack([rows.along(part) for rows, part in parts]).sum(dim=0)
+
+    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
+        """Returns Σ weight·(gradient of the logit) over records and logits, shape ``(d,)``."""
+        return torch.cat([rows.weighted_sum(weights) for rows in self.rows])
+
+    def roundoff(self, records: int) -> float:
+        """Bounds the relative rounding error of `along` and `weighted_sum` for at most ``records`` rows."""
+        return max(rows.roundoff(records) for rows in self.rows) + math.ldexp(len(self.rows), -53)
+
+
+def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
+    """Returns the tangent of ``model`` at its present weights, one backward pass for each logit.
+
+    Layers whose gradient is a sum of outer products stay factored; a model with a layer that cannot be
+    book-kept has its rows written out by `torch.func.vmap`, with a warning that names the layer.
+
+    Args:
+        model: as `discreet.learning.clipping.clipped_sum.prepare` leaves it.
+        features: shape ``(n, ...)``, n ≥ 1.
+
+    Raises:
+        ConfigurationError: if the model cannot be differentiated record by record.
+        PrivacyViolation: if a logit or a gradient is not finite.
+    """
+    missing = _layer_without_rows(model)
+    if missing is None:
+        logits, rows = _book_kept(model, features)
+    else:
+        warn_fallback(missing)
+        logits, rows = _written_out(model, features)
+    if not bool(torch.isfinite(logits).all()):
+        raise PrivacyViolation(
+            "The logits of every record must be finite; got NaN or infinity. Nothing left the silo. Lower "
+            "the server's learning rate, or check the model for divisions by zero."
+        )
+    named = trainable(model)
+    return TangentModel(
+        logits.detach().double().clamp(-LARGEST_LOGIT, LARGEST_LOGIT),
+        tuple(rows[name] for name, _ in named),
+        tuple(param.numel() for _, param in named),
+    )
+
+
+def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+    """Backward passes stop at the layers' outputs; the rules of the layers do the rest."""
+    logits, calls = recorded_forward(model, features)
+    _require_logits(logits, len(features))
+    outputs = [call.outputs for call in calls.values()]
+    by_logit = [
+        torch.autograd.grad(logit.sum(), outputs, retain_graph=True) for logit in logits.unbind(dim=1)
+    ]
+    rows: dict[str, TangentRows] = {}
+    with torch.no_grad():
+        for (name, layer), *gradients in zip(trainable_layers(model).items(), *by_logit, strict=True):
+            backprops = torch.stack(gradients, dim=1)
+            for leaf, found in _layer_rows(layer, calls[name].inputs, backprops).items():
+                rows[f"{name}.{leaf}" if name else leaf] = found
+    return logits, rows
+
+
+def _layer_rows(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, TangentRows]:
+    """The rows of one layer's parameters, frozen ones included; ``backprops`` has shape ``(n, K, ...)``."""
+    if _is_linear(layer):
+        flat = inputs.flatten(1) if type(layer) is LinearHead else inputs
+        activations = flat.reshape(len(flat), -1, flat.shape[-1])
+        spread = backprops.reshape(*backprops.shape[:2], activations.shape[1], -1)
+        factored = Factored(spread, activations)
+    elif _is_convolution(layer):
+        spread = backprops.flatten(3).transpose(2, 3).contiguous()
+        factored = Factored(spread, _patches(layer, inputs))
+    else:
+        return _rows_by_rule(layer, inputs, backprops)
+    return {"weight": factored, "bias": WrittenOut(factored.backprops.sum(dim=2))}
+
+
+def _rows_by_rule(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, TangentRows]:
+    """Asks the layer's clipping rule for the gradients of one logit after the other."""
+    rule = find_rule(layer)
+    if rule is None:
+        raise ConfigurationError(f"Layer type {type(layer).__name__} has no rule for its rows.")
+    by_logit = [rule(layer, inputs, gradient) for gradient in backprops.unbind(dim=1)]
+    return {leaf: WrittenOut(_stacked([pieces[leaf] for pieces in by_logit])) for leaf in by_logit[0]}
+
+
+def _stacked(pieces: list[object]) -> torch.Tensor:
+    return torch.stack([piece.gradients.flatten(1) for piece in pieces if isinstance(piece, Explicit)], dim=1)
+
+
+def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
+    """Runs the model record by record."""
+    params = {name: param.detach() for name, param in trainable(model)}
+
+    def logits_of(values: Mapping[str, torch.Tensor], one: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = functional_call(model, dict(values), (one.unsqueeze(0),))
+        _require_logits(logits, 1)
+        return logits[0], logits[0]
+
+    try:
+        per_record = vmap(jacrev(logits_of, has_aux=True), in_dims=(None, 0), randomness="different")
+        jacobians, logits = per_record(params, features)
+    except RuntimeError as error:
+        raise ConfigurationError(
+            f"tangent-steps cannot differentiate the model record by record ({error}). Use layers that "
+            "torch.func.vmap supports, or the kind sharded (record), which needs no per-record gradients."
+        ) from error
+    return logits, {name: WrittenOut(rows.flatten(2)) for name, rows in jacobians.items()}
+
+
+def _layer_without_rows(model: nn.Module) -> str | None:
+    """Names the first layer whose rows cannot be book-kept, or None."""
+    for name, layer in trainable_layers(model).items():
+        if isinstance(layer, nn.Embedding):
+            return f"{name or 'the model'} ({type(layer).__name__})"
+    return layer_without_rule(model)
+
+
+def _is_linear(layer: nn.Module) -> bool:
+    return type(layer) is nn.Linear or type(layer) is LinearHead
+
+
+def _is_convolution(layer: nn.Module) -> bool:
+    """A plain convolution without groups: its rule is known and its patches are a linear layer's inputs."""
+    return isinstance(layer, nn.Conv1d | nn.Conv2d) and find_rule(layer) is not None and layer.groups == 1
+
+
+def _patches(layer: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """What the kernel sees at each position, in the order of the weights, shape ``(n, T, c)``."""
+    if isinstance(layer, nn.Conv1d):
+        inputs = inputs.unsqueeze(2)
+        kernel, stride, dilation = (1, *layer.kernel_size), (1, *layer.stride), (1, *layer.dilation)
+        padding = (0, *_numbers(layer.padding))
+    elif isinstance(layer, nn.Conv2d):
+        kernel, stride, dilation = layer.kernel_size, layer.stride, layer.dilation
+        padding = _numbers(layer.padding)
+    else:
+        raise TypeError(f"Not a convolution: {type(layer).__name__}.")
+    patches = functional.unfold(inputs, kernel, dilation, padding, stride)
+    return patches.transpose(1, 2).contiguous()
+
+
+def _numbers(padding: str | tuple[int, ...]) -> tuple[int, ...]:
+    return (0, 0) if isinstance(padding, str) else padding
+
+
+def _require_logits(logits: torch.Tensor, records: int) -> None:
+    if not (logits.ndim == 2 and logits.shape[0] == records):
+        raise ConfigurationError(
+            f"A model must return one row of logits a record, shape ({records}, k); got "
+            f"{tuple(logits.shape)}."
+        )

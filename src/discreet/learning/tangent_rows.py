@@ -1,0 +1,165 @@
+r"""How one parameter moves every logit of every record, to first order: rows of the Jacobian, never summed.
+
+A record's tangent map is *defined* by the numbers kept here, in whatever precision the network computed them:
+row k of a layer is Σ_t backprop_{k,t} ⊗ activation_t. What mixes records, or a record and the local state, is
+computed from these numbers in float64, and `discreet.learning.float_error.tangent_step_error` bounds its
+rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+_COORDINATES_PER_BLOCK = 4096
+_DOUBLE_ROUNDOFF = 2.0**-53
+
+
+class TangentRows(Protocol):
+    """Row k of record j is the gradient of logit k by one parameter; n records, K logits, p coordinates."""
+
+    def distances_squared(self) -> torch.Tensor:
+        """Squared distances between each two rows of a record, never too small, ``(n, K, K)``, float64."""
+        ...
+
+    def lengths_squared(self) -> torch.Tensor:
+        """Squared norms of what errors are relative to: at least the rows', ``(n, K)``, float64."""
+        ...
+
+    def along(self, direction: torch.Tensor) -> torch.Tensor:
+        """Inner products of the rows with ``direction``, shape ``(p,)``: ``(n, K)``, float64."""
+        ...
+
+    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
+        """Σ weight·row over records and logits, ``(p,)``, float64; ``weights`` has shape ``(n, K)``."""
+        ...
+
+    def roundoff(self, records: int) -> float:
+        """Bounds the errors of `along` and `weighted_sum` for at most so many records; see `float_error`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOut:
+    """Rows as they are, shape ``(n, K, p)``."""
+
+    rows: torch.Tensor
+
+    def distances_squared(self) -> torch.Tensor:
+        """From the Gram matrix; its cancellation is covered by its largest possible error."""
+        return _distances_squared(self.rows)
+
+    def lengths_squared(self) -> torch.Tensor:
+        """The rows' own norms."""
+        return _norms_squared(self.rows)
+
+    def along(self, direction: torch.Tensor) -> torch.Tensor:
+        """Block by block, so that rounding errors do not grow with the number of weights."""
+        blocks = zip(_blocks(self.rows), torch.split(direction, _COORDINATES_PER_BLOCK), strict=True)
+        return torch.stack([rows.double() @ part for rows, part in blocks]).sum(dim=0)
+
+    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
+        """A vector-matrix product."""
+        flat = weights.flatten()
+        return torch.cat([flat @ block.flatten(0, 1).double() for block in _blocks(self.rows)])
+
+    def roundoff(self, records: int) -> float:
+        """Additions in a block and over blocks, or over records and logits."""
+        _, logits, coordinates = self.rows.shape
+        along = min(coordinates, _COORDINATES_PER_BLOCK) + coordinates / _COORDINATES_PER_BLOCK
+        return 1.01 * (max(along, records * logits) + 4) * _DOUBLE_ROUNDOFF
+
+
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """Rows Σ_t backprop_t ⊗ activation_t, of a linear or convolutional layer with T positions.
+
+    Attributes:
+        backprops: shape ``(n, K, T, r)``.
+        activations: shape ``(n, T, c)``.
+    """
+
+    backprops: torch.Tensor
+    activations: torch.Tensor
+
+    def distances_squared(self) -> torch.Tensor:
+        """For one position a product of two norms; for several the rows are written out for a moment.
+
+        Writing out rounds every coordinate by at most 1.01·T·u·Σ_t|backprop||activation| (Higham 2002,
+        section 3.1), so a row by that factor times the product of its factors' norms.
+        """
+        if self.activations.shape[1] == 1:
+            return (
+                _distances_squared(self.backprops.flatten(2)) * _norms_squared(self.activations)[:, :, None]
+            )
+        rows = torch.bmm(self.backprops.transpose(2, 3).flatten(1, 2), self.activations)
+        distances = _distances_squared(rows.reshape(*self.backprops.shape[:2], -1)).sqrt()
+        roundoff = torch.finfo(rows.dtype).eps / 2.0
+        errors = 1.01 * self.activations.shape[1] * roundoff * self.lengths_squared().sqrt()
+        return (distances + errors[:, :, None] + errors[:, None, :]).square()
+
+    def lengths_squared(self) -> torch.Tensor:
+        """Products of the factors' squared norms, by Cauchy and Schwarz."""
+        return _norms_squared(self.backprops.flatten(2)) * _norms_squared(
+            self.activations.flatten(1)[:, None]
+        )
+
+    def along(self, direction: torch.Tensor) -> torch.Tensor:
+        """Applies the direction to the activations, then compares with the backprops."""
+        weights = direction.view(self.backprops.shape[3], -1)
+        moved = self.activations.double() @ weights.T
+        return torch.bmm(self.backprops.flatten(2).double(), moved.flatten(1)[:, :, None])[:, :, 0]
+
+    def weighted_sum(self, weights: torch.Tensor) -> torch.Tensor:
+        """Mixes the backprops of each record's logits, then one product over records and positions."""
+        mixed = torch.bmm(weights[:, None, :], self.backprops.flatten(2).double())[:, 0]
+        mixed = mixed.view(-1, self.backprops.shape[3])
+        return (mixed.T @ self.activations.flatten(0, 1).double()).flatten()
+
+    def roundoff(self, records: int) -> float:
+        """Additions over inputs and outputs of all positions, or over logits, records and positions."""
+        _, logits, positions, outputs = self.backprops.shape
+        along = self.activations.shape[2] + positions * outputs
+        return 1.01 * (max(along, logits + records * positions) + 4) * _DOUBLE_ROUNDOFF
+
+
+def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.split(rows, _COORDINATES_PER_BLOCK, dim=-1)
+
+
+def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
+    """Squared norms along the last dimension, rounded upwards (Higham 2002, section 4.2), float64."""
+    total = torch.zeros(rows.shape[:-1], dtype=torch.float64, device=rows.device)
+    for block in _blocks(rows):
+        norms = torch.linalg.vector_norm(block, dim=-1).double()
+        total += norms.square() * (1.0 + _sum_error(block))
+    return total
+
+
+def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
+    """‖row_k - row_l‖² for rows of shape ``(n, K, p)``, never too small, shape ``(n, K, K)``, float64.
+
+    An inner product of p numbers is off by at most 1.01·p·u times the product of the norms (Higham 2002,
+    section 3.1), and the three that make up one distance together by 2·1.01·p·u·(‖row_k‖² + ‖row_l‖²).
+    """
+    records, logits, _ = rows.shape
+    total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
+    for block in _blocks(rows):
+        gram = torch.bmm(block, block.transpose(1, 2)).double()
+        squares = gram.diagonal(dim1=1, dim2=2)
+        sums = squares[:, :, None] + squares[:, None, :]
+        total += (sums - 2.0 * gram).clamp(min=0.0) + 2.0 * _sum_error(block) * sums
+    return total
+
+
+def _sum_error(block: torch.Tensor) -> float:
+    """Relative error of a sum of products along the last dimension, in the block's own precision."""
+    return 1.01 * (block.shape[-1] + 4) * torch.finfo(block.dtype).eps / 2.0
+
+
+def upward_sqrt(squared: torch.Tensor) -> torch.Tensor:
+    """Square roots of float64 upper bounds, with room for the last roundings."""
+    return squared.sqrt() * (1.0 + math.ldexp(1.0, -40))
