@@ -6,16 +6,41 @@ value or a mask.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import ClassVar
 
 EXIT_BAD_REQUEST = 2
 EXIT_PRIVACY_REFUSAL = 3
 
 
+class HowTo(Enum):
+    """Pages that say what to do about an error, by their place in the repository and the site."""
+
+    DATA = "docs/data.md"
+    OWN_MODEL = "docs/tutorial/own-model.md"
+    FOUR_MACHINES = "docs/tutorial/four-machines.md"
+    EPSILON = "docs/how-to/choose-epsilon.md"
+    LOCAL_KIND = "docs/how-to/choose-local-kind.md"
+    RING = "docs/how-to/size-the-ring.md"
+    DROPOUTS = "docs/how-to/survive-dropouts.md"
+    VERIFY = "docs/how-to/verify-a-run.md"
+
+
 class DiscreetError(Exception):
-    """The root of every deliberate error; ``exit_code`` is what the command line returns for it."""
+    """The root of every deliberate error.
+
+    Attributes:
+        exit_code: what the command line returns for it.
+        see: the page that helps, if there is one; a kind of error may have one for all its cases.
+    """
 
     exit_code: ClassVar[int] = 1
+    see: HowTo | None = None
+
+    def __init__(self, *message: object, see: HowTo | None = None) -> None:
+        super().__init__(*message)
+        if see is not None:
+            self.see = see
 
 
 class ConfigurationError(DiscreetError, ValueError):
@@ -27,6 +52,8 @@ class ConfigurationError(DiscreetError, ValueError):
 class DataError(ConfigurationError):
     """Records that cannot be trained on: NaN, labels out of range, an empty silo, a missing column."""
 
+    see = HowTo.DATA
+
 
 class PrivacyRefusal(DiscreetError):
     """A request that would end in a guarantee that does not hold. Nothing was computed or released."""
@@ -37,6 +64,8 @@ class PrivacyRefusal(DiscreetError):
 class UnsupportedAnalysisError(PrivacyRefusal):
     """No proven analysis exists here for this combination of mechanism, sampling, unit and adversary."""
 
+    see = HowTo.LOCAL_KIND
+
 
 class PrivacyViolation(PrivacyRefusal):
     """A run-time check of a promised bound failed; the round was stopped before anything left the silo."""
@@ -44,6 +73,8 @@ class PrivacyViolation(PrivacyRefusal):
 
 class BudgetExhausted(PrivacyRefusal):
     """The next release would exceed the privacy budget; it was not made."""
+
+    see = HowTo.EPSILON
 
 
 class ProtocolAbort(DiscreetError):
@@ -64,6 +95,8 @@ class PeerProtocolError(ProtocolAbort):
 
 class NotEnoughSurvivors(ProtocolAbort):
     """Fewer clients than the noise floor or the threshold survived; nothing was unmasked."""
+
+    see = HowTo.DROPOUTS
 
 
 class UnmaskingIncomplete(NotEnoughSurvivors):

@@ -49,5 +49,6 @@ def main() -> None:
     try:
         app()
     except DiscreetError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", markup=False)
+        hint = "" if error.see is None else f" See {error.see.value}."
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}{hint}", markup=False)
         sys.exit(error.exit_code)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from discreet.encoding.ring import MAX_BITS, SignalBound, bits_for, check_bits
 from discreet.encoding.rotation import flattened_bound, rotation_error
 from discreet.encoding.rounding import RoundedSensitivity, arithmetic_error, rounded_l2_bound
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import MIN_STDDEV, per_silo, sample_tail_bound
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise
 
@@ -149,7 +149,8 @@ def plan_grid(request: GridRequest) -> Grid:
             f"the ring must have at most {MAX_BITS} bits; num_silos={request.num_silos}, "
             f"silo_bound={request.silo_bound}, l2_sensitivity={request.l2_sensitivity}, "
             f"noise_multiplier={request.noise_multiplier} and max_inflation={request.max_inflation} "
-            f"need {bits}. Lower silo_bound (the batch bound), raise max_inflation, or set rotated=True."
+            f"need {bits}. Lower silo_bound (the batch bound), raise max_inflation, or set rotated=True.",
+            see=HowTo.RING,
         )
     scale = _finest_scale(request, coarsest, bits)
     rounded = _sensitivity(request, scale)
@@ -183,7 +184,8 @@ def required_bits(grid: Grid, law: IntegerNoise) -> int:
     if not bits <= MAX_BITS:
         raise ConfigurationError(
             f"the ring must have at most {MAX_BITS} bits; this noise and a signal of {signal.magnitude:.4g} "
-            f"grid units need {bits}. Lower silo_bound or the noise, or set rotated=True."
+            f"grid units need {bits}. Lower silo_bound or the noise, or set rotated=True.",
+            see=HowTo.RING,
         )
     return bits
 

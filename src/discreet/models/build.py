@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
@@ -64,14 +64,16 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
         probe = torch.rand(3, *feature_shape)
     if not isinstance(model, nn.Module):
         raise ConfigurationError(
-            f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}."
+            f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}.",
+            see=HowTo.OWN_MODEL,
         )
     check_model(model)
     try:
         check_records_independent(model, probe)
     except (RuntimeError, IndexError) as error:
         raise ConfigurationError(
-            f"Model {spec!r} cannot take features of shape {feature_shape}: {error}. Use a model that fits."
+            f"Model {spec!r} cannot take features of shape {feature_shape}: {error}. Use a model that fits.",
+            see=HowTo.OWN_MODEL,
         ) from error
     return model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 
 
 def check_model(model: nn.Module) -> None:
@@ -67,7 +67,8 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
         raise ConfigurationError(
             "A record's output must not depend on the other records of its batch; it does"
             + (f" (buffers {changed} are updated from the data)" if changed else "")
-            + ". Replace layers that use batch statistics by nn.GroupNorm or nn.LayerNorm."
+            + ". Replace layers that use batch statistics by nn.GroupNorm or nn.LayerNorm.",
+            see=HowTo.OWN_MODEL,
         )
 
 
@@ -75,7 +76,8 @@ def _check_layer(name: str, module: nn.Module) -> None:
     if isinstance(module, nn.modules.batchnorm._BatchNorm):
         raise ConfigurationError(
             f"A layer must not mix records; got {type(module).__name__} at {name!r}. "
-            "Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm instead."
+            "Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm instead.",
+            see=HowTo.OWN_MODEL,
         )
     if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats:
         raise ConfigurationError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.config import Config
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.plan.releases import Thresholds
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -57,13 +57,15 @@ def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
         )
     if survivors > num_silos:
         raise ConfigurationError(
-            f"'aggregation.min_survivors' must be at most the number of silos, {num_silos}; got {survivors}."
+            f"'aggregation.min_survivors' must be at most the number of silos, {num_silos}; got {survivors}.",
+            see=HowTo.DROPOUTS,
         )
     if survivors - colluding < 2:
         raise ConfigurationError(
             "'aggregation.min_survivors' minus 'aggregation.max_colluding' must be at least 2, or the sum "
             f"shows a single honest silo; got {survivors} - {colluding}. "
-            "Raise min_survivors or lower max_colluding."
+            "Raise min_survivors or lower max_colluding.",
+            see=HowTo.DROPOUTS,
         )
     threshold = _share_threshold(sum_protocol(config), num_silos, survivors, colluding)
     return Thresholds(num_silos, survivors, colluding, threshold)

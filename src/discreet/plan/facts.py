@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from discreet.config import Config
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.models import flatten
 
 
@@ -48,7 +48,8 @@ def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]
     if capacity is None:
         raise ConfigurationError(
             "'data.record_capacity' must be given: a public upper bound on the training records of a silo "
-            "(one number, or one for each silo). It sizes the ring, and it is public: do not count records."
+            "(one number, or one for each silo). It sizes the ring, and it is public: do not count records.",
+            see=HowTo.RING,
         )
     if isinstance(capacity, int):
         return (capacity,) * len(silos)

@@ -11,7 +11,7 @@ from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import Grid, GridRequest, plan_grid
 from discreet.encoding.ring import MAX_BITS
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
@@ -140,7 +140,8 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     else:
         raise ConfigurationError(
             f"the target must be reachable with {privacy.mechanism} noise; no grid is fine enough. "
-            'Use mechanism = "rounded-gaussian", a larger delta, or fewer rounds.'
+            'Use mechanism = "rounded-gaussian", a larger delta, or fewer rounds.',
+            see=HowTo.EPSILON,
         )
     if privacy.noise_multiplier is None:
         multiplier = calibrate(
@@ -202,7 +203,8 @@ def _with_requested_bits(grid: Grid, config: Config) -> Grid:
     if grid.bits > MAX_BITS:
         raise ConfigurationError(
             f"a ring of at most {MAX_BITS} bits must hold the weighted sum of all local steps; it needs "
-            f"{grid.bits}. Use fewer local steps, or a local momentum with a small denominator such as 0.5."
+            f"{grid.bits}. Use fewer local steps, or a local momentum with a small denominator such as 0.5.",
+            see=HowTo.RING,
         )
     requested = config.aggregation.bits
     if requested == "auto":
@@ -210,6 +212,7 @@ def _with_requested_bits(grid: Grid, config: Config) -> Grid:
     if requested < grid.bits:
         raise ConfigurationError(
             f"'aggregation.bits' must be at least {grid.bits}, or a sum could wrap around unnoticed; "
-            f"got {requested}. Raise it, use \"auto\", or lower 'data.record_capacity'."
+            f"got {requested}. Raise it, use \"auto\", or lower 'data.record_capacity'.",
+            see=HowTo.RING,
         )
     return dataclasses.replace(grid, bits=requested)

@@ -27,7 +27,7 @@ from discreet.config.sections import (
     StyleConfig,
 )
 from discreet.encoding import StepWeights, planned_weights
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.learning import ClippedUpdate, LocalSgd, NoisySteps, Sharded, SingleStep, StableSteps
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
 from discreet.models import convexity
@@ -181,12 +181,14 @@ def _stable_steps(
     if head is None:
         raise ConfigurationError(
             "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
-            f"{config.model.name!r} is not one. Use single-step (record) or clipped-update (client)."
+            f"{config.model.name!r} is not one. Use single-step (record) or clipped-update (client).",
+            see=HowTo.LOCAL_KIND,
         )
     if facts.feature_norm_bound is None:
         raise ConfigurationError(
             "stable-steps needs features of publicly bounded norm; this data source states none. "
-            "Give feature ranges in 'data.features', or use single-step."
+            "Give 'data.ranges', or use single-step.",
+            see=HowTo.DATA,
         )
     if config.privacy.clip_norm is not None:
         raise ConfigurationError(
@@ -218,7 +220,8 @@ def _require_unit(config: Config, unit: Unit) -> None:
     if config.privacy.unit != unit.value:
         raise ConfigurationError(
             f"'privacy.unit' must be {unit.value!r} for {config.training.local.kind}; "
-            f"got {config.privacy.unit!r}. Change the unit or the local kind."
+            f"got {config.privacy.unit!r}. Change the unit or the local kind.",
+            see=HowTo.LOCAL_KIND,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from discreet.errors import PrivacyRefusal
+from discreet.errors import HowTo, PrivacyRefusal
 
 
 class RefusalCode(StrEnum):
@@ -32,6 +32,8 @@ class RefusalCode(StrEnum):
 
 class PolicyRefusal(PrivacyRefusal):
     """A silo does not take part. ``code`` is stable; the message is safe to show to the server."""
+
+    see = HowTo.FOUR_MACHINES
 
     def __init__(self, code: RefusalCode, message: str) -> None:
         super().__init__(message)
