@@ -47,9 +47,10 @@ def test_wire_and_local_engine_give_the_same_bytes(consortium, direct_wire, smal
 
 
 @pytest.mark.parametrize(
-    "aggregation", [{"mode": "semi-honest"}, {"mode": "one-phase"}, {"protocol": "bell"}]
+    "aggregation",
+    [{"mode": "semi-honest"}, {"mode": "one-phase"}, {"protocol": "bell"}, {"rotation": True}],
 )
-def test_other_protocols_give_the_same_bytes_too(
+def test_other_ways_to_aggregate_give_the_same_bytes_too(
     make_consortium, direct_wire, small_config, tmp_path, aggregation
 ):
     config = small_config(aggregation=aggregation)

@@ -13,6 +13,7 @@ from torch import nn
 from discreet.data import Federation, Records
 from discreet.engines.local.measure import measure
 from discreet.learning import mean_loss
+from discreet.learning.torch_state import on_device_of
 from discreet.models import flatten, load_flat
 
 _STEPS = 200
@@ -57,12 +58,14 @@ def _fit_and_measure(
 
 def _fit(model: nn.Module, records: Records) -> None:
     """Minimises the mean loss plus a little L2 by full-batch L-BFGS."""
-    features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
+    features, labels = on_device_of(model, records)
     optimiser = torch.optim.LBFGS(model.parameters(), max_iter=_STEPS, line_search_fn="strong_wolfe")
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
-        penalty = sum((weight.square().sum() for weight in model.parameters()), torch.zeros(()))
+        penalty = sum(
+            (weight.square().sum() for weight in model.parameters()), torch.zeros((), device=features.device)
+        )
         loss = mean_loss(model(features), labels) + 0.5 * _L2 * penalty
         loss.backward()  # type: ignore[no-untyped-call]
         return loss

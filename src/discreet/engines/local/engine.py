@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from torch import nn
 
 from discreet.config.sections import Dropout
 from discreet.data import Federation
+from discreet.engines.local.crew import Crew
 from discreet.errors import ConfigurationError
+from discreet.learning.torch_state import one_thread
 from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.randomness import RandomSource
-from discreet.rounds import Contribution, RoundOrder, RoundSum, contribute, round_rotation
+from discreet.rounds import (
+    Contribution,
+    RoundOrder,
+    RoundSum,
+    Stopwatch,
+    SumSeconds,
+    contribute,
+    round_rotation,
+)
 from discreet.secagg import (
     RoundTerms,
     Stage,
@@ -35,20 +45,27 @@ class LocalEngine:
         *,
         session_label: int,
         dropouts: Sequence[Dropout] = (),
+        crew: Crew | None = None,
     ) -> None:
-        """Opens secure aggregation; ``session_label`` must differ for every opening under one seed."""
+        """Opens secure aggregation; ``session_label`` must differ for every opening under one seed.
+
+        ``crew`` trains in this engine's place when that is faster; its contributions are the same.
+        """
         self._plan = plan
         self._federation = federation
         self._model = model
         self._randomness = randomness
         self._dropouts = tuple(dropouts)
+        self._crew = crew
         session = randomness.derive("session", session_label)
         terms = sum_terms(plan, session.random_bytes(32))
         self._run: SumRun = sum_protocol(plan.config).open(terms, session.derive("protocol"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos."""
-        contributions = {silo.name: self._contribution(silo.name, order) for silo in self._federation.silos}
+        watch = Stopwatch()
+        contributions = self._contributions(order)
+        contributed = watch.lap()
         terms = RoundTerms(
             round_index=order.release,
             attempt=order.sequence,
@@ -60,13 +77,25 @@ class LocalEngine:
             {drop.silo: Stage[drop.stage.upper()] for drop in self._dropouts if drop.round == order.release},
         )
         losses = [contribution.loss for contribution in contributions.values()]
+        share = _training_share(contributions.values())
         return RoundSum(
             total=outcome.total,
             survivors=outcome.survivors,
             transcript=outcome.transcript,
             bytes_per_silo=outcome.bytes_per_client,
             training_loss=sum(losses) / len(losses),
+            seconds=SumSeconds(share * contributed, (1.0 - share) * contributed, watch.lap()),
         )
+
+    def _contributions(self, order: RoundOrder) -> dict[str, Contribution]:
+        if self._crew is not None and self._crew.wanted:
+            return self._crew.contributions(order)
+        watch = Stopwatch()
+        with one_thread():
+            found = {silo.name: self._contribution(silo.name, order) for silo in self._federation.silos}
+        if self._crew is not None:
+            self._crew.consider(watch.lap(), self._plan.rounds - order.release)
+        return found
 
     def _contribution(self, name: str, order: RoundOrder) -> Contribution:
         return contribute(
@@ -78,6 +107,15 @@ class LocalEngine:
             randomness=self._randomness.derive("release", order.sequence, "silo", name),
             rotation=round_rotation(self._plan, order.sequence),
         )
+
+
+def _training_share(contributions: Iterable[Contribution]) -> float:
+    """Returns which part of the silos' time was local training."""
+    training = encoding = 0.0
+    for contribution in contributions:
+        training += contribution.training_seconds
+        encoding += contribution.encoding_seconds
+    return training / (training + encoding)
 
 
 def check_dropouts(plan: Plan, dropouts: Sequence[Dropout]) -> None:

@@ -16,14 +16,16 @@ from torch import nn
 from discreet.config import Config
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
+from discreet.engines.local.crew import Crew
+from discreet.engines.local.device import torch_device
 from discreet.engines.local.engine import LocalEngine, check_dropouts
 from discreet.engines.local.load import load
 from discreet.engines.local.measure import measure
+from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest, server_rule
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
-from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import (
     RoundReport,
     RunDirectory,
@@ -83,6 +85,7 @@ def prepare(config: Config) -> Prepared:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
+    device = torch_device(config.speed.device)
     federation = load(config.data)
     model = build_model(
         config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
@@ -100,7 +103,7 @@ def prepare(config: Config) -> Prepared:
     check_dropouts(plan, config.run.dropouts)
     for silo in federation.silos:
         require_capacity(plan, silo.name, silo.train)
-    return Prepared(config, federation, model, plan)
+    return Prepared(config, federation, model.to(device), plan)
 
 
 def _ignore(_: object) -> None:
@@ -141,7 +144,7 @@ def _open(plan: Plan, directory: RunDirectory, opening: Opening, *, seeded: bool
         if load_plan(directory.plan).digest() != plan.digest():
             raise ConfigurationError(
                 f"--resume must continue the plan in {directory.path}; this config makes another one. "
-                "Only the [run] table may change."
+                "Only the [run] and [speed] tables may change."
             )
         return resume_ledger(directory, plan, seeded=seeded)
     directory.prepare(overwrite=opening is Opening.OVERWRITE)
@@ -159,23 +162,21 @@ def _carry_out(
     parameters = flatten(prepared.model)
     start = Training(parameters, server_rule(config).init(len(parameters)))
     state = restore(directory, ledger, start)
-    engine = LocalEngine(
-        plan,
-        prepared.federation,
-        prepared.model,
-        _randomness(config),
-        session_label=len(ledger.entries),
-        dropouts=config.run.dropouts,
-    )
 
     def measured(vector: npt.NDArray[np.float64]) -> dict[str, float]:
         return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}
 
-    return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
-
-
-def _randomness(config: Config) -> RandomSource:
-    return SecureRandom() if config.run.seed is None else SeededRandom(config.run.seed)
+    with Crew(plan, prepared.federation, config.run.seed, config.speed) as crew:
+        engine = LocalEngine(
+            plan,
+            prepared.federation,
+            prepared.model,
+            source_for(config.run.seed),
+            session_label=len(ledger.entries),
+            dropouts=config.run.dropouts,
+            crew=crew,
+        )
+        return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
 
 
 def _save_model(model: nn.Module, parameters: npt.NDArray[np.float64], path: Path) -> None:

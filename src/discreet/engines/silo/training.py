@@ -17,7 +17,7 @@ from discreet.engines.silo.state import SiloState
 from discreet.policy import PolicyRefusal, RefusalCode, SiloLedger
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource
-from discreet.rounds import contribute
+from discreet.rounds import contribute, round_rotation
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import decode
 from discreet.secagg.messages import RoundStart
@@ -136,6 +136,7 @@ class SiloTraining:
             parameters=vector,
             records=self._records,
             randomness=self._randomness.derive("release", start.terms.attempt, "silo", silo),
+            rotation=round_rotation(plan, start.terms.attempt),
         )
         self._model_digest = start.terms.context.hex()
         self._release = self._ledger.contribute(self._plan_digest, self._model_digest)

@@ -1,0 +1,93 @@
+"""A worker process of the local engine: keeps some silos and trains them, round after round.
+
+Started by `Crew` as ``python -m discreet.engines.local.worker``; it ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import BinaryIO
+
+import torch
+
+from discreet.engines.local.device import torch_device
+from discreet.engines.local.frames import Frame, read_frame, write_frame
+from discreet.engines.local.work import (
+    Assignment,
+    contributions_frame,
+    failure_frame,
+    read_order,
+    source_for,
+)
+from discreet.errors import ConfigurationError
+from discreet.models import build_model
+from discreet.plan import model_digest
+from discreet.rounds import RoundOrder, contribute, round_rotation
+
+
+class Worker:
+    """Trains the silos of one assignment, one after the other, with one model.
+
+    Raises:
+        ConfigurationError: if the model cannot be built as planned.
+    """
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._randomness = source_for(assignment.seed)
+        config, facts = assignment.plan.config, assignment.plan.facts
+        model = build_model(config.model.name, facts.feature_shape, facts.num_classes, config.model.seed)
+        if not model_digest(model) == facts.model_digest:
+            raise ConfigurationError(
+                f"Model {config.model.name!r} must be the same every time it is built with one seed; it is "
+                "not. Make the factory a function of its arguments, or set speed.workers = 1."
+            )
+        self._model = model.to(torch_device(assignment.device))
+
+    def train(self, order: RoundOrder) -> Frame:
+        """Returns the contributions of all silos to one round."""
+        plan = self._assignment.plan
+        rotation = round_rotation(plan, order.sequence)
+        return contributions_frame(
+            [
+                contribute(
+                    plan,
+                    name,
+                    model=self._model,
+                    parameters=order.parameters,
+                    records=records,
+                    randomness=self._randomness.derive("release", order.sequence, "silo", name),
+                    rotation=rotation,
+                )
+                for name, records in self._assignment.records.items()
+            ]
+        )
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answers requests until there are no more; an error is an answer too."""
+    worker: Worker | None = None
+    while (frame := read_frame(requests)) is not None:
+        try:
+            if worker is None:
+                worker, answer = Worker(Assignment.from_frame(frame)), Frame()
+            else:
+                answer = worker.train(read_order(frame))
+        except Exception as error:  # whatever it is, the engine must hear of it
+            answer = failure_frame(error)
+        write_frame(answers, answer)
+
+
+def main() -> None:
+    """Serves over the process's own pipes; what a user's model prints goes to standard error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the engine, which then closes the pipe
+    torch.set_num_threads(1)
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        serve(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()
