@@ -58,8 +58,9 @@ def linear_step_error(
     r"""Bounds how far one float64 gradient step of a linear head lands from the exact one.
 
     With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (½-Lipschitz
-    in the logits) by half of that plus (k + 8)·u; the sum over b records of norm at most √2·R adds
-    1.01·b·u·b·√2·R, and the update itself two roundings (Higham 2002, sections 3.1 and 3.5).
+    in the logits) by half of that plus 3·(k + 8)·u, two thirds of it for capping; the sum over b records of
+    norm at most √2·R adds 1.01·b·u·b·√2·R, and the update itself two roundings (Higham 2002, sections 3.1 and
+    3.5).
 
     Args:
         num_features: length of one record's features.
@@ -73,7 +74,7 @@ def linear_step_error(
         L2 distance, in parameter units.
     """
     residual = 0.505 * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
-    residual += (outputs + 8) * _UNIT_ROUNDOFF
+    residual += 3 * (outputs + 8) * _UNIT_ROUNDOFF
     summed = 1.01 * math.sqrt(2.0) * batch * _UNIT_ROUNDOFF
     gradient = batch * feature_norm * (residual + summed)
     longest = weight_norm + learning_rate * batch * math.sqrt(2.0) * feature_norm

@@ -24,7 +24,8 @@ from discreet.learning.float_error import (
     require_finite,
     with_slack,
 )
-from discreet.models.convexity import ConvexHead, convexity
+from discreet.models.capped import ConvexLoss, linear_head_of
+from discreet.models.convexity import convexity
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -48,7 +49,7 @@ class StableSteps:
         are non-expansive); Wu et al. (2017), Theorem 1, for noise added after the last step.
 
     Attributes:
-        head: the convex head of the model, from `discreet.models.convexity`; gives L and β.
+        head: the convex head of the model, from `discreet.models.convexity`, perhaps capped; gives L and β.
         feature_norm_bound: R, public; constant feature included.
         learning_rate: γ, per record (steps follow the *sum* over the batch).
         steps: local steps a pass.
@@ -65,7 +66,7 @@ class StableSteps:
 
     unit: ClassVar[Unit] = Unit.RECORD
 
-    head: ConvexHead
+    head: ConvexLoss
     feature_norm_bound: float
     learning_rate: float
     steps: int
@@ -172,7 +173,7 @@ class StableSteps:
 
     def _require_head(self, model: nn.Module) -> None:
         found = convexity(model)
-        if not found == self.head:
+        if not found == linear_head_of(self.head):
             raise UnsupportedAnalysisError(
                 f"stable-steps is proven for the planned linear head {self.head}; the model is "
                 f"{type(model).__name__} with {found or 'no known convex head'}. Use a linear head, or the "

@@ -1,12 +1,14 @@
 """Model factories, flat parameters, convexity facts and the checks a model must pass."""
 
 from discreet.models.build import build_model
+from discreet.models.capped import Capped
 from discreet.models.checks import check_model
 from discreet.models.convexity import BinaryLogistic, ConvexHead, LinearHead, Softmax, convexity
 from discreet.models.parameters import flatten, load_flat, trainable
 
 __all__ = [
     "BinaryLogistic",
+    "Capped",
     "ConvexHead",
     "LinearHead",
     "Softmax",
