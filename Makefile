@@ -43,6 +43,11 @@ docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# From clone to report and from a table to a private model, each command with its seconds.
+.PHONY: newcomer
+newcomer: install
+	$(BIN)/python bench/newcomer.py
+
 # The pages in real Chromium, with axe-core, which is fetched by its hash and stays outside the repository.
 # Screenshots and PDFs are left in build/browser.
 AXE := build/axe/axe_playwright_python/axe.min.js
@@ -71,12 +76,12 @@ $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 
 # Quick tests, then a real deployment on loopback and the tutorial's commands, each named as it passes.
 test-flower: flower
-	$(FLOWER)/bin/python -m pytest tests/engines -m "not slow"
+	$(FLOWER)/bin/python -m pytest tests/engines/flower tests/engines/silo -m "not slow"
 	$(FLOWER)/bin/python -m pytest tests/engines/flower -m loopback -v
 
 # Power cuts, cut lines, slow silos; Flower's simulation too where Ray is installed (flwr[simulation]).
 test-flower-slow: flower
-	$(FLOWER)/bin/python -m pytest tests/engines -m "slow and not loopback" -v
+	$(FLOWER)/bin/python -m pytest tests/engines/flower -m "slow and not loopback" -v
 
 clean:
 	rm -rf $(VENV) $(FLOWER) runs build dist

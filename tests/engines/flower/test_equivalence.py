@@ -61,6 +61,29 @@ def test_other_ways_to_aggregate_give_the_same_bytes_too(
 
 
 @pytest.mark.parametrize(
+    "local",
+    [
+        {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2},
+        {"kind": "sharded", "learning_rate": 0.1, "num_shards": 4},
+        {"kind": "clipped-update", "learning_rate": 0.1},
+    ],
+    ids=lambda local: local["kind"],
+)
+def test_other_kinds_of_training_give_the_same_bytes_too(
+    make_consortium, direct_wire, small_config, tmp_path, local
+):
+    unit = "client" if local["kind"] == "clipped-update" else "record"
+    config = small_config(
+        training={"rounds": 2, "local": local},
+        privacy={"unit": unit, "epsilon": 8.0, "delta": 1e-3, "clip_norm": 1.0},
+    )
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
     ("mode", "exchanges"),
     [("malicious", [2, 2, 3]), ("semi-honest", [2, 2, 2]), ("one-phase", [1, 1, 2])],
 )
