@@ -118,8 +118,12 @@ def test_per_silo_keeps_the_share():
             "at most 2\\^40",
         ),
         (lambda: draw_binomial(0, np.array([0.5]), SeededRandom(1)), "trials"),
-        (lambda: draw_binomial(2**52 + 1, np.array([0.5]), SeededRandom(1)), "2\\^52"),
+        (lambda: draw_binomial(2**82 + 1, np.array([0.5]), SeededRandom(1)), "2\\^82"),
         (lambda: draw_binomial(3, np.array([math.nan]), SeededRandom(1)), "probability"),
+        (lambda: draw_binomial(2**22, np.array([0.2]), SeededRandom(1)), "from 0.25 to 0.75"),
+        (lambda: draw_binomial(2**70, np.array([0.5, 0.6]), SeededRandom(1)), "below 2\\^61"),
+        (lambda: PoissonBinomial(1.0, 2**82, 2.0**-20), "Lower the bias"),
+        (lambda: PoissonBinomial(1.0, 0, 0.1), "trials"),
         (lambda: PoissonBinomial(1.0, 16, 0.3), "bias"),
         (lambda: PoissonBinomial(math.nan, 16, 0.1), "coordinate_bound"),
     ],
@@ -137,7 +141,7 @@ def test_poisson_binomial_refuses_coordinates_over_the_bound():
 
 def test_binomial_probability_at_the_ends():
     probs = np.array([2.0**-11, 1 - 2.0**-11])
-    draws = np.array([draw_binomial(64, probs, SeededRandom(i)) for i in range(500)]).mean(axis=0) / 64
+    draws = np.array([draw_binomial(64, probs, SeededRandom(i)) for i in range(500)]).mean(axis=0) / 64 + 0.5
     assert np.all(np.abs(draws - probs) < 6 * math.sqrt(2.0**-11 / 32_000))
 
 

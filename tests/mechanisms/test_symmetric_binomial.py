@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf, workprec
 
 from discreet.mechanisms import PoissonBinomial, symmetric_binomial
-from discreet.mechanisms.binomial import binomial_tv, draw_binomial
+from discreet.mechanisms.binomial import binomial_tv
 from discreet.mechanisms.symmetric_binomial import (
     SYMMETRIC_TV,
     draw_symmetric_binomial,
@@ -18,7 +18,7 @@ from discreet.mechanisms.symmetric_binomial import (
 )
 from discreet.randomness import SeededRandom
 
-HALVES = [4096, 2**16, 2**39, 2**51]
+HALVES = [4096, 2**16, 2**20]
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -66,12 +66,3 @@ def test_intervals_only(monkeypatch):
     )
     assert np.array_equal(draw_symmetric_binomial(13, 60_000, SeededRandom(4)), fast)
     assert len(calls) > 10
-
-
-def test_widest_binomials_have_their_mean_and_variance():
-    """2^52 trials, p from 1/4 to 3/4; z within 4.5."""
-    probs = np.linspace(0.25, 0.75, 1500)
-    draws = draw_binomial(2**52, probs, SeededRandom(5))
-    z = (draws - 2.0**52 * probs) / np.sqrt(2.0**52 * probs * (1 - probs))
-    assert abs(z.mean()) < 4.5 / math.sqrt(1500)
-    assert abs(np.mean(z**2) - 1) < 4.5 * math.sqrt(2 / 1500)

@@ -28,6 +28,12 @@ class Interval:
         return cls((point, point), precision)
 
     @classmethod
+    def from_int(cls, value: int, precision: int) -> Interval:
+        """The single number that an integer of any size is."""
+        point = libmp.from_int(value)
+        return cls((point, point), precision)
+
+    @classmethod
     def dyadic(cls, numerator: int, exponent: int, precision: int) -> Interval:
         """All reals in [numerator, numerator + 1] · 2^exponent."""
         low, high = (libmp.from_man_exp(n, exponent) for n in (numerator, numerator + 1))

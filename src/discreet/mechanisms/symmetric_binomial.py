@@ -1,4 +1,4 @@
-r"""Bin(2^b, 1/2) for any b: the building block of wide binomials.
+r"""Bin(2^b, 1/2) for b below 22: the building block of binomials that are kept as counts.
 
 Up to 64 trials: the set bits of a random word. Up to 4096: an inversion table. Beyond: with n = 2^(b−1), the
 centred law P[k] ∝ 1/((n+k)!(n−k)!) is thinned from the discrete Gaussian N_Z(0, s²), s² = (n/2)(1 + ε). With
@@ -28,8 +28,6 @@ from discreet.mechanisms.scratch import Integers, Scratch
 from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 
-MAX_LOG_TRIALS = 52
-
 _WORD_LOG_TRIALS = 6
 _TABLE_LOG_TRIALS = 12
 
@@ -43,7 +41,7 @@ _SERIES = tuple(1.0 / (j * (2 * j - 1)) for j in range(2, 18))
 
 
 def draw_symmetric_binomial(log_trials: int, count: int, randomness: RandomSource) -> Integers:
-    """Draws ``count`` independent Bin(2^``log_trials``, 1/2), within `SYMMETRIC_TV` each; 0 ≤ b ≤ 52."""
+    """Draws ``count`` independent Bin(2^``log_trials``, 1/2), within `SYMMETRIC_TV` each; 0 ≤ b < 22."""
     if log_trials <= _WORD_LOG_TRIALS:
         words = randomness.words(count) >> np.uint64(64 - (1 << log_trials))
         successes: Integers = np.bitwise_count(words).astype(np.int64)
