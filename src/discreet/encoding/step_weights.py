@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from discreet.encoding.exact_scaling import scaled
 from discreet.errors import ConfigurationError
 
 # Larger weights eat the ring; 2^24 resolves rates to 6e-8.
@@ -64,9 +65,7 @@ class StepWeights:
 
     def move(self, combined: npt.NDArray[np.int64], scale: float) -> npt.NDArray[np.float64]:
         """Returns −``unit``·combined/``scale``, the move of the model; each coordinate is rounded once."""
-        factor = -self.unit / Fraction(scale)
-        numerator, denominator = factor.numerator, factor.denominator
-        return np.array([int(value) * numerator / denominator for value in combined], dtype=np.float64)
+        return scaled(combined, -self.unit / Fraction(scale))
 
 
 def exact_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
