@@ -17,6 +17,7 @@ from discreet.config.sections import (
     ShardedConfig,
     SingleStepConfig,
     SmoothingConfig,
+    TangentStepsConfig,
 )
 from discreet.config.sections import NoSamplingConfig as Everyone
 from discreet.engines.local import Opening, run
@@ -158,3 +159,18 @@ def test_server_rules_are_free_and_survive_a_resume(
     assert result.metrics["auc"] > 0.7
     again = run(config, tmp_path / "run", opening=Opening.RESUME)
     assert again.metrics == result.metrics
+
+
+def test_tangent_steps_train_a_network_with_a_proven_guarantee(heart: Config, tmp_path: Path) -> None:
+    local = TangentStepsConfig(kind="tangent-steps", learning_rate=0.004, steps=4)
+    config = variant(heart, local, Everyone(), clip_norm=2.0, epsilon=8.0)
+    config = config.model_copy(update={"model": config.model.model_copy(update={"name": "mlp"})})
+    result = run(config, tmp_path / "run")
+    plan = result.plan
+    spent = plan.spent(plan.rounds)
+    assert spent.status is Status.PROVEN
+    assert 7.8 < spent.epsilon <= 8.0
+    assert plan.release.change is SampledChange.ADDED_OR_REMOVED
+    # γ·√2·C, twice the logits of a network for two classes; the rest is rounding to the grid
+    assert plan.release.l2_sensitivity / plan.grid.scale == pytest.approx(0.004 * 2**0.5 * 2.0, rel=0.1)
+    assert result.metrics["auc"] > 0.7

@@ -37,6 +37,7 @@ from discreet.config.training import (
     SmoothingConfig,
     StableStepsConfig,
     StyleConfig,
+    TangentStepsConfig,
     TrainingConfig,
 )
 
@@ -70,6 +71,7 @@ __all__ = [
     "SmoothingConfig",
     "StableStepsConfig",
     "StyleConfig",
+    "TangentStepsConfig",
     "TrainingConfig",
 ]
 

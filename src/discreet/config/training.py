@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -78,29 +78,53 @@ class NoisyStepsConfig(Section):
     style: StyleConfig = FlatStyle()
 
 
-class StableStepsConfig(Section):
-    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
+class _ConvexSteps(Section):
+    """Local steps whose number does not enter the sensitivity.
 
     Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
     record: steps follow the sum over a batch.
     """
 
-    kind: Literal["stable-steps"]
     learning_rate: Positive
     steps: Count | None = None
     records_per_step: Count | None = None
     passes: Count = 1
-    l2_regulariser: NonNegative = 0.0
 
     @model_validator(mode="after")
-    def _one_of(self) -> StableStepsConfig:
+    def _one_of(self) -> Self:
         if (self.steps is None) == (self.records_per_step is None):
             raise ValueError("exactly one of 'steps' and 'records_per_step' must be given")
         return self
 
 
+class StableStepsConfig(_ConvexSteps):
+    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
+
+    ``residual_cap`` bounds how far the model's probability of a record's own class counts as too low; the
+    sensitivity, and so the noise, is proportional to it. 1 caps nothing.
+    """
+
+    kind: Literal["stable-steps"]
+    l2_regulariser: NonNegative = 0.0
+    residual_cap: Probability = 1.0
+
+
+class TangentStepsConfig(_ConvexSteps):
+    """Several local steps of any network's linearisation, sensitivity γL (theory §2.7); record unit.
+
+    ``privacy.clip_norm`` bounds how far a record's logits may move apart when the weights move by one.
+    """
+
+    kind: Literal["tangent-steps"]
+
+
 LocalConfig = Annotated[
-    SingleStepConfig | ClippedUpdateConfig | ShardedConfig | StableStepsConfig | NoisyStepsConfig,
+    SingleStepConfig
+    | ClippedUpdateConfig
+    | ShardedConfig
+    | StableStepsConfig
+    | TangentStepsConfig
+    | NoisyStepsConfig,
     Field(discriminator="kind"),
 ]
 

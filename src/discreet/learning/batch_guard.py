@@ -15,6 +15,8 @@ from discreet.randomness import RandomSource
 Indices = npt.NDArray[np.int64]
 
 GUARD_PROB = 1e-12
+# SciPy's quantile takes one minus its argument, which must not round to one; the tail itself is exact.
+_SMALLEST_QUANTILE = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def batch_guard(record_capacity: int, entry_prob: float, num_batches: int) -> Ba
         134
     """
     target = GUARD_PROB / num_batches
-    max_batch = int(binom.isf(target, record_capacity, entry_prob)) + 1
+    max_batch = int(binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
     while num_batches * binom.sf(max_batch - 1, record_capacity, entry_prob) > GUARD_PROB:
         max_batch += 1
     if max_batch >= record_capacity:

@@ -82,7 +82,14 @@ def linear_step_error(
 
 
 def tangent_gradient_error(
-    *, outputs: int, roundoff: float, clip_norm: float, longest_row: float, reach: float, largest_logit: float
+    *,
+    outputs: int,
+    along_error: float,
+    sum_error: float,
+    clip_norm: float,
+    longest_row: float,
+    reach: float,
+    largest_logit: float,
 ) -> float:
     r"""Bounds how far one record's gradient of a tangent model in float64 lands from the exact one.
 
@@ -90,11 +97,12 @@ def tangent_gradient_error(
     local state of norm at most D: a logit is off by at most ρ·m·D and 2u of what is added; the residual
     p - e_y is ½-Lipschitz in the logits and its change sums to zero, so that it moves the gradient by at most
     √(K/2)·C times its norm; computing the residual costs another (K + 8)·u in every entry, and the weighted
-    sum of the rows ρ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
+    sum of the rows σ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
 
     Args:
         outputs: K.
-        roundoff: ρ, relative error of inner products with rows and of their weighted sums.
+        along_error: ρ, relative error of inner products of rows with the local state.
+        sum_error: σ, relative error of a record's share in weighted sums of rows.
         clip_norm: C.
         longest_row: m.
         reach: D.
@@ -104,10 +112,10 @@ def tangent_gradient_error(
         L2 distance, per unit of the learning rate.
     """
     moved = longest_row * reach
-    logits = math.sqrt(outputs) * (roundoff * moved + 2.0 * _UNIT_ROUNDOFF * (largest_logit + moved))
+    logits = math.sqrt(outputs) * (along_error * moved + 2.0 * _UNIT_ROUNDOFF * (largest_logit + moved))
     through_residual = 0.5 * logits * math.sqrt(outputs / 2.0) * clip_norm
     residual = outputs * (outputs + 8) * _UNIT_ROUNDOFF * longest_row
-    return 1.01 * (through_residual + residual + 2.0 * roundoff * longest_row)
+    return 1.01 * (through_residual + residual + 2.0 * sum_error * longest_row)
 
 
 def require_finite(vector: npt.NDArray[np.float64], what: str) -> None:

@@ -62,9 +62,13 @@ class TangentModel:
         """Returns Σ weight·(gradient of the logit) over records and logits, shape ``(d,)``."""
         return torch.cat([rows.weighted_sum(weights) for rows in self.rows])
 
-    def roundoff(self, records: int) -> float:
-        """Bounds the relative rounding error of `along` and `weighted_sum` for at most ``records`` rows."""
-        return max(rows.roundoff(records) for rows in self.rows) + math.ldexp(len(self.rows), -53)
+    def along_error(self) -> float:
+        """Bounds the rounding error of `along`, relative to `longest` and the direction's norm."""
+        return max(rows.along_error() for rows in self.rows) + math.ldexp(len(self.rows), -53)
+
+    def sum_error(self, records: int) -> float:
+        """Bounds a record's share in the error of `weighted_sum`, relative to `longest`·Σ_k |weight|."""
+        return max(rows.sum_error(records) for rows in self.rows)
 
 
 def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:

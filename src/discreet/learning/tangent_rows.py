@@ -37,8 +37,12 @@ class TangentRows(Protocol):
         """Σ weight·row over records and logits, ``(p,)``, float64; ``weights`` has shape ``(n, K)``."""
         ...
 
-    def roundoff(self, records: int) -> float:
-        """Bounds the errors of `along` and `weighted_sum` for at most so many records; see `float_error`."""
+    def along_error(self) -> float:
+        """Bounds the error of `along`, relative to the row's length and the direction's."""
+        ...
+
+    def sum_error(self, records: int) -> float:
+        """Bounds a record's share in the error of `weighted_sum`, relative to Σ_k |weight|·length."""
         ...
 
 
@@ -66,11 +70,15 @@ class WrittenOut:
         flat = weights.flatten()
         return torch.cat([flat @ block.flatten(0, 1).double() for block in _blocks(self.rows)])
 
-    def roundoff(self, records: int) -> float:
-        """Additions in a block and over blocks, or over records and logits."""
-        _, logits, coordinates = self.rows.shape
-        along = min(coordinates, _COORDINATES_PER_BLOCK) + coordinates / _COORDINATES_PER_BLOCK
-        return 1.01 * (max(along, records * logits) + 4) * _DOUBLE_ROUNDOFF
+    def along_error(self) -> float:
+        """Additions in a block, and over blocks."""
+        coordinates = self.rows.shape[2]
+        additions = min(coordinates, _COORDINATES_PER_BLOCK) + coordinates / _COORDINATES_PER_BLOCK
+        return _relative_error(additions)
+
+    def sum_error(self, records: int) -> float:
+        """Additions over records and logits."""
+        return _relative_error(records * self.rows.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +127,15 @@ class Factored:
         mixed = mixed.view(-1, self.backprops.shape[3])
         return (mixed.T @ self.activations.flatten(0, 1).double()).flatten()
 
-    def roundoff(self, records: int) -> float:
-        """Additions over inputs and outputs of all positions, or over logits, records and positions."""
-        _, logits, positions, outputs = self.backprops.shape
-        along = self.activations.shape[2] + positions * outputs
-        return 1.01 * (max(along, logits + records * positions) + 4) * _DOUBLE_ROUNDOFF
+    def along_error(self) -> float:
+        """Additions over inputs, then over positions and outputs."""
+        _, _, positions, outputs = self.backprops.shape
+        return _relative_error(self.activations.shape[2] + positions * outputs)
+
+    def sum_error(self, records: int) -> float:
+        """Additions over logits, then over records and positions."""
+        _, logits, positions, _ = self.backprops.shape
+        return _relative_error(logits + records * positions)
 
 
 def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -135,7 +147,7 @@ def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
     total = torch.zeros(rows.shape[:-1], dtype=torch.float64, device=rows.device)
     for block in _blocks(rows):
         norms = torch.linalg.vector_norm(block, dim=-1).double()
-        total += norms.square() * (1.0 + _sum_error(block))
+        total += norms.square() * (1.0 + _product_error(block))
     return total
 
 
@@ -151,11 +163,16 @@ def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
         gram = torch.bmm(block, block.transpose(1, 2)).double()
         squares = gram.diagonal(dim1=1, dim2=2)
         sums = squares[:, :, None] + squares[:, None, :]
-        total += (sums - 2.0 * gram).clamp(min=0.0) + 2.0 * _sum_error(block) * sums
+        total += (sums - 2.0 * gram).clamp(min=0.0) + 2.0 * _product_error(block) * sums
     return total
 
 
-def _sum_error(block: torch.Tensor) -> float:
+def _relative_error(additions: float) -> float:
+    """Of a sum of so many float64 products of few factors, relative to the sum of their sizes."""
+    return 1.01 * (additions + 4) * _DOUBLE_ROUNDOFF
+
+
+def _product_error(block: torch.Tensor) -> float:
     """Relative error of a sum of products along the last dimension, in the block's own precision."""
     return 1.01 * (block.shape[-1] + 4) * torch.finfo(block.dtype).eps / 2.0
 

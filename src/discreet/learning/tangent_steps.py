@@ -36,8 +36,8 @@ FloatVector = npt.NDArray[np.float64]
 
 _CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
-# which are relative to their length, have a public bound. Ordinary networks stay ten times below.
-_LONGEST_ROW = 64.0
+# which are relative to their length, have a public bound. Ordinary networks stay far below.
+_LONGEST_ROW = 32.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,8 @@ class TangentSteps:
         chunks = 1 + self.guard().max_batch // _CHUNK
         error = tangent_gradient_error(
             outputs=outputs,
-            roundoff=tangent.roundoff(_CHUNK) + math.ldexp(chunks, -53),
+            along_error=tangent.along_error(),
+            sum_error=tangent.sum_error(_CHUNK) + math.ldexp(chunks, -53),
             clip_norm=self.clip_norm,
             longest_row=_LONGEST_ROW * self.clip_norm,
             reach=uses * self.learning_rate * self.head.lipschitz(self.clip_norm),

@@ -27,6 +27,7 @@ BUNDLED: dict[str, ModelFactory] = {
     "logistic": linear_head,
     "mlp": networks.mlp,
     "cnn-tanh": networks.cnn_tanh,
+    "cnn-tanh-standardised": networks.cnn_tanh_standardised,
     "cnn-relu": networks.cnn_relu,
     "cnn-tempered-sigmoid": networks.cnn_tempered_sigmoid,
     "cnn-group-norm": networks.cnn_group_norm,

@@ -39,6 +39,22 @@ def cnn_tanh(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return _two_convolutions(feature_shape, num_classes, nn.Tanh)
 
 
+def cnn_tanh_standardised(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """`cnn_tanh` on images standardised one by one, from weights that keep the size of activations.
+
+    Every image is brought to mean 0 and variance 1 by itself; weights start with variance 1/inputs and biases
+    at zero (LeCun, Bottou, Orr, Müller 1998, section 4.6). Logits then move steadily with the weights from
+    the first round, which is what `discreet.learning.TangentSteps` relies on.
+    """
+    network = _two_convolutions(feature_shape, num_classes, nn.Tanh)
+    for layer in network:
+        if isinstance(layer, nn.Conv2d | nn.Linear) and layer.bias is not None:
+            nn.init.normal_(layer.weight, std=1.0 / math.sqrt(layer.weight[0].numel()))
+            nn.init.zeros_(layer.bias)
+    channels, _, _ = _image_shape(feature_shape)
+    return nn.Sequential(AsImage(), nn.GroupNorm(1, channels, affine=False), *list(network)[1:])
+
+
 def cnn_relu(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """The same network with rectified activations."""
     return _two_convolutions(feature_shape, num_classes, nn.ReLU)
@@ -128,7 +144,7 @@ def lstm(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
 
 def _two_convolutions(
     feature_shape: tuple[int, ...], num_classes: int, activation: type[nn.Module]
-) -> nn.Module:
+) -> nn.Sequential:
     channels, rows, columns = _image_shape(feature_shape)
     flat = 32 * _after_two_convolutions(rows) * _after_two_convolutions(columns)
     return nn.Sequential(

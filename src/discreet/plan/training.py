@@ -25,12 +25,23 @@ from discreet.config.sections import (
     SingleStepConfig,
     StableStepsConfig,
     StyleConfig,
+    TangentStepsConfig,
 )
 from discreet.encoding import StepWeights, planned_weights
 from discreet.errors import ConfigurationError, HowTo
-from discreet.learning import ClippedUpdate, LocalSgd, NoisySteps, Sharded, SingleStep, StableSteps
+from discreet.learning import (
+    ClippedUpdate,
+    LocalSgd,
+    NoisySteps,
+    Sharded,
+    SingleStep,
+    StableSteps,
+    TangentSteps,
+)
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
 from discreet.models import convexity
+from discreet.models.capped import capped
+from discreet.models.outputs import loss_on_outputs
 from discreet.optim import (
     Adaptive,
     Averaging,
@@ -110,6 +121,9 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
         case StableStepsConfig() as local:
             _require_unit(config, Unit.RECORD)
             return _stable_steps(config, local, facts, model, capacity)
+        case TangentStepsConfig() as local:
+            _require_unit(config, Unit.RECORD)
+            return _tangent_steps(config, local, facts, model, capacity)
 
 
 def server_rule(config: Config) -> ServerRule:
@@ -195,25 +209,46 @@ def _stable_steps(
             "'privacy.clip_norm' must be left out with stable-steps: its sensitivity follows from the model "
             "and the learning rate, and nothing is clipped."
         )
-    steps = local.steps
-    if steps is None:
-        steps = max(1, -(-capacity // (local.records_per_step or 1)))
+    loss = capped(head, local.residual_cap)
     return StableSteps(
         learning_rate=local.learning_rate,
-        steps=steps,
+        steps=_step_count(local, capacity),
         sampling_prob=sampling_probability(config),
         record_capacity=capacity,
-        head=head,
+        head=loss,
         feature_norm_bound=facts.feature_norm_bound,
         projection_radius=(
             local.passes
             * local.learning_rate
-            * head.lipschitz(facts.feature_norm_bound)
+            * loss.lipschitz(facts.feature_norm_bound)
             * batch_bound(config, capacity)
         ),
         passes=local.passes,
         l2_regulariser=local.l2_regulariser,
     )
+
+
+def _tangent_steps(
+    config: Config, local: TangentStepsConfig, facts: FederationFacts, model: nn.Module, capacity: int
+) -> TangentSteps:
+    head, clip_norm = loss_on_outputs(model, facts.feature_shape), _clip_norm(config)
+    sensitivity = local.passes * local.learning_rate * head.lipschitz(clip_norm)
+    return TangentSteps(
+        head=head,
+        clip_norm=clip_norm,
+        learning_rate=local.learning_rate,
+        steps=_step_count(local, capacity),
+        record_capacity=capacity,
+        sampling_prob=sampling_probability(config),
+        passes=local.passes,
+        projection_radius=sensitivity * batch_bound(config, capacity),
+    )
+
+
+def _step_count(local: StableStepsConfig | TangentStepsConfig, capacity: int) -> int:
+    if local.steps is not None:
+        return local.steps
+    return max(1, -(-capacity // (local.records_per_step or 1)))
 
 
 def _require_unit(config: Config, unit: Unit) -> None:
@@ -236,7 +271,7 @@ def _clip_norm(config: Config) -> float:
 def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[str, ...]) -> float:
     """Returns the public number that the sum is divided by; never a count of private records.
 
-    single-step: the expected number of sampled records if every survivor were full; stable-steps and
+    single-step: the expected number of sampled records if every survivor were full; stable-, tangent- and
     noisy-steps: the number of survivors; sharded: the expected number of sampled shards of the survivors;
     clipped-update: the expected number of sampled clients of the plan, because a client's presence is what
     the guarantee hides.
@@ -244,7 +279,7 @@ def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[s
     match config.training.local:
         case SingleStepConfig():
             return sampling_probability(config) * sum(capacities[silo] for silo in survivors)
-        case StableStepsConfig() | NoisyStepsConfig():
+        case StableStepsConfig() | TangentStepsConfig() | NoisyStepsConfig():
             return float(len(survivors))
         case ShardedConfig(num_shards=num_shards):
             return sampling_probability(config) * num_shards * len(survivors)

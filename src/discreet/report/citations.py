@@ -14,6 +14,7 @@ from discreet.config.sections import (
     ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
+    TangentStepsConfig,
 )
 from discreet.plan import Plan
 from discreet.report.content import Citation
@@ -84,6 +85,8 @@ def _local(local: LocalConfig) -> tuple[str, ...]:
         case NoisyStepsConfig():
             return ("abadi2016", "heikkila2025")
         case StableStepsConfig():
+            return ("wu2017", "hardt2016")
+        case TangentStepsConfig():
             return ("wu2017", "hardt2016")
 
 

@@ -15,6 +15,7 @@ from discreet.config.sections import (
     ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
+    TangentStepsConfig,
 )
 from discreet.plan import Plan
 from discreet.report.content import Fact
@@ -126,13 +127,17 @@ def _local(local: LocalConfig) -> str:
                 f"momentum {local.momentum:g}, noise in every step"
             )
         case StableStepsConfig():
-            steps = (
-                f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
-            )
             return (
-                f"stable-steps: learning rate {local.learning_rate:g}, steps: {steps}, "
-                f"passes: {local.passes}, L2 regulariser {local.l2_regulariser:g}"
+                f"{_convex_steps(local)}, L2 regulariser {local.l2_regulariser:g}, "
+                f"residual cap {local.residual_cap:g}"
             )
+        case TangentStepsConfig():
+            return f"{_convex_steps(local)}, on the network's linearisation at the round's public model"
+
+
+def _convex_steps(local: StableStepsConfig | TangentStepsConfig) -> str:
+    steps = f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
+    return f"{local.kind}: learning rate {local.learning_rate:g}, steps: {steps}, passes: {local.passes}"
 
 
 def _server(plan: Plan) -> str:

@@ -50,7 +50,8 @@ def test_the_guard_of_the_published_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "entry", "batches"), [(5600, 1 / 88, 88), (300, 0.02, 10), (50, 0.5, 3)]
+    ("capacity", "entry", "batches"),
+    [(5600, 1 / 88, 88), (300, 0.02, 10), (50, 0.5, 3), (100_000, 1 / 20_000, 20_000)],
 )
 def test_the_guard_is_the_smallest_that_holds(capacity: int, entry: float, batches: int) -> None:
     guard = batch_guard(capacity, entry, batches)

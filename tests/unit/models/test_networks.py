@@ -13,6 +13,7 @@ from discreet.models.networks import TemperedSigmoid
     ("name", "shape", "classes", "weights"),
     [
         ("cnn-tanh", (28, 28), 10, 26_010),
+        ("cnn-tanh-standardised", (28, 28), 10, 26_010),
         ("cnn-relu", (1, 28, 28), 10, 26_010),
         ("cnn-tempered-sigmoid", (28, 28), 10, 26_010),
         ("cnn-group-norm", (81, 7, 7), 10, 20_778),
@@ -40,6 +41,16 @@ def test_the_tempered_sigmoid_of_the_paper_is_tanh() -> None:
     torch.testing.assert_close(TemperedSigmoid()(inputs), torch.tanh(inputs))
     half = TemperedSigmoid(1.0, 1.0, 0.0)(inputs)
     torch.testing.assert_close(half, torch.sigmoid(inputs))
+
+
+def test_a_standardised_network_ignores_brightness_and_contrast_and_keeps_the_size_of_activations() -> None:
+    model = build_model("cnn-tanh-standardised", (28, 28), 10, seed=0)
+    images = torch.rand(200, 28, 28)
+    torch.testing.assert_close(model(images), model(5.0 * images + 3.0), rtol=1e-3, atol=1e-3)
+    assert 0.1 < float(model(images).detach().std()) < 2.0
+    dense = next(layer for layer in model if isinstance(layer, torch.nn.Linear))
+    assert float(dense.weight.detach().std()) == pytest.approx(512**-0.5, rel=0.05)
+    assert not bool(dense.bias.any())
 
 
 @pytest.mark.parametrize("name", ["cnn-tanh", "lstm"])

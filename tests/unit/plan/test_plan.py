@@ -146,6 +146,22 @@ def test_a_missing_capacity_is_asked_for() -> None:
         make_plan(parse_config(data), FACTS, LinearHead(6, 1))
 
 
+@pytest.mark.parametrize(("outputs", "sensitivity"), [(1, 0.02), (2, 0.02 * math.sqrt(2.0))])
+def test_tangent_steps_read_the_loss_off_the_outputs(outputs: int, sensitivity: float) -> None:
+    """One logit is binary logistic, L = C; two are softmax, L = √2·C. Nobody types a constant in."""
+    local = {"kind": "tangent-steps", "learning_rate": 0.01, "records_per_step": 16}
+    asked = config(training__local=local, privacy__clip_norm=2.0)
+    model = nn.Sequential(nn.Linear(6, 3), nn.Tanh(), nn.Linear(3, outputs))
+    training = silo_training(make_plan(asked, FACTS, model), model, "north")
+    assert training.l2_sensitivity() == pytest.approx(sensitivity, rel=1e-3)
+
+
+def test_tangent_steps_need_a_clipping_norm() -> None:
+    asked = config(training__local={"kind": "tangent-steps", "learning_rate": 0.01, "steps": 8})
+    with pytest.raises(ConfigurationError, match=r"'privacy\.clip_norm' must be given for tangent-steps"):
+        make_plan(asked, FACTS, nn.Linear(6, 2))
+
+
 def test_stable_steps_need_a_convex_model() -> None:
     network = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
     with pytest.raises(ConfigurationError, match="must train a convex model"):
