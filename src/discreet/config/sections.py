@@ -18,6 +18,7 @@ from discreet.config.data import (
     PartitionConfig,
 )
 from discreet.config.fields import Count, Positive, Section
+from discreet.config.speed import SpeedConfig
 from discreet.config.training import (
     AdaptiveConfig,
     AutomaticStyle,
@@ -69,6 +70,7 @@ __all__ = [
     "ShardedConfig",
     "SingleStepConfig",
     "SmoothingConfig",
+    "SpeedConfig",
     "StableStepsConfig",
     "StyleConfig",
     "TangentStepsConfig",
@@ -156,3 +158,4 @@ class Config(Section):
     privacy: PrivacyConfig
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
+    speed: SpeedConfig = SpeedConfig()

@@ -13,6 +13,7 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning.losses import record_losses
+from discreet.learning.torch_state import on_device_of
 
 _EVALUATION_CHUNK = 1024
 
@@ -64,11 +65,11 @@ def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64
 
 
 def _outputs(model: nn.Module, records: Records) -> torch.Tensor:
-    """Logits of all records in float precision of the model, shape ``(n, k)``."""
+    """Logits of all records in float precision of the model, on the CPU, shape ``(n, k)``."""
     was_training = model.training
     model.eval()
-    features = torch.from_numpy(records.features)
+    features, _ = on_device_of(model, records)
     with torch.no_grad():
         parts = [model(chunk) for chunk in torch.split(features, _EVALUATION_CHUNK)]
     model.train(was_training)
-    return torch.cat(parts)
+    return torch.cat(parts).cpu()

@@ -1,4 +1,4 @@
-"""What torch keeps for a whole process, set from our arguments: its random generator, and the device."""
+"""What torch keeps for a whole process, set from outside: random generator, threads; and the device."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ def torch_seeded(randomness: RandomSource, device: torch.device) -> Iterator[Non
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(int(randomness.words(1)[0]))
         yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Runs torch's operations on the calling thread while the block runs, so that sums have one order.
+
+    Torch gives threads to come the last number that any thread has set: leaving the block sets that too.
+    """
+    allowed = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(allowed)
 
 
 def draws_random_numbers(model: nn.Module, one: torch.Tensor) -> bool:

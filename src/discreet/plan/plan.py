@@ -34,7 +34,8 @@ class Plan:
     """Everything that the parties of a training agree on.
 
     Attributes:
-        config: what was asked for; its ``run`` table is local to a machine and not part of the agreement.
+        config: what was asked for; its ``run`` and ``speed`` tables are local to a machine and not part of
+            the agreement.
         facts: public names and shapes.
         capacities: public bound on the training records of each silo, in the order of ``facts.silos``.
         grid: the integers that travel: scale, ring, sensitivity after rounding.
@@ -107,7 +108,7 @@ class Plan:
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
-        agreement = self.config.model_dump(mode="json", exclude={"run"}, exclude_none=True)
+        agreement = self.config.model_dump(mode="json", exclude={"run", "speed"}, exclude_none=True)
         agreement["data"]["source"] = _public_source(self.config.data.source)
         return {
             "version": PLAN_VERSION,
@@ -124,10 +125,14 @@ class Plan:
         """Returns the SHA-256 that every party compares before keys are exchanged."""
         return digest(self.to_json())
 
-    def save(self, path: Path) -> None:
-        """Writes the plan, indented for people, with its digest."""
+    def document(self) -> bytes:
+        """Returns the plan with its digest, indented for people; `parse_plan` reads it."""
         document = {"digest": self.digest(), "plan": self.to_json()}
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+    def save(self, path: Path) -> None:
+        """Writes the plan's document."""
+        path.write_bytes(self.document())
 
 
 def adversary_guarantee(

@@ -3,6 +3,7 @@
 from discreet.rounds.contribution import Contribution, contribute, require_capacity, round_rotation
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.walk import RoundReport, Training, open_ledger, restore, resume_ledger, train
 
 __all__ = [
@@ -10,8 +11,11 @@ __all__ = [
     "Engine",
     "RoundOrder",
     "RoundReport",
+    "RoundSeconds",
     "RoundSum",
     "RunDirectory",
+    "Stopwatch",
+    "SumSeconds",
     "Training",
     "contribute",
     "open_ledger",

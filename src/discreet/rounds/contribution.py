@@ -16,6 +16,7 @@ from discreet.learning import NoisySteps, StepNoise
 from discreet.mechanisms import add_share
 from discreet.plan import Plan, silo_training
 from discreet.randomness import RandomSource, SeededRandom
+from discreet.rounds.phases import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,14 @@ class Contribution:
         values: noisy integers, shape ``(dimension,)``, grid units; protected by the silo's own share of
             noise only, so they leave the silo masked.
         loss: mean training loss before the round; private, shown in simulations only.
+        training_seconds: wall time of local training; of noisy-steps with the noise of its steps.
+        encoding_seconds: wall time of rounding and noise.
     """
 
     values: npt.NDArray[np.int64]
     loss: float
+    training_seconds: float
+    encoding_seconds: float
 
 
 def contribute(
@@ -54,16 +59,18 @@ def contribute(
     """
     require_capacity(plan, silo, records)
     training = silo_training(plan, model, silo)
+    watch = Stopwatch()
     if isinstance(training, NoisySteps):
         noise = StepNoise(plan.grid, plan.release.share)
         steps = training.update(model, parameters, records, noise, randomness.derive("training"))
-        return Contribution(steps.combined, steps.loss)
+        return Contribution(steps.combined, steps.loss, watch.lap(), encoding_seconds=0.0)
     update = training.update(model, parameters, records, randomness.derive("training"))
+    trained = watch.lap()
     values = encode(update.vector, plan.grid, randomness.derive("dither"), rotation)
     # As many threads as training may use; the draws do not depend on how many there are.
     workers = torch.get_num_threads()
     add_share(values, plan.release.share, randomness.derive("noise"), workers=workers)
-    return Contribution(values, update.loss)
+    return Contribution(values, update.loss, trained, watch.lap())
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

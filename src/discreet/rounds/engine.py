@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from discreet.rounds.phases import SumSeconds
+
 
 @dataclass(frozen=True, slots=True)
 class RoundOrder:
@@ -34,6 +36,7 @@ class RoundSum:
         transcript: digest of the protocol run.
         bytes_per_silo: bytes that one silo sent, the largest of them.
         training_loss: mean loss over the silos before the round; simulations only, None elsewhere.
+        seconds: where the time went; simulations only, None elsewhere.
     """
 
     total: npt.NDArray[np.uint64]
@@ -41,6 +44,7 @@ class RoundSum:
     transcript: bytes
     bytes_per_silo: int
     training_loss: float | None
+    seconds: SumSeconds | None = None
 
 
 class Engine(Protocol):

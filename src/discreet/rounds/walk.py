@@ -6,7 +6,6 @@ This module is the same for every engine. It sees sums only, never a silo's cont
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.memory import from_arrays, to_arrays
+from discreet.rounds.phases import RoundSeconds, Stopwatch
 
 _MOST_ABORTS_IN_A_ROW = 3
 
@@ -50,6 +50,7 @@ class RoundReport:
         sum: what secure aggregation returned.
         metrics: measurements of the new model on held-out records; not private, simulations only.
         seconds: wall time of the round.
+        phases: where it went; ``sum.seconds`` says more about the first phase.
     """
 
     release: int
@@ -58,6 +59,7 @@ class RoundReport:
     sum: RoundSum
     metrics: dict[str, float]
     seconds: float
+    phases: RoundSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +92,29 @@ def train(
     state = start
     while (charged := spending(ledger.entries).charged) < plan.rounds:
         release = charged + 1
-        began = time.monotonic()
+        watch = Stopwatch()
         try:
             outcome, sequence = _secure_sum(engine, ledger, release, state.parameters)
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
+        summed = watch.lap()
         state = update(plan, state, outcome, round_rotation(plan, sequence))
+        updated = watch.lap()
         made = Made(release, outcome.survivors, outcome.transcript.hex())
         digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
         ledger.append(Completed(release, made.survivors, made.transcript, digest))
+        recorded = watch.lap()
+        metrics = measure(state.parameters)
+        phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
         report = RoundReport(
             release=release,
             planned=plan.rounds,
             spent=plan.spent(release),
             sum=outcome,
-            metrics=measure(state.parameters),
-            seconds=time.monotonic() - began,
+            metrics=metrics,
+            seconds=phases.total,
+            phases=phases,
         )
         directory.append_metrics(_metrics_line(report))
         observe(report)

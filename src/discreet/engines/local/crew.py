@@ -46,7 +46,7 @@ class Crew:
         self._device = speed.device
         self._size = crew_size(speed, len(federation.silos))
         self._waits = speed.workers == "auto"
-        self._workers: list[_Process] = []
+        self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
         return self
@@ -55,6 +55,11 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def workers(self) -> tuple[WorkerProcess, ...]:
+        """The processes that are running."""
+        return tuple(self._workers)
 
     @property
     def wanted(self) -> bool:
@@ -101,7 +106,7 @@ class Crew:
         """Starts all workers, then waits for all of them."""
         records = {silo.name: silo.train for silo in self._federation.silos}
         shares = even_shares({name: len(own) for name, own in records.items()}, self._size)
-        self._workers = [_Process(share) for share in shares]
+        self._workers = [WorkerProcess(share) for share in shares]
         for worker in self._workers:
             worker.send(self._assignment({name: records[name] for name in worker.silos}).to_frame())
         for worker in self._workers:
@@ -147,14 +152,14 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Process:
-    """One worker process and its pipes."""
+class WorkerProcess:
+    """One worker process, its silos and its pipes."""
 
     def __init__(self, silos: Iterable[str]) -> None:
         self.silos = tuple(silos)
         # the engine's own import path, so that a user's model factory is found
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-m", "discreet.engines.local.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -164,24 +169,24 @@ class _Process:
     def send(self, frame: Frame) -> None:
         """Sends one request."""
         try:
-            write_frame(self._process.stdin, frame)  # type: ignore[arg-type]  # a pipe, as asked for
+            write_frame(self.process.stdin, frame)  # type: ignore[arg-type]  # a pipe, as asked for
         except BrokenPipeError:
             raise self._gone() from None
 
     def receive(self) -> Frame:
         """Waits for the answer to a request."""
-        answer = read_frame(self._process.stdout)  # type: ignore[arg-type]  # a pipe, as asked for
+        answer = read_frame(self.process.stdout)  # type: ignore[arg-type]  # a pipe, as asked for
         if answer is None:
             raise self._gone()
         return require_success(answer)
 
     def end(self) -> None:
         """Kills the process and closes its pipes."""
-        self._process.kill()
-        self._process.communicate()
+        self.process.kill()
+        self.process.communicate()
 
     def _gone(self) -> WorkerFailed:
-        status = self._process.wait()
+        status = self.process.wait()
         return WorkerFailed(
             f"A worker process must live as long as the training; it ended with status {status}, perhaps for "
             "want of memory. Lower speed.workers, or set it to 1 to train in one process."

@@ -16,7 +16,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from discreet.learning.torch_state import device_of, draws_random_numbers
+from discreet.learning.torch_state import device_of, draws_random_numbers, one_thread
 
 _Part = TypeVar("_Part")
 
@@ -55,16 +55,11 @@ def in_order(
     work: Callable[[nn.Module, slice], _Part], models: list[nn.Module], parts: list[slice]
 ) -> Iterator[_Part]:
     """Yields ``work(model, part)`` for every part in order, on as many threads as there are models."""
-    allowed = torch.get_num_threads()
-    try:
+    with one_thread():
         if len(models) == 1:
-            torch.set_num_threads(1)
             yield from (work(models[0], part) for part in parts)
         else:
             yield from _on_threads(work, models, parts)
-    finally:
-        # also after threads of our own: torch gives new threads the last number that any thread has set
-        torch.set_num_threads(allowed)
 
 
 def _on_threads(

@@ -1,0 +1,112 @@
+"""Silos in worker processes: the same bits as in one process, and one clear error when a worker fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_digits import KINDS, prepared
+
+from discreet.config.speed import SpeedConfig
+from discreet.engines.local import LocalEngine, Prepared
+from discreet.engines.local.crew import Crew, crew_size, even_shares
+from discreet.engines.local.work import WorkerFailed, source_for
+from discreet.models import flatten
+from discreet.rounds import RoundOrder
+
+FACTORY = """
+from torch import nn
+
+def network(shape, classes):
+    print("what a factory prints must not reach the engine's pipe")
+    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0], 12), nn.Tanh(), nn.Linear(12, classes))
+"""
+
+
+def sums(made: Prepared, crew: Crew | None, rounds: int = 2) -> list[bytes]:
+    """The sums of some rounds, each from another model."""
+    engine = LocalEngine(made.plan, made.federation, made.model, source_for(5), session_label=0, crew=crew)
+    start = flatten(made.model)
+    orders = [RoundOrder(number, number, start + 0.1 * number) for number in range(1, rounds + 1)]
+    return [engine.sum_round(order).total.tobytes() for order in orders]
+
+
+def crew_of(made: Prepared, workers: int) -> Crew:
+    return Crew(made.plan, made.federation, seed=5, speed=SpeedConfig(workers=workers))
+
+
+def test_two_workers_give_the_bits_of_one_process_until_one_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for a user's own network, which the workers import from the engine's path."""
+    (tmp_path / "own_network.py").write_text(FACTORY)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = prepared("clipped", model={"name": "own_network:network"})
+    with crew_of(made, 2) as crew:
+        assert crew.wanted
+        assert sums(made, crew) == sums(made, None)
+        processes = [worker.process for worker in crew.workers]
+        assert len(processes) == 2
+        processes[1].kill()
+        with pytest.raises(WorkerFailed, match=r"status -9.*Lower speed\.workers"):
+            sums(made, crew)
+        assert crew.workers == ()
+        assert all(process.returncode is not None for process in processes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_workers_gives_the_bits_of_one_process(kind: str, workers: int) -> None:
+    made = prepared(kind)
+    with crew_of(made, workers) as crew:
+        together = sums(made, crew)
+    assert together == sums(made, None)
+
+
+def test_a_crew_waits_until_it_pays() -> None:
+    made = prepared("linear")
+    with Crew(made.plan, made.federation, seed=5, speed=SpeedConfig(workers="auto")) as crew:
+        crew.consider(round_seconds=0.01, rounds_left=100)
+        assert not crew.wanted
+        assert crew.workers == ()
+
+
+def test_a_crew_takes_over_when_what_is_left_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    made = prepared("linear")
+    with Crew(made.plan, made.federation, seed=5, speed=SpeedConfig()) as crew:
+        assert not crew.wanted
+        crew.consider(round_seconds=1.0, rounds_left=100)
+        assert crew.wanted
+
+
+@pytest.mark.parametrize(
+    ("speed", "silos", "size"),
+    [
+        (SpeedConfig(workers=4), 10, 4),
+        (SpeedConfig(workers=4), 3, 3),
+        (SpeedConfig(workers=1), 3, 1),
+        (SpeedConfig(), 50, 5),
+        (SpeedConfig(device="cuda"), 50, 1),
+        (SpeedConfig(device="cuda", workers=2), 50, 2),
+    ],
+    ids=str,
+)
+def test_how_many_workers_there_are(
+    monkeypatch: pytest.MonkeyPatch, speed: SpeedConfig, silos: int, size: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(5)), raising=False)
+    assert crew_size(speed, silos) == size
+
+
+def test_shares_are_complete_and_even() -> None:
+    rng = np.random.default_rng(0)
+    sizes = {f"silo-{number}": int(size) for number, size in enumerate(rng.integers(1, 1000, 40))}
+    shares = even_shares(sizes, 3)
+    assert sorted(name for share in shares for name in share) == sorted(sizes)
+    loads = [sum(sizes[name] for name in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes.values())
+    assert max(loads) <= 4 / 3 * sum(sizes.values()) / 3
