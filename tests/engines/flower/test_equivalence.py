@@ -135,6 +135,34 @@ def test_a_silo_that_was_gone_is_asked_again_and_comes_back(consortium, direct_w
     assert asked.count(consortium.node("hungary")) == 2
 
 
+def test_an_answer_to_a_greeting_may_take_longer_than_a_round(make_consortium, direct_wire, small_config):
+    """As over a real network, where it never comes at once: it is still looked for a round later."""
+    training = small_config().model_dump(mode="json", exclude_none=True)["training"]
+    consortium = make_consortium(small_config(training={**training, "rounds": 5}))
+    hungary = consortium.node("hungary")
+    wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 1, Stage.MASK))
+    post, collect, asked, slow = wire.post, wire.collect, [], set()
+
+    def remember(requests, *, label, lifetime_seconds):
+        posted = post(requests, label=label, lifetime_seconds=lifetime_seconds)
+        if label == "hello":
+            asked.append(set(requests))
+            slow.update(posted)
+        return posted
+
+    def late(posted):
+        delayed = slow & posted.keys()
+        slow.difference_update(delayed)
+        return collect({message: node for message, node in posted.items() if message not in delayed})
+
+    wire.post, wire.collect = remember, late
+    serve_training(wire, consortium.folder.server, patience_seconds=60.0)
+    lines = read_ledger(consortium.folder.server.run.ledger)
+    completed = spending(line.entry for line in lines).completed
+    assert [len(release.survivors) for release in completed] == [3, 3, 4, 4, 4]
+    assert asked == [{hungary}, set()], "no second greeting while one is on its way"
+
+
 def test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(consortium, direct_wire):
     away = {consortium.node("hungary"), consortium.node("switzerland")}
     lost = []

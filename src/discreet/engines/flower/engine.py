@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from discreet.engines.flower.greetings import Greetings
 from discreet.engines.flower.members import Members
-from discreet.engines.flower.wire import NodeId, Posted, Wire, exchange
+from discreet.engines.flower.wire import NodeId, Wire, exchange
 from discreet.engines.silo.requests import (
     Deliver,
     Farewell,
-    Hello,
     Joined,
     Present,
     Propose,
@@ -63,8 +63,8 @@ class FlowerEngine:
     """Runs rounds over silos behind a wire; an `Engine`.
 
     A silo that does not answer a stage in time is gone for the round and is not invited again before it has
-    answered a greeting; then everybody makes new keys. Greetings cost no time: they are sent in one round and
-    looked for in the next.
+    answered a greeting; then everybody makes new keys. Greetings cost no time: they are sent at the end of a
+    round, and answers are looked for whenever another one begins.
 
     Args:
         proposal: plan and allow-list.
@@ -98,7 +98,7 @@ class FlowerEngine:
         self._server: ServerSession | None = None
         self._members = Members()
         self._pending: Mapping[ClientId, bytes] = {}
-        self._greetings: Posted = {}
+        self._greetings = Greetings(wire, patience_seconds)
         self._traffic: dict[ClientId, int] = {}
 
     @property
@@ -260,21 +260,16 @@ class FlowerEngine:
         missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
         if missing <= self._members.refusals.keys():
             return
-        others = set(self._wire.nodes()) - set(self._members.nodes)
-        greeting = encode(Hello())
-        self._greetings = self._wire.post(
-            dict.fromkeys(others, greeting), label="hello", lifetime_seconds=self._patience
-        )
+        self._greetings.send(set(self._wire.nodes()) - set(self._members.nodes))
 
     def _returned(self) -> tuple[NodeId, ...]:
         """Returns the nodes of silos that answered a greeting and have not refused."""
-        posted, self._greetings = self._greetings, {}
         nodes = []
-        for message, answer in self._wire.collect(posted).items() if posted else ():
-            reply = None if answer is None else self._readable(posted[message], answer)
+        for node, answer in self._greetings.answers().items():
+            reply = self._readable(node, answer)
             if isinstance(reply, Present) and reply.silo not in self._members.refusals:
                 self._announce(f"{reply.silo} is back; everybody makes new keys")
-                nodes.append(posted[message])
+                nodes.append(node)
         return tuple(nodes)
 
     def _count(self, name: ClientId, data: bytes) -> None:
