@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -46,6 +47,8 @@ def options(
 
 def main() -> None:
     """Runs the command line; exit code 2 for a bad request, 3 for a privacy refusal."""
+    # Before numpy is loaded: silos are trained in parallel, so matrix products need no threads of their own.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app()
     except DiscreetError as error:

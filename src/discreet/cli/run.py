@@ -16,7 +16,7 @@ from discreet.cli.display import RunDisplay
 from discreet.cli.finish import finish, summarise
 from discreet.cli.tables import guarantees_table
 from discreet.cli.watch import Watch, trackers
-from discreet.config import load_config
+from discreet.config import Config, load_config
 from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
@@ -32,6 +32,9 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Directory for the results; left out: runs/NAME.")] = None,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted training in --out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier training in --out.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that train silos; left out: speed.workers.")
+    ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="The coordinator's private key, of `discreet silo keygen`.")
     ] = None,
@@ -54,7 +57,7 @@ def run(
     Example: [bold]discreet run examples/heart.toml --out runs/heart[/bold]
     """
     _check_options(out, resume=resume, overwrite=overwrite)
-    settings = load_config(config)
+    settings = _with_workers(load_config(config), workers)
     directory = out if out is not None else _free_directory(settings.name)
     identity = None if sign is None else load_key(sign)
     if resume:
@@ -89,6 +92,13 @@ def _check_options(out: Path | None, *, resume: bool, overwrite: bool) -> None:
         raise ConfigurationError(
             "--resume must say which training to go on with; give its directory as --out."
         )
+
+
+def _with_workers(config: Config, workers: int | None) -> Config:
+    """Returns the config with the number that was given on the command line."""
+    if workers is None:
+        return config
+    return config.model_copy(update={"speed": config.speed.model_copy(update={"workers": workers})})
 
 
 def _free_directory(name: str) -> Path:

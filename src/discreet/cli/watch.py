@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -61,6 +61,12 @@ def trackers(tensorboard: Path | None, mlflow: str | None, run_name: str) -> tup
     return tuple(asked)
 
 
+def _phases(report: RoundReport) -> dict[str, str]:
+    """Returns the wall time of each phase that was measured."""
+    found = [asdict(phases) for phases in (report.sum.seconds, report.phases) if phases is not None]
+    return {f"{name}_seconds": f"{value:.3f}" for phases in found for name, value in phases.items()}
+
+
 def _log_round(report: RoundReport) -> None:
     """Logs what is public about a round: no measurement and no loss."""
     log(
@@ -70,4 +76,5 @@ def _log_round(report: RoundReport) -> None:
         bytes_per_silo=report.sum.bytes_per_silo,
         seconds=f"{report.seconds:.3f}",
         spent=report.spent,
+        **_phases(report),
     )

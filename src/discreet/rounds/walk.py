@@ -101,24 +101,24 @@ def train(
         summed = watch.lap()
         state = update(plan, state, outcome, round_rotation(plan, sequence))
         updated = watch.lap()
-        made = Made(release, outcome.survivors, outcome.transcript.hex())
-        digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
-        ledger.append(Completed(release, made.survivors, made.transcript, digest))
+        _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
         metrics = measure(state.parameters)
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
-        report = RoundReport(
-            release=release,
-            planned=plan.rounds,
-            spent=plan.spent(release),
-            sum=outcome,
-            metrics=metrics,
-            seconds=phases.total,
-            phases=phases,
-        )
+        spent = plan.spent(release)
+        report = RoundReport(release, plan.rounds, spent, outcome, metrics, phases.total, phases)
         directory.append_metrics(_metrics_line(report))
         observe(report)
     return state
+
+
+def _record(
+    directory: RunDirectory, ledger: LedgerWriter, release: int, state: Training, outcome: RoundSum
+) -> None:
+    """Makes the new state durable, then the entry that names it."""
+    made = Made(release, outcome.survivors, outcome.transcript.hex())
+    digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
+    ledger.append(Completed(release, made.survivors, made.transcript, digest))
 
 
 def open_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
