@@ -82,13 +82,16 @@ class _ConvexSteps(Section):
     """Local steps whose number does not enter the sensitivity.
 
     Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
-    record: steps follow the sum over a batch.
+    record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's probability of a
+    record's own class counts as too low; the sensitivity, and so the noise, is proportional to it. 1 caps
+    nothing.
     """
 
     learning_rate: Positive
     steps: Count | None = None
     records_per_step: Count | None = None
     passes: Count = 1
+    residual_cap: Probability = 1.0
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:
@@ -98,15 +101,10 @@ class _ConvexSteps(Section):
 
 
 class StableStepsConfig(_ConvexSteps):
-    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit.
-
-    ``residual_cap`` bounds how far the model's probability of a record's own class counts as too low; the
-    sensitivity, and so the noise, is proportional to it. 1 caps nothing.
-    """
+    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit."""
 
     kind: Literal["stable-steps"]
     l2_regulariser: NonNegative = 0.0
-    residual_cap: Probability = 1.0
 
 
 class TangentStepsConfig(_ConvexSteps):

@@ -26,7 +26,7 @@ from discreet.learning.float_error import (
 )
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
-from discreet.models.convexity import ConvexHead
+from discreet.models.capped import ConvexLoss
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -56,7 +56,7 @@ class TangentSteps:
         is not aborted. Hardt, Recht, Singer (2016), Lemma 3.7; Wu et al. (2017), Theorem 1.
 
     Attributes:
-        head: loss on the logits; gives L and β.
+        loss: of the logits, from `discreet.models.outputs`, capped or not; gives L and β.
         clip_norm: C, the largest spread of a record that is left alone.
         learning_rate: γ, per record (steps follow the *sum* over the batch).
         steps: local steps a pass.
@@ -72,7 +72,7 @@ class TangentSteps:
 
     unit: ClassVar[Unit] = Unit.RECORD
 
-    head: ConvexHead
+    loss: ConvexLoss
     clip_norm: float
     learning_rate: float
     steps: int
@@ -111,7 +111,7 @@ class TangentSteps:
 
     def l2_sensitivity(self) -> float:
         """passes·γ·L, enlarged for floating-point error."""
-        return with_slack(self.passes * self.learning_rate * self.head.lipschitz(self.clip_norm))
+        return with_slack(self.passes * self.learning_rate * self.loss.lipschitz(self.clip_norm))
 
     def update_bound(self, record_capacity: int) -> float:
         """Every record moves the update by at most its own sensitivity; the projection may be tighter."""
@@ -162,7 +162,7 @@ class TangentSteps:
             self._require_exact(tangent)
             factors = self._factors(tangent)[:, None]
             logits = tangent.logits + factors * tangent.along(direction)
-            losses, residuals = self.head.losses_and_residuals(logits.cpu().numpy(), batch.labels[chunk])
+            losses, residuals = self.loss.losses_and_residuals(logits.cpu().numpy(), batch.labels[chunk])
             gradient = tangent.weighted_sum(factors * torch.from_numpy(residuals).to(factors.device))
             total += gradient.cpu().numpy()
             loss += float(losses.sum())
@@ -177,7 +177,7 @@ class TangentSteps:
         )
 
     def _require_non_expansive(self) -> None:
-        curvature = self.head.smoothness(self.clip_norm) * self.guard().max_batch
+        curvature = self.loss.smoothness(self.clip_norm) * self.guard().max_batch
         if not self.learning_rate * curvature <= 2.0:
             raise ConfigurationError(
                 "tangent-steps needs learning_rate * smoothness * largest_batch <= 2 to be non-expansive; "
@@ -189,9 +189,9 @@ class TangentSteps:
     def _require_exact(self, tangent: TangentModel) -> None:
         """Checks, from shapes and public numbers only, that rounding stays within the claimed slack."""
         outputs = tangent.logits.shape[1]
-        if not outputs == self.head.outputs:
+        if not outputs == self.loss.outputs:
             raise ConfigurationError(
-                f"The model must have the {self.head.outputs} outputs of the planned loss; got {outputs}. "
+                f"The model must have the {self.loss.outputs} outputs of the planned loss; got {outputs}. "
                 "Check that every party builds the model from the same plan."
             )
         uses = self.passes * self.record_capacity
@@ -202,10 +202,10 @@ class TangentSteps:
             sum_error=tangent.sum_error(_CHUNK) + math.ldexp(chunks, -53),
             clip_norm=self.clip_norm,
             longest_row=_LONGEST_ROW * self.clip_norm,
-            reach=uses * self.learning_rate * self.head.lipschitz(self.clip_norm),
+            reach=uses * self.learning_rate * self.loss.lipschitz(self.clip_norm),
             largest_logit=LARGEST_LOGIT,
         )
-        slack = FLOAT_SLACK * self.passes * self.head.lipschitz(self.clip_norm)
+        slack = FLOAT_SLACK * self.passes * self.loss.lipschitz(self.clip_norm)
         if not 2.0 * uses * error <= slack / 2.0:
             raise PrivacyViolation(
                 "float64 rounding over all local steps must stay within the claimed sensitivity; it could "

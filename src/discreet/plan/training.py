@@ -231,10 +231,11 @@ def _stable_steps(
 def _tangent_steps(
     config: Config, local: TangentStepsConfig, facts: FederationFacts, model: nn.Module, capacity: int
 ) -> TangentSteps:
-    head, clip_norm = loss_on_outputs(model, facts.feature_shape), _clip_norm(config)
-    sensitivity = local.passes * local.learning_rate * head.lipschitz(clip_norm)
+    loss = capped(loss_on_outputs(model, facts.feature_shape), local.residual_cap)
+    clip_norm = _clip_norm(config)
+    sensitivity = local.passes * local.learning_rate * loss.lipschitz(clip_norm)
     return TangentSteps(
-        head=head,
+        loss=loss,
         clip_norm=clip_norm,
         learning_rate=local.learning_rate,
         steps=_step_count(local, capacity),

@@ -24,7 +24,8 @@ from discreet.learning import (
 )
 from discreet.learning.clipping import Automatic, PerLayer
 from discreet.learning.tangent_model import TangentModel
-from discreet.models import LinearHead, flatten
+from discreet.models import Capped, LinearHead, flatten
+from discreet.models.capped import ConvexLoss
 from discreet.models.convexity import BinaryLogistic, Softmax
 
 
@@ -39,7 +40,7 @@ def network_case() -> Case:
     return Case(model, (1, 3, 3), 3, len(flatten(model)), 3.0, 5)
 
 
-def stable(head: BinaryLogistic | Softmax, **changes: object) -> StableSteps:
+def stable(head: BinaryLogistic | Softmax | Capped, **changes: object) -> StableSteps:
     settings: dict[str, object] = {
         "head": head,
         "feature_norm_bound": 1.0,
@@ -56,9 +57,9 @@ def one_output_case() -> Case:
     return Case(model, (3,), 2, len(flatten(model)), 3.0, 5)
 
 
-def tangent(head: BinaryLogistic | Softmax, **changes: object) -> TangentSteps:
+def tangent(loss: ConvexLoss, **changes: object) -> TangentSteps:
     settings: dict[str, object] = {
-        "head": head,
+        "loss": loss,
         "clip_norm": 1.0,
         "learning_rate": 0.4,
         "steps": 3,
@@ -82,10 +83,16 @@ CASES: list[tuple[str, LocalTraining, Case]] = [
         linear_case(3, radius=2.0),
     ),
     ("stable-steps, two passes", stable(Softmax(3), passes=2), linear_case(3)),
+    ("stable-steps, capped softmax", stable(Capped(Softmax(3), 0.4)), linear_case(3)),
+    (
+        "stable-steps, capped logistic",
+        stable(Capped(BinaryLogistic(), 0.3), learning_rate=0.9),
+        linear_case(1),
+    ),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), clip_norm=5.0, learning_rate=0.02), network_case()),
-    ("tangent-steps, two passes", tangent(Softmax(3), passes=2), network_case()),
+    ("tangent-steps, capped", tangent(Capped(Softmax(3), 0.4)), network_case()),
     ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
     ("clipped-update, logistic", ClippedUpdate(0.5, 1.0, 2, epochs=2), linear_case(1)),
     ("clipped-update, in-ball", ClippedUpdate(0.5, 1.0, 2, project_steps=True), linear_case(3)),

@@ -21,7 +21,7 @@ C = 1.5
 
 def kind(**changes: object) -> TangentSteps:
     settings: dict[str, object] = {
-        "head": Softmax(3),
+        "loss": Softmax(3),
         "clip_norm": C,
         "learning_rate": 0.04,
         "steps": 4,
@@ -56,7 +56,7 @@ def test_sensitivity_is_passes_times_rate_times_lipschitz() -> None:
     assert kind().l2_sensitivity() >= 0.04 * math.sqrt(2) * C
     assert kind(passes=3).l2_sensitivity() == pytest.approx(3 * 0.04 * math.sqrt(2) * C, rel=1e-3)
     assert kind(steps=17).l2_sensitivity() == kind().l2_sensitivity()
-    assert kind(head=BinaryLogistic()).l2_sensitivity() == pytest.approx(0.04 * C, rel=1e-3)
+    assert kind(loss=BinaryLogistic()).l2_sensitivity() == pytest.approx(0.04 * C, rel=1e-3)
 
 
 def test_a_rate_too_large_for_the_guard_is_refused_with_the_largest_allowed() -> None:
@@ -159,7 +159,7 @@ def test_no_records_and_empty_draws_are_legal() -> None:
 def test_another_number_of_outputs_than_planned_is_refused() -> None:
     model = network()
     with pytest.raises(ConfigurationError, match="the 4 outputs of the planned loss; got 3"):
-        kind(head=Softmax(4)).update(model, flatten(model), records(3), SeededRandom(0))
+        kind(loss=Softmax(4)).update(model, flatten(model), records(3), SeededRandom(0))
 
 
 def test_more_records_than_the_capacity_are_refused() -> None:
@@ -192,7 +192,7 @@ def test_a_record_with_long_rows_has_a_bounded_share() -> None:
     model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 2, bias=False))
     start = np.array([1.0, 1e6, 1e6])
     data = Records(np.array([[1e3]], np.float32), np.array([0]))
-    got = kind(head=Softmax(2), steps=1).update(model, start, data, SeededRandom(0))
+    got = kind(loss=Softmax(2), steps=1).update(model, start, data, SeededRandom(0))
     assert np.linalg.norm(got.vector) <= kind().l2_sensitivity()
 
 
