@@ -23,7 +23,7 @@ from discreet.plan import Plan
 _HOST: Final = "127.0.0.1"
 _LINK_NAME: Final = "rehearsal"
 _NODE_KEY: Final = "supernode.key"
-_START_SECONDS: Final = 90.0
+_START_SECONDS: Final = 240.0
 _POLL_SECONDS: Final = 0.1
 _QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
