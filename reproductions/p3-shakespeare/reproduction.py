@@ -1,0 +1,67 @@
+"""DP-Fed-LS (Liang, Wang, Gu, Osher, Yao): Shakespeare's next character, roles as clients; reduced."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from roles import FILE
+
+from discreet.accounting import epsilon
+from discreet.config import load_config
+from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+
+RATE = 0.2
+
+
+@dataclass(frozen=True)
+class Size:
+    """Source, number of clients and rounds, network, and the cells' noise multipliers and smoothings."""
+
+    source: str
+    clients: int
+    rounds: int
+    multipliers: tuple[float, ...]
+    smoothing: tuple[float, ...]
+
+
+SIZES = {
+    Scale.SMALL: Size("roles:few", 100, 10, (0.5,), (0.0, 1.0)),
+    Scale.FULL: Size("roles:most", 975, 100, (1.0, 1.2, 1.4, 1.6), (0.0, 1.0, 2.0)),
+}
+
+
+def cells(context: Context) -> Iterator[Cell | Deferred]:
+    """Accuracy with and without smoothing, and what the noise costs these clients in these rounds."""
+    size, source = SIZES[context.scale], context.file(FILE)
+    for multiplier, sigma in product(size.multipliers, size.smoothing):
+        name = f"z = {multiplier:g}, smoothing {sigma:g}"
+        if source is None:
+            yield Skipped(name, f"{FILE} is not in the data folder")
+        else:
+            yield Deferred(name, partial(trained, name, context, multiplier, sigma))
+
+
+def trained(name: str, context: Context, multiplier: float, sigma: float) -> Computed:
+    """One training of the reduced network."""
+    size = SIZES[context.scale]
+    server: dict[str, Any] = {"kind": "averaging"}
+    if sigma > 0.0:
+        server["smoothing"] = {"sigma": sigma}
+    changes = {
+        "data.source": size.source,
+        "training.rounds": size.rounds,
+        "training.server": server,
+        "privacy.noise_multiplier": multiplier,
+        "privacy.delta": size.clients**-1.1,
+    }
+    score = accuracy(changed(load_config(context.folder / "roles.toml"), changes))
+    return Computed(name, reproduced=score, note=f"ε = {cost(size, multiplier):.2f} for these rounds")
+
+
+def cost(size: Size, multiplier: float) -> float:
+    """ε at δ = K^-1.1 of Poisson sampling, by tight accounting; z is the noise over the clip norm."""
+    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(RATE))
+    return epsilon(Repeated(release, size.rounds), delta=size.clients**-1.1).epsilon

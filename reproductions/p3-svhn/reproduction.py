@@ -1,0 +1,75 @@
+"""DP-Fed-LS (Liang, Wang, Gu, Osher, Yao): the SVHN table's ε column, and its shape on other digits."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import subsets
+
+from discreet.accounting import epsilon
+from discreet.config import load_config
+from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+
+IMAGES = "mnist.npz"
+CLIENTS, ROUNDS, RATE = 2000, 200, 0.05
+
+
+@dataclass(frozen=True)
+class Size:
+    """Clients, their rate and rounds, and the noise multipliers; as many clients a round at both scales."""
+
+    every: int
+    clients: int
+    rate: float
+    rounds: int
+    multipliers: tuple[float, ...]
+
+
+SIZES = {
+    Scale.SMALL: Size(10, 200, 0.5, 8, (1.0, 1.5)),
+    Scale.FULL: Size(1, CLIENTS, RATE, ROUNDS, (1.0, 1.1, 1.3, 1.5)),
+}
+SMOOTHING = (0.0, 1.0)
+
+
+def cells(context: Context) -> Iterator[Cell | Deferred]:
+    """Accuracy at each noise multiplier, with and without smoothing; the note has the paper's ε, tight."""
+    size, source = SIZES[context.scale], context.file(IMAGES)
+    for multiplier, sigma in product(size.multipliers, SMOOTHING):
+        name = f"z = {multiplier:g}, smoothing {sigma:g}"
+        if source is None:
+            yield Skipped(name, f"{IMAGES} is not in the data folder")
+        else:
+            yield Deferred(name, partial(trained, name, context, source, multiplier, sigma))
+
+
+def trained(name: str, context: Context, source: Path, multiplier: float, sigma: float) -> Computed:
+    """Trains with the table's settings on MNIST."""
+    size = SIZES[context.scale]
+    server: dict[str, Any] = {"kind": "averaging"}
+    if sigma > 0.0:
+        server["smoothing"] = {"sigma": sigma}
+    with tempfile.TemporaryDirectory() as folder:
+        changes = {
+            "data.source": f"npz:{subsets.images(source, Path(folder), size.every)}",
+            "data.partition": {"kind": "iid", "silos": size.clients},
+            "training.rounds": size.rounds,
+            "training.sampling": {"kind": "poisson", "probability": size.rate},
+            "training.server": server,
+            "privacy.noise_multiplier": multiplier,
+        }
+        score = accuracy(changed(load_config(context.folder / "clients.toml"), changes))
+    return Computed(
+        name, reproduced=score, note=f"ε = {cost(multiplier):.2f} with the paper's clients and rounds"
+    )
+
+
+def cost(multiplier: float) -> float:
+    """ε at δ = K^-1.1 by tight accounting of Poisson sampling, for the table's clients and rounds."""
+    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(RATE))
+    return epsilon(Repeated(release, ROUNDS), delta=CLIENTS**-1.1).epsilon
