@@ -1,0 +1,80 @@
+"""The reproductions' own data sources: silos that overlap as stated, roles that are clients."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from discreet.models import build_model
+from discreet.randomness import SeededRandom
+
+ROOT = Path(__file__).parents[2] / "reproductions"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Imports a module of the reproductions by its path, as the catalogue lets configs do."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    def loaded(path: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, Path(path).stem, module)
+        spec.loader.exec_module(module)
+        return module
+
+    yield loaded
+    sys.modules.pop("local_dp", None)
+
+
+@pytest.mark.parametrize("silos", [10, 25, 100])
+def test_every_image_is_in_a_tenth_of_the_silos(load, silos):
+    rows = load("overlapping.py").deals(600, silos, SeededRandom(1))
+    assert [len(part) for part in rows] == [60] * silos
+    assert all(len(np.unique(part)) == 60 for part in rows)
+    holders = np.bincount(np.concatenate(rows), minlength=600)
+    assert set(holders.tolist()) <= {silos // 10, -(-silos // 10)}
+    assert not np.array_equal(rows[0], np.sort(rows[0]))
+
+
+def test_schedules_pass_over_the_records_as_often_whatever_the_rounds(load):
+    schedule = load("local_dp.py").Schedule
+    passes = []
+    for epochs, rounds in ((1, 20), (4, 5), (20, 1)):
+        changes = schedule(epochs, rounds, batch=250, records=6000).changes()
+        steps, prob = changes["training.local"]["steps"], changes["training.sampling"]["probability"]
+        passes.append(rounds * steps * prob)
+    assert passes == pytest.approx([20.0] * 3)
+
+
+def test_roles_hold_windows_of_their_own_text(load, monkeypatch, tmp_path):
+    speeches = [("p", "A", "ab" * 100), ("q", "A", "xyz" * 60), ("p", "A", "!"), ("p", "B", "too short")]
+    with gzip.open(tmp_path / "shakespeare_roles.csv.gz", "wt", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("play_id", "role", "text"))
+        writer.writerows(speeches)
+    monkeypatch.setenv("DISCREET_DATA", str(tmp_path))
+    roles = load("p3-shakespeare/roles.py")
+    federation = roles.roles(2, 5, 40, test_fraction=0.25, split_seed=3)
+    assert sorted(federation.silo_names) == ["p: A", "q: A"]
+    for silo in federation.silos:
+        assert (len(silo.train), len(silo.test)) == (40, 10)
+    (xyz,) = (silo for silo in federation.silos if silo.name == "q: A")
+    code = {character: number + 1 for number, character in enumerate(roles.ALPHABET)}
+    follows = {code["x"]: code["y"], code["y"]: code["z"], code["z"]: code["x"]}
+    for window, label in zip(xyz.train.features.astype(int).tolist(), xyz.train.labels, strict=True):
+        assert [follows[character] for character in window] == [*window[1:], label]
+
+
+def test_small_network_takes_windows_of_characters(load):
+    load("p3-shakespeare/roles.py")
+    model = build_model("roles:small_lstm", (20,), 69, seed=0)
+    assert sum(weights.numel() for weights in model.parameters()) == 8205
