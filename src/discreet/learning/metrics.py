@@ -12,10 +12,9 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import DataError
+from discreet.learning.clipping.chunks import chunks, in_order, models_for_threads
 from discreet.learning.losses import record_losses
-from discreet.learning.torch_state import on_device_of
-
-_EVALUATION_CHUNK = 1024
+from discreet.learning.torch_state import on_device_of, use_fast_layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +32,46 @@ def evaluate(model: nn.Module, records: Records) -> Evaluation:
     Raises:
         DataError: if there are no records.
     """
+    return evaluation(logits(model, records), records.labels)
+
+
+def logits(model: nn.Module, records: Records) -> torch.Tensor:
+    """Returns the outputs for all records in evaluation mode, on the CPU, shape ``(n, k)``.
+
+    The bits do not depend on the number of threads.
+
+    Raises:
+        DataError: if there are no records.
+    """
     if not len(records.labels) > 0:
         raise DataError("An evaluation needs at least one record; got none. Raise the test fraction.")
-    outputs = _outputs(model, records)
-    labels = torch.from_numpy(records.labels)
-    loss = float(record_losses(outputs, labels).double().mean())
+    was_training = model.training
+    model.eval()
+    use_fast_layout(model)
+    features, _ = on_device_of(model, records)
+    parts = chunks(model, len(records))
+
+    def outputs(own: nn.Module, part: slice) -> torch.Tensor:
+        with torch.no_grad():
+            found: torch.Tensor = own(features[part])
+        return found
+
+    found = torch.cat(list(in_order(outputs, models_for_threads(model, features, len(parts)), parts)))
+    model.train(was_training)
+    return found.cpu()
+
+
+def evaluation(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> Evaluation:
+    """Returns the means over records whose outputs are known; at least one."""
+    targets = torch.from_numpy(labels)
+    loss = float(record_losses(outputs, targets).double().mean())
     binary = outputs.shape[1] == 1
     predicted = (outputs[:, 0] > 0).long() if binary else outputs.argmax(dim=1)
-    accuracy = float((predicted == labels).double().mean())
+    accuracy = float((predicted == targets).double().mean())
     if outputs.shape[1] > 2:
         return Evaluation(loss, accuracy, auc=None)
     scores = outputs[:, 0] if binary else outputs[:, 1] - outputs[:, 0]
-    return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), records.labels))
+    return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), labels))
 
 
 def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float | None:
@@ -62,14 +89,3 @@ def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64
         return None
     rank_sum = float(rankdata(scores)[positives].sum())
     return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)
-
-
-def _outputs(model: nn.Module, records: Records) -> torch.Tensor:
-    """Logits of all records in float precision of the model, on the CPU, shape ``(n, k)``."""
-    was_training = model.training
-    model.eval()
-    features, _ = on_device_of(model, records)
-    with torch.no_grad():
-        parts = [model(chunk) for chunk in torch.split(features, _EVALUATION_CHUNK)]
-    model.train(was_training)
-    return torch.cat(parts).cpu()

@@ -16,7 +16,7 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import mean_loss
-from discreet.learning.torch_state import on_device_of, torch_seeded
+from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable
@@ -87,5 +87,6 @@ def objective_for(model: nn.Module, records: Records, randomness: RandomSource) 
     if head is not None:
         return LinearObjective(head, flat_features(records).astype(np.float64), records.labels)
     check_model(model)
+    use_fast_layout(model)
     features, labels = on_device_of(model, records)
     return NetworkObjective(model, features, labels, randomness.derive("dropout"))

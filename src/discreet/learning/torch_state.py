@@ -1,4 +1,4 @@
-"""What torch keeps for a whole process, set from outside: random generator, threads; and the device."""
+"""What torch keeps for a whole process, set from outside: random generator, threads, layout, device."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def on_device_of(model: nn.Module, records: Records) -> tuple[torch.Tensor, torc
     """Returns features and labels as tensors where ``model`` is; a view of the arrays on the CPU."""
     device = device_of(model)
     return torch.from_numpy(records.features).to(device), torch.from_numpy(records.labels).to(device)
+
+
+def use_fast_layout(model: nn.Module) -> None:
+    """Puts weights in the channels-last layout: pooling is several times faster, and patches are contiguous.
+
+    Everything that trains or measures does so, because another layout gives other roundings.
+    """
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_ru
 from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
 from discreet.learning.clipping.styles import ClippingStyle, Flat
-from discreet.learning.torch_state import on_device_of, torch_seeded
+from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat
@@ -94,14 +94,11 @@ def _network_sum(
 
 
 def prepare(model: nn.Module, parameters: FloatVector) -> None:
-    """Checks the model, loads the parameters and sets the layout and flags that fast clipping needs.
-
-    The channels-last layout makes pooling several times faster on a CPU and patches contiguous.
-    """
+    """Checks the model, loads the parameters and sets the layout and flags that fast clipping needs."""
     check_model(model)
     load_flat(model, parameters)
     model.train()
-    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    use_fast_layout(model)
     for layer in model.modules():
         if getattr(layer, "inplace", False):
             setattr(layer, "inplace", False)  # noqa: B010 - not declared on nn.Module
