@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from discreet.data.records import Records
 from discreet.learning.clipping import FLAT, clipped_gradient_sum
+from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.float_error import FLOAT_SLACK, with_slack
+from discreet.learning.tangent_model import linearise
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 
+TANGENTS = [("cnn-tanh-standardised", (28, 28)), ("cnn-tanh", (28, 28)), ("mlp", (28, 28))]
 CLIP_NORM = 0.05  # small enough that every record is clipped and contributes exactly this norm
 CASES = [("cnn-tanh", (28, 28)), ("cnn-group-norm", (81, 7, 7)), ("mlp", (28, 28)), ("logistic", (28, 28))]
 
@@ -47,3 +51,19 @@ def test_the_order_of_a_batch_does_not_matter(name: str, shape: tuple[int, ...])
     data = batch(shape, 128)
     difference = clipped(name, shape, data) - clipped(name, shape, data.take(np.arange(128)[::-1].copy()))
     assert np.linalg.norm(difference) <= 128 * CLIP_NORM * 2.0**-20
+
+
+@pytest.mark.parametrize(("name", "shape"), TANGENTS, ids=[name for name, _ in TANGENTS])
+def test_a_tangent_hardly_depends_on_the_rest_of_its_batch(name: str, shape: tuple[int, ...]) -> None:
+    """A record more changes which kernels run; of a record's own tangent they move at most 2^-20."""
+    model, records = build_model(name, shape, 10, seed=1), batch(shape, 64)
+    prepare(model, flatten(model))
+    features = torch.from_numpy(records.features)
+    direction = torch.from_numpy(np.random.default_rng(5).normal(size=len(flatten(model))))
+    whole = linearise(model, features)
+    scale = whole.longest() * direction.norm()
+    for rows in (slice(0, 37), slice(1, 64), slice(20, 21)):
+        part = linearise(model, features[rows])
+        moved = (part.along(direction) - whole.along(direction)[rows]).abs().amax(dim=1)
+        assert float((moved / scale[rows]).max()) <= 2.0**-20
+        assert float((part.spread() / whole.spread()[rows] - 1.0).abs().max()) <= 2.0**-20
