@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction import (
+    NOT_RUN,
     Choice,
     Computed,
     Context,
@@ -63,29 +65,47 @@ def reproduce(
             raise ConfigurationError("NAME and --all exclude each other; give one of them.")
         _list(catalogue(root), as_json=as_json)
         return
-    data = _data_folder(data_dir)
+    request = _Request(scale, _data_folder(data_dir), out, cell)
     chosen = catalogue(root) if name is None else (find(root, name),)
-    console, every_row = Console(highlight=False), list[Row]()
-    documents: dict[str, Any] = {}
+    found = {}
     for reproduction in chosen:
-        stem = out / f"{reproduction.name}-{scale.value}"
-        choice = Choice() if cell is None else Choice(cell, read_computed(stem.with_suffix(".csv")))
-        context = Context(scale, reproduction.folder, data, out / "cache")
-        rows = _carry_out(reproduction, context, choice)
-        every_row += rows
-        write_csv(stem.with_suffix(".csv"), rows)
-        write_figure(stem.with_suffix(".svg"), reproduction, scale, rows)
-        reproduction.draw(stem)
-        documents[reproduction.name] = [_row_json(row) for row in rows]
+        found[reproduction.name] = rows = request.carried_out(reproduction)
         if not as_json:
-            console.print(rows_table(reproduction, rows))
-            console.print(f"{stem.with_suffix('.csv')}, {stem.with_suffix('.svg')}\n")
+            _show(reproduction, rows, request.stem(reproduction))
+    every_row = [row for rows in found.values() for row in rows]
     if as_json:
+        documents = {title: [_row_json(row) for row in rows] for title, rows in found.items()}
         typer.echo(json.dumps(documents, indent=1))
     else:
-        console.print(summary(every_row))
+        Console(highlight=False).print(summary(every_row))
     if any(row.verdict is Verdict.OUTSIDE for row in every_row):
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What was asked for, whichever reproduction it is."""
+
+    scale: Scale
+    data: Path | None
+    out: Path
+    cell: str | None
+
+    def stem(self, reproduction: Reproduction) -> Path:
+        """Where CSV and figures go, without suffix."""
+        return self.out / f"{reproduction.name}-{self.scale.value}"
+
+    def carried_out(self, reproduction: Reproduction) -> tuple[Row, ...]:
+        """Computes the wanted cells behind a progress bar and writes everything down."""
+        stem = self.stem(reproduction)
+        csv_file = stem.with_suffix(".csv")
+        choice = Choice() if self.cell is None else Choice(self.cell, read_computed(csv_file))
+        context = Context(self.scale, reproduction.folder, self.data, self.out / "cache")
+        rows = _with_progress(reproduction, context, choice)
+        write_csv(csv_file, rows)
+        write_figure(stem.with_suffix(".svg"), reproduction, self.scale, rows)
+        reproduction.draw(stem)
+        return rows
 
 
 def _data_folder(option: Path | None) -> Path | None:
@@ -97,8 +117,8 @@ def _data_folder(option: Path | None) -> Path | None:
     return option
 
 
-def _carry_out(reproduction: Reproduction, context: Context, choice: Choice) -> tuple[Row, ...]:
-    """Computes all cells behind a progress bar."""
+def _with_progress(reproduction: Reproduction, context: Context, choice: Choice) -> tuple[Row, ...]:
+    """Computes the wanted cells behind a progress bar."""
     console = Console(stderr=True, highlight=False)
     total = len(reproduction.expectations.cells[context.scale])
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -131,6 +151,17 @@ def _list(found: tuple[Reproduction, ...], *, as_json: bool) -> None:
         sizes = f"{len(cells[Scale.SMALL])} / {len(cells[Scale.FULL])}"
         table.add_row(item.name, item.expectations.title, item.expectations.paper, sizes)
     Console(highlight=False).print(table)
+
+
+def _show(reproduction: Reproduction, rows: tuple[Row, ...], stem: Path) -> None:
+    """Prints the cells that were asked for, and where everything is."""
+    console = Console(highlight=False)
+    console.print(rows_table(reproduction, tuple(row for row in rows if not _not_run(row))))
+    console.print(f"{stem.with_suffix('.csv')}, {stem.with_suffix('.svg')}\n")
+
+
+def _not_run(row: Row) -> bool:
+    return isinstance(row.cell, Skipped) and row.cell.reason == NOT_RUN
 
 
 def rows_table(reproduction: Reproduction, rows: tuple[Row, ...]) -> Table:
