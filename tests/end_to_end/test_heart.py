@@ -34,6 +34,17 @@ def test_ideal_bonawitz_and_bell_release_byte_identical_models(heart: Config, tm
     assert models["bell"] == models["ideal"]
 
 
+def test_noise_before_rounding_learns_as_well_in_fewer_bits(heart: Config, tmp_path: Path) -> None:
+    """Real keys, the same target; only the grid is coarser."""
+    aggregation = heart.aggregation.model_copy(update={"noise_first": True})
+    result = run(heart.model_copy(update={"aggregation": aggregation}), tmp_path / "run")
+    assert result.plan.grid.noise_first
+    assert result.plan.grid.bits <= 16
+    assert result.metrics["accuracy"] > 0.70
+    assert heart.privacy.epsilon is not None
+    assert result.plan.spent(result.plan.rounds).epsilon <= heart.privacy.epsilon
+
+
 def test_the_run_learns_and_every_adversary_has_a_guarantee(heart: Config, tmp_path: Path) -> None:
     reports: list[RoundReport] = []
     result = run(heart, tmp_path / "run", observe=reports.append)

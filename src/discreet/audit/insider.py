@@ -12,6 +12,7 @@ from torch import nn
 from discreet.audit.training import rehearsed_training
 from discreet.data import Federation
 from discreet.encoding import encode, from_ring, to_ring
+from discreet.errors import ConfigurationError
 from discreet.mechanisms import sample_share
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
@@ -40,7 +41,16 @@ class Insider:
     randomness: SeededRandom
 
     def contributions(self, order: RoundOrder, silos: Iterable[str]) -> Integers:
-        """Returns the sum of the rounded updates of ``silos`` without noise, shape ``(d,)``, grid units."""
+        """Returns the sum of the rounded updates of ``silos`` without noise, shape ``(d,)``, grid units.
+
+        Raises:
+            ConfigurationError: if noise comes before rounding, so that there are no integers without it.
+        """
+        if self.plan.grid.noise_first:
+            raise ConfigurationError(
+                "'aggregation.noise_first' must be false for an audit, which takes rounded updates off sums; "
+                "got true. Audit the config without it: all else that is audited is the same."
+            )
         total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
         rotation = round_rotation(self.plan, order.sequence)
         for name in silos:

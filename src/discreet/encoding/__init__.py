@@ -2,7 +2,7 @@
 
 from discreet.encoding.codec import decode, encode
 from discreet.encoding.conditional_rounding import conditional_l2_bound, round_records, summation_error
-from discreet.encoding.contribution import ring_contribution
+from discreet.encoding.contribution import noisy_integers, ring_contribution
 from discreet.encoding.framing import RingVector, frame, frame_bytes, unframe
 from discreet.encoding.grid import Grid, GridRequest, plan_grid, required_bits
 from discreet.encoding.packing import pack, packed_bytes, unpack
@@ -26,6 +26,7 @@ __all__ = [
     "frame",
     "frame_bytes",
     "from_ring",
+    "noisy_integers",
     "pack",
     "packed_bytes",
     "plan_grid",

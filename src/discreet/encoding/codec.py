@@ -22,6 +22,8 @@ def encode(
 ) -> npt.NDArray[np.int64]:
     """Rotates (if the grid says so), scales and rounds one silo's update; no noise, no reduction.
 
+    For grids whose noise comes after the rounding; see `noisy_integers` for the other ones.
+
     Args:
         update: real units, shape ``(grid.dimension,)``, float64 or float32, norm at most ``grid.silo_bound``.
         grid: the plan's grid.
@@ -32,9 +34,15 @@ def encode(
         Grid units, shape ``(grid.dimension,)``.
 
     Raises:
-        ConfigurationError: wrong shape or dtype, or a rotation that the grid does not have.
+        ConfigurationError: wrong shape or dtype, a rotation that the grid does not have, or a grid whose
+            noise must come first.
         PrivacyViolation: a NaN or infinite coordinate, or a norm above ``grid.silo_bound``.
     """
+    if grid.noise_first:
+        raise ConfigurationError(
+            "this grid's sensitivity holds only if noise is added before rounding; got an update to round "
+            "without noise. Use noisy_integers, or plan the grid with noise_first=False."
+        )
     check_update(update, grid)
     check_rotation(grid, rotation)
     vector = update if rotation is None else rotation.forward(update)

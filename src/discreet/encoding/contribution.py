@@ -1,19 +1,64 @@
-"""One silo's whole way from update to ring vector: rotate, scale, round, add noise, reduce."""
+"""One silo's whole way from update to integers: rotate, scale, round, add noise, reduce."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.encoding.codec import encode
+from discreet.encoding.codec import check_rotation, check_update, encode
 from discreet.encoding.grid import Grid
 from discreet.encoding.ring import to_ring
 from discreet.encoding.rotation import Rotation
-from discreet.mechanisms import add_share
-from discreet.privacy.events import IntegerNoise
+from discreet.errors import ConfigurationError
+from discreet.mechanisms import add_share, round_with_noise
+from discreet.privacy.events import IntegerNoise, RoundedGaussianNoise
 from discreet.randomness import RandomSource
 
 _CHUNK = 1 << 16
+
+
+def noisy_integers(
+    update: npt.NDArray[np.float64],
+    grid: Grid,
+    law: IntegerNoise,
+    randomness: RandomSource,
+    rotation: Rotation | None = None,
+    *,
+    workers: int = 1,
+) -> npt.NDArray[np.int64]:
+    """Returns one silo's update in grid units with one share of ``law``, in the order that the grid names.
+
+    Guarantee:
+        Moving the update by the planned sensitivity moves what the noise hides by at most
+        ``grid.l2_sensitivity``, but for ``grid.rounding_failure_prob``. Beside the update there are never
+        more than two other vectors of its length: the integers and, if the grid is rotated, a rotated copy.
+
+    Args:
+        update: real units, shape ``(grid.dimension,)``, norm at most ``grid.silo_bound``.
+        grid: the plan's grid.
+        law: the planned noise; one share of it is drawn.
+        randomness: secret, fresh; the dither and the noise have sources of their own.
+        rotation: the round's public rotation, exactly if ``grid.rotated``.
+        workers: threads for the noise; changes the speed only.
+
+    Raises:
+        ConfigurationError, PrivacyViolation: as `encode`; also if the noise must come first and is not a
+            rounded Gaussian.
+    """
+    if not grid.noise_first:
+        values = encode(update, grid, randomness.derive("dither"), rotation)
+        add_share(values, law, randomness.derive("noise"), workers=workers)
+        return values
+    if not isinstance(law, RoundedGaussianNoise):
+        raise ConfigurationError(
+            f"noise that comes before rounding must be a rounded Gaussian; got {type(law).__name__}. "
+            "Plan the grid with noise_first=False."
+        )
+    check_update(update, grid)
+    check_rotation(grid, rotation)
+    real = np.array(update, dtype=np.float64) if rotation is None else rotation.forward(update)
+    real *= grid.scale
+    return round_with_noise(real, law, randomness.derive("noise"), workers=workers)
 
 
 def ring_contribution(
@@ -25,16 +70,12 @@ def ring_contribution(
     *,
     workers: int = 1,
 ) -> npt.NDArray[np.uint32] | npt.NDArray[np.uint64]:
-    """Returns the noisy integers modulo 2^b that a silo hands to secure aggregation.
-
-    Beside the update there are never more than two other vectors of its length: the integers and, if the grid
-    is rotated, a rotated copy; then the integers and the result (uint32 where the ring fits it).
+    """Returns `noisy_integers` modulo 2^b, what secure aggregation sums; uint32 where the ring fits it.
 
     Raises:
-        ConfigurationError, PrivacyViolation: as `encode`.
+        ConfigurationError, PrivacyViolation: as `noisy_integers`.
     """
-    values = encode(update, grid, randomness, rotation)
-    add_share(values, law, randomness, workers=workers)
+    values = noisy_integers(update, grid, law, randomness, rotation, workers=workers)
     out: npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
     if grid.bits <= 32:
         out = np.empty(grid.dimension, dtype=np.uint32)

@@ -46,6 +46,8 @@ class GridRequest:
         rounding_beta: per round failure probability of the rounding bound; 0 asks for the certain bound.
         float_error: bound on ‖computed − exact update‖₂ from floating-point summation, for either neighbour.
         rotated: spread updates by a random rotation and use the probabilistic bound.
+        noise_first: add real Gaussian noise and round then, which costs no sensitivity at all; for rounded
+            Gaussian noise. ``max_inflation`` is then what rounding may add to one share's deviation.
     """
 
     l2_sensitivity: float
@@ -61,6 +63,7 @@ class GridRequest:
     rounding_beta: float = 1e-12
     float_error: float = 0.0
     rotated: bool = False
+    noise_first: bool = False
 
     def __post_init__(self) -> None:
         for name in ("l2_sensitivity", "silo_bound", "num_silos", "dimension", "rounds", "noise_multiplier"):
@@ -98,6 +101,7 @@ class Grid:
         rounds: number of sums that share ``wrap_prob``.
         wrap_prob: bound on the probability that any coordinate of any round wraps.
         rotated: whether updates are rotated before rounding.
+        noise_first: whether noise is added before the rounding, so that rounding moves no sensitivity.
     """
 
     scale: float
@@ -110,6 +114,7 @@ class Grid:
     rounds: int
     wrap_prob: float
     rotated: bool
+    noise_first: bool = False
 
     def __post_init__(self) -> None:
         for name in ("scale", "l2_sensitivity", "silo_bound", "dimension", "num_silos", "rounds"):
@@ -137,6 +142,7 @@ def plan_grid(request: GridRequest) -> Grid:
     Guarantee:
         Adding or removing one unit moves the rounded update by at most ``l2_sensitivity`` (grid units),
         except with probability ``rounding_failure_prob`` over one round's dither; float64 errors included.
+        With ``noise_first`` it is the update before noise and rounding that moves by at most so much.
 
     Raises:
         ConfigurationError: if no ring of at most 62 bits will do; the message names the knob.
@@ -165,6 +171,7 @@ def plan_grid(request: GridRequest) -> Grid:
         rounds=request.rounds,
         wrap_prob=request.wrap_prob,
         rotated=request.rotated,
+        noise_first=request.noise_first,
     )
 
 
@@ -214,12 +221,14 @@ def _sensitivity(request: GridRequest, scale: float) -> RoundedSensitivity:
     if request.rotated:
         moved += norm * rotation_error(request.dimension)
     before = scale * (request.l2_sensitivity + 2.0 * request.float_error) + 2.0 * moved
+    if request.noise_first:
+        return RoundedSensitivity(before, 0.0)
     return rounded_l2_bound(before, request.dimension, request.rounding_beta)
 
 
 def _coarsest_scale(request: GridRequest) -> float:
     """Smallest scale (to 1e-6) that meets max_inflation, min_stddev and the samplers' domain."""
-    min_stddev = max(request.min_stddev, _MIN_SHARE_STDDEV * math.sqrt(request.num_silos))
+    min_stddev = max(request.min_stddev, _min_share_stddev(request) * math.sqrt(request.num_silos))
 
     def suffices(scale: float) -> bool:
         bound = _sensitivity(request, scale).bound
@@ -243,6 +252,13 @@ def _coarsest_scale(request: GridRequest) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
+
+
+def _min_share_stddev(request: GridRequest) -> float:
+    """Smallest deviation of one share: the samplers' domain, or what makes rounding's 1/12 small."""
+    if not request.noise_first:
+        return _MIN_SHARE_STDDEV
+    return max(_MIN_SHARE_STDDEV, 1.0 / math.sqrt(12.0 * ((1.0 + request.max_inflation) ** 2 - 1.0)))
 
 
 def _finest_scale(request: GridRequest, coarsest: float, bits: int) -> float:

@@ -4,7 +4,7 @@ from discreet.mechanisms.discrete_laplace import laplace_variance, sample_discre
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
 from discreet.mechanisms.poisson_binomial import PoissonBinomial
-from discreet.mechanisms.sampler import add_share, sample_share, sampler_tv
+from discreet.mechanisms.sampler import add_share, round_with_noise, sample_share, sampler_tv
 from discreet.mechanisms.tails import sample_tail_bound
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "laplace_variance",
     "law_for",
     "per_silo",
+    "round_with_noise",
     "sample_discrete_laplace",
     "sample_share",
     "sample_tail_bound",

@@ -8,7 +8,8 @@ strings (`bits.Tails`), and there are three ways to look at one pair:
   - `GaussianPairs.extended` repeats that for a few pairs in extended precision, where the platform has it;
   - `GaussianPairs.exact` computes intervals from as many bits as it takes.
 
-Whoever rounds the fast value, and asks the next one near a boundary, samples the rounded *real* Gaussian.
+Whoever rounds the fast value, and asks the next one near a boundary, samples the rounded *real* Gaussian. All
+three may be shifted by float64 numbers of magnitude at most 1/2, taken as exact.
 
 Error budget of the fast value in units of σ, with u = 2^-53:
   - L = −ln U is off by at most δL = u + 2^-63/U + 8uL (`exponentials`).
@@ -17,12 +18,13 @@ Error budget of the fast value in units of σ, with u = 2^-53:
     second term because U√(−ln U) increases up to U = e^{-1/2}, beyond which u covers it).
   - S ≈ sin(θ/2) and C ≈ cos(θ/2) have absolute error below 2^-51 (CHECKED: 2^-51.9); sin θ = 2SC and
     cos θ = 1 − 2S² are then within 2^-49.
+  - The products and the shift are rounded: 8u(R + 1/σ) more than covers that.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -96,7 +98,8 @@ def error_bound(stddev: float) -> float:
     radius = edge.max_radius
     near_one = 1.01 * 2.0 ** ((edge.high - 1) / 2 - 53)
     near_zero = 2.0 ** (edge.low - 63) / radius
-    return float(1.01 * stddev * (near_one + near_zero + radius * (2.0**-49 + 7 * 2.0**-53)))
+    rounding = 8.0 * 2.0**-53 * (radius + 1.0 / stddev)
+    return float(1.01 * stddev * (near_one + near_zero + radius * 2.0**-49 + rounding))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,6 +111,7 @@ class GaussianPairs:
         values: shape ``(2m,)``, the m cosines, then the m sines; off by less than ``error_bound(stddev)``;
             scratch memory, like ``words``: to be used before the next batch is drawn.
         void_pairs: indices below m of the pairs of which ``values`` promises nothing.
+        shifts: what was added to the first of the ``values``, if anything.
     """
 
     stddev: float
@@ -115,6 +119,12 @@ class GaussianPairs:
     void_pairs: Indices
     words: Words
     tails: Tails
+    shifts: Floats | None = None
+
+    def shifted(self, shifts: Floats) -> GaussianPairs:
+        """The same reals, plus numbers of magnitude at most 1/2; writes over ``values``."""
+        np.add(self.values[: len(shifts)], shifts, out=self.values[: len(shifts)])
+        return replace(self, shifts=shifts)
 
     def exact(self, index: int, extra_bits: int) -> Interval:
         """The real number behind ``values[index]``, from ``64 + extra_bits`` bits of each uniform."""
@@ -125,12 +135,14 @@ class GaussianPairs:
         v = self.tails.uniform(int(self.words[m + pair]), b"angle", pair, extra_bits)
         radius = (log * 2.0).sqrt()
         cosine, sine = (v * Interval.pi(precision) * 2.0).cos_sin()
-        return radius * (cosine if index < m else sine) * self.stddev
+        real = radius * (cosine if index < m else sine) * self.stddev
+        return real if self.shifts is None else real + float(self.shifts[index])
 
     def extended(self, indices: Indices) -> tuple[Extended, Extended]:
         """The reals behind ``values[indices]`` in extended precision, and a bound on each one's error.
 
-        δr = δL/r; r·2^-58 covers the angle, of which 2π·2^-64 is unknown, the trigonometry and the products.
+        δr = δL/r; r·2^-58 covers the angle, of which 2π·2^-64 is unknown, the trigonometry and the products;
+        2^-60 the rounding of a shifted value.
         """
         m = len(self.words) // 2
         pairs = indices % m
@@ -140,7 +152,11 @@ class GaussianPairs:
         angle = np.ldexp(self.words[m + pairs].view(np.int64).astype(np.longdouble), -63) * _EXTENDED_PI
         direction = np.where(indices < m, np.cos(angle), np.sin(angle))
         errors = 2 * log_errors / radius + _EXTENDED_SLACK * radius
-        return as_extended(radius * direction * self.stddev), as_extended(errors * self.stddev)
+        values = radius * direction * self.stddev
+        if self.shifts is not None:
+            values += self.shifts[indices]
+            errors += np.longdouble(2.0**-60) * (1 + radius)
+        return as_extended(values), as_extended(errors * self.stddev)
 
 
 def gaussian_pairs(

@@ -39,11 +39,15 @@ class RoundedBatch:
 
 def rounded_batch(stddev: float, count: int, randomness: RandomSource, scratch: Scratch) -> RoundedBatch:
     """Draws ``count`` Gaussian reals and splits each at its nearest integer where that is certain."""
-    pairs = gaussian_pairs(stddev, (count + 1) // 2, randomness, scratch)
+    return _split(gaussian_pairs(stddev, (count + 1) // 2, randomness, scratch), count, scratch)
+
+
+def _split(pairs: GaussianPairs, count: int, scratch: Scratch) -> RoundedBatch:
+    """Splits the first ``count`` reals at their nearest integers."""
     offsets = pairs.values[:count]
     nearest = np.rint(offsets, out=scratch.floats("nearest", count))
     offsets -= nearest
-    undecided = _undecided(pairs, offsets, 0.5 - error_bound(stddev))
+    undecided = _undecided(pairs, offsets, 0.5 - error_bound(pairs.stddev))
     if len(undecided):
         undecided = _decide_extended(pairs, undecided, nearest, offsets)
     return RoundedBatch(pairs, nearest, offsets, undecided)
@@ -84,7 +88,22 @@ def exact_nearest(pairs: GaussianPairs, index: int) -> tuple[int, Interval, int]
 
 def draw_rounded_gaussian(stddev: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
     """Fills ``out`` with independent round(N(0, ``stddev``²)), exactly."""
-    batch = rounded_batch(stddev, len(out), randomness, scratch)
+    _write(rounded_batch(stddev, len(out), randomness, scratch), out)
+
+
+def round_with_gaussian(stddev: float, out: Integers, randomness: RandomSource, scratch: Scratch) -> None:
+    """Overwrites x, float64 in ``out``'s memory, by round(x + N(0, ``stddev``²)), exactly; |x| < 2^52."""
+    values = out.view(np.float64)
+    centres = np.rint(values, out=scratch.floats("centres", len(out)))
+    shifts = np.subtract(values, centres, out=scratch.floats("shifts", len(out)))
+    pairs = gaussian_pairs(stddev, (len(out) + 1) // 2, randomness, scratch)
+    _write(_split(pairs.shifted(shifts), len(out), scratch), out)
+    # Both are integers below 2^53.
+    np.add(out, centres, out=out, casting="unsafe")
+
+
+def _write(batch: RoundedBatch, out: Integers) -> None:
+    """Writes the nearest integers, deciding what is still open."""
     np.copyto(out, batch.nearest, casting="unsafe")
     for index in batch.undecided:
         out[index] = exact_nearest(batch.pairs, int(index))[0]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from discreet.mechanisms.blocks import Draw, added, fill
 from discreet.mechanisms.domain import check_law, check_size
-from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
+from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian, round_with_gaussian
 from discreet.mechanisms.skellam import draw_skellam, skellam_tv
 from discreet.mechanisms.thinning import draw_discrete_gaussian
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
@@ -72,6 +72,42 @@ def add_share(
     """
     check_law(law)
     fill(added(_drawer(law)), values, randomness, workers=workers)
+
+
+def round_with_noise(
+    values: npt.NDArray[np.float64], law: RoundedGaussianNoise, randomness: RandomSource, *, workers: int = 1
+) -> npt.NDArray[np.int64]:
+    """Adds real Gaussian noise to real ``values`` and rounds once: round(x + N(0, σ²)), exactly.
+
+    Guarantee:
+        Every result is a rounding of the Gaussian mechanism's, so that its privacy is that of real noise at
+        the real sensitivity; for sums over silos see docs/theory/integers.md, Lemma 2. The result is a
+        function of ``randomness``, ``values`` and ``law``.
+
+    Args:
+        values: grid units, shape ``(size,)``, magnitudes below 2^52. They are OVERWRITTEN: the result lies in
+            their memory.
+        law: σ is its ``silo_stddev``.
+        randomness: source; it is consumed.
+        workers: threads to use; changes the speed only.
+
+    Raises:
+        ConfigurationError: as `sample_share`.
+
+    Example:
+        >>> from discreet.randomness import SeededRandom
+        >>> round_with_noise(np.array([0.5, -3.25]), RoundedGaussianNoise(20.0, 1), SeededRandom(1)).dtype
+        dtype('int64')
+    """
+    check_law(law)
+    out = values.view(np.int64)
+    fill(
+        lambda part, source, scratch: round_with_gaussian(law.silo_stddev, part, source, scratch),
+        out,
+        randomness,
+        workers=workers,
+    )
+    return out
 
 
 def sampler_tv(law: IntegerNoise, size: int) -> float:

@@ -111,6 +111,8 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
         raise ConfigurationError(
             "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
         )
+    if config.aggregation.noise_first:
+        _require_noise_first(setting)
     grid, release = _grid_and_noise(setting)
     rounds = config.training.rounds
     guarantees = tuple(
@@ -118,6 +120,19 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
         for adversary, honest in adversaries(facts.silos, thresholds)
     )
     return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
+
+
+def _require_noise_first(setting: _Setting) -> None:
+    """Checks that the noise can come before the rounding: real noise, rounded once with the update."""
+    if setting.config.privacy.mechanism != NoiseFamily.ROUNDED_GAUSSIAN.value:
+        raise ConfigurationError(
+            "'privacy.mechanism' must be rounded-gaussian with aggregation.noise_first, since only real "
+            f"noise can come before rounding; got {setting.config.privacy.mechanism}."
+        )
+    if setting.first.steps > 1:
+        raise ConfigurationError(
+            "'aggregation.noise_first' must be false for noisy-steps, whose every step is a sum of integers."
+        )
 
 
 def silo_training(plan: Plan, model: nn.Module, silo: str) -> SiloTraining:
@@ -191,6 +206,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         noise_multiplier=multiplier,
         min_stddev=min_stddev,
         rotated=setting.config.aggregation.rotation,
+        noise_first=setting.config.aggregation.noise_first,
     )
 
 

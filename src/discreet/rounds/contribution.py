@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from discreet.data import Records
-from discreet.encoding import Rotation, encode
+from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
 from discreet.learning import NoisySteps, StepNoise
-from discreet.mechanisms import add_share
 from discreet.plan import Plan, silo_training
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
@@ -66,10 +65,15 @@ def contribute(
         return Contribution(steps.combined, steps.loss, watch.lap(), encoding_seconds=0.0)
     update = training.update(model, parameters, records, randomness.derive("training"))
     trained = watch.lap()
-    values = encode(update.vector, plan.grid, randomness.derive("dither"), rotation)
-    # As many threads as training may use; the draws do not depend on how many there are.
-    workers = torch.get_num_threads()
-    add_share(values, plan.release.share, randomness.derive("noise"), workers=workers)
+    values = noisy_integers(
+        update.vector,
+        plan.grid,
+        plan.release.share,
+        randomness,
+        rotation,
+        # As many threads as training may use; the draws do not depend on how many there are.
+        workers=torch.get_num_threads(),
+    )
     return Contribution(values, update.loss, trained, watch.lap())
 
 

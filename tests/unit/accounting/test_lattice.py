@@ -55,6 +55,20 @@ def test_sum_of_two_rounded_gaussians_is_a_rounded_smear(variance):
     assert found >= 0.2 * bound
 
 
+@pytest.mark.parametrize("variance", [0.3, 0.5])
+@pytest.mark.parametrize("centres", [(0.5, 0.25), (-0.4, 0.13), (0.5, -0.5)])
+def test_lemma_2_holds_for_real_centres(variance, centres):
+    """round(x + X) + round(y + Y) against round(x + y + N(0, 2v) + U): rounding may come after the noise."""
+    s = math.sqrt(variance)
+    laws = [norm.cdf((K + 0.5 - c) / s) - norm.cdf((K - 0.5 - c) / s) for c in centres]
+    total = np.convolve(*laws, mode="same")
+    wide, sum_of_centres = math.sqrt(2 * variance), sum(centres)
+    u = (np.arange(2000) + 0.5) / 2000 - 0.5 + sum_of_centres
+    cells = norm.cdf((K[:, None] + 0.5 - u) / wide) - norm.cdf((K[:, None] - 0.5 - u) / wide)
+    found = worst_log_ratio(total, np.mean(cells, axis=1), 4)
+    assert found <= rounded_sum_ratio(variance, 2) + 1e-6
+
+
 @pytest.mark.parametrize("variance", [0.3, 0.5, 0.8])
 def test_sum_of_two_discrete_gaussians(variance):
     total = np.convolve(discrete_gaussian(variance), discrete_gaussian(variance), mode="same")

@@ -47,7 +47,7 @@ def test_a_proven_claim_is_not_exceeded_in_a_hundred_repetitions(digits: Prepare
 @pytest.mark.statistical
 def test_half_the_noise_is_refuted(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not audited_once(digits, 0, 4).exceeded
-    monkeypatch.setattr("discreet.rounds.contribution.add_share", halved_share)
+    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
     finding = audited_once(digits, 0, 4)
     assert finding.exceeded
     assert finding.audited_gaussian_epsilon_lower > finding.claim.epsilon

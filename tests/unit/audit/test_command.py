@@ -38,7 +38,7 @@ def test_audit_of_a_finished_run_uses_its_plan(tmp_path: Path) -> None:
 
 
 def test_exit_code_is_one_when_a_claim_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.rounds.contribution.add_share", halved_share)
+    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
     result = CliRunner().invoke(app, ["audit", str(HEART), *FEW])
     assert result.exit_code == 1
     assert "EXCEEDED" in result.output

@@ -41,7 +41,7 @@ def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
 
 
 def test_a_noise_share_too_small_is_found(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.rounds.contribution.add_share", halved_share)
+    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
     failed = [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
     assert any(isinstance(finding, NoiseFinding) and "variance" in finding.check for finding in failed)
     guessed = [finding for finding in failed if isinstance(finding, CanaryFinding)]

@@ -12,7 +12,8 @@ from torch import nn
 from discreet.config import parse_config
 from discreet.data import Records
 from discreet.encoding import encode
-from discreet.mechanisms import sample_share
+from discreet.errors import ConfigurationError
+from discreet.mechanisms import round_with_noise, sample_share
 from discreet.models import flatten
 from discreet.plan import FederationFacts, Plan, make_plan, silo_training
 from discreet.randomness import SeededRandom
@@ -21,13 +22,25 @@ from discreet.rounds import contribute, round_rotation
 SILOS = ("north", "east", "south", "west")
 
 
-def made(model: nn.Module, features: int, *, rotation: bool) -> Plan:
+def made(
+    model: nn.Module,
+    features: int,
+    *,
+    rotation: bool,
+    noise_first: bool = False,
+    mechanism: str = "rounded-gaussian",
+) -> Plan:
     config = parse_config(
         {
             "data": {"source": "module:elsewhere", "record_capacity": 20},
             "training": {"rounds": 4, "local": {"kind": "single-step"}},
-            "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
-            "aggregation": {"min_survivors": 3, "max_colluding": 1, "rotation": rotation},
+            "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0, "mechanism": mechanism},
+            "aggregation": {
+                "min_survivors": 3,
+                "max_colluding": 1,
+                "rotation": rotation,
+                "noise_first": noise_first,
+            },
         }
     )
     facts = FederationFacts(
@@ -68,6 +81,29 @@ def test_a_contribution_is_the_rounded_update_plus_one_share(rotation: bool) -> 
     rounded = encode(update.vector, plan.grid, source.derive("dither"), turned)
     share = sample_share(plan.release.share, len(start), source.derive("noise"))
     assert np.array_equal(values, rounded + share)
+
+
+def test_noise_may_come_before_the_rounding() -> None:
+    """The same ε on a coarser grid and in a narrower ring; the integers are roundings of real noise."""
+    model = network(9, 7)
+    late, early = made(model, 9, rotation=False), made(model, 9, rotation=False, noise_first=True)
+    assert early.grid.bits <= late.grid.bits - 6
+    assert early.spent(4).epsilon <= 1.0
+    assert early.spent(4).epsilon == pytest.approx(late.spent(4).epsilon, rel=2e-3)
+    assert early.release.rounding_failure_prob == 0.0
+    start, source = flatten(model), SeededRandom(3)
+    values = contribute(
+        early, "east", model=model, parameters=start, records=records(9), randomness=source
+    ).values
+    update = silo_training(early, model, "east").update(model, start, records(9), source.derive("training"))
+    real = update.vector * early.grid.scale
+    expected = round_with_noise(real, early.release.share, source.derive("noise"))
+    assert np.array_equal(values, expected)
+
+
+def test_only_real_noise_can_come_first() -> None:
+    with pytest.raises(ConfigurationError, match="must be rounded-gaussian"):
+        made(network(9, 7), 9, rotation=False, noise_first=True, mechanism="skellam")
 
 
 @pytest.mark.parametrize(("rotation", "most"), [(False, 2.8), (True, 3.5)])
