@@ -7,6 +7,7 @@ local DP. Two claims can be made for it, of different standing: see `discreet.pl
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -46,11 +47,15 @@ class StepNoise:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoisyUpdate:
-    """What a silo sends: Σ_s W_s q_s in grid units, noise included, shape ``(d,)``; the rest is private."""
+    """What a silo sends: Σ_s W_s q_s in grid units, noise included, shape ``(d,)``; the rest is private.
+
+    ``encoding_seconds`` is the wall time of rounding and noise, in all steps.
+    """
 
     combined: npt.NDArray[np.int64]
     loss: float
     batch: int
+    encoding_seconds: float
 
     def __repr__(self) -> str:
         return "NoisyUpdate(<private>)"
@@ -111,24 +116,27 @@ class NoisySteps:
         """Runs the steps; each gradient sum is rounded and gets its noise before it moves the local model."""
         place, velocity = parameters.copy(), np.zeros_like(parameters)
         steps: list[npt.NDArray[np.int64]] = []
-        loss, batch = 0.0, 0
+        loss, batch, encoding_seconds = 0.0, 0, 0.0
         for rate in self.rates:
-            released, step_loss, size = self._step(model, place, records, noise, randomness)
+            gradient, step_loss, size = self._gradient_sum(model, place, records, randomness)
+            began = time.monotonic()
+            released = encode(project(gradient, noise.grid.silo_bound), noise.grid, randomness)
+            add_share(released, noise.law, randomness)
+            encoding_seconds += time.monotonic() - began
             steps.append(released)
             velocity = float(self.momentum) * velocity + released / noise.grid.scale
             place = place - float(rate) * velocity
             loss, batch = loss + step_loss, batch + size
-        return NoisyUpdate(self.weights().combine(steps), loss / max(1, batch), batch)
+        return NoisyUpdate(self.weights().combine(steps), loss / max(1, batch), batch, encoding_seconds)
 
-    def _step(
+    def _gradient_sum(
         self,
         model: nn.Module,
         place: FloatVector,
         records: Records,
-        noise: StepNoise,
         randomness: RandomSource,
-    ) -> tuple[npt.NDArray[np.int64], float, int]:
-        """One noisy integer gradient sum, the batch's summed loss and its size."""
+    ) -> tuple[FloatVector, float, int]:
+        """The sum of clipped gradients over a batch of its own, the batch's summed loss and its size."""
         chosen = Poisson(self.sampling_prob).draw(len(records), randomness)
         require_summable(len(chosen))
         total = clipped_gradient_sum(
@@ -140,7 +148,4 @@ class NoisySteps:
             randomness=randomness,
         )
         require_finite(total.vector, "The sum of clipped gradients")
-        bounded = project(total.vector, noise.grid.silo_bound)
-        released = encode(bounded, noise.grid, randomness)
-        add_share(released, noise.law, randomness)
-        return released, total.loss, len(chosen)
+        return total.vector, total.loss, len(chosen)

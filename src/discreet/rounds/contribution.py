@@ -26,7 +26,7 @@ class Contribution:
         values: noisy integers, shape ``(dimension,)``, grid units; protected by the silo's own share of
             noise only, so they leave the silo masked.
         loss: mean training loss before the round; private, shown in simulations only.
-        training_seconds: wall time of local training; of noisy-steps with the noise of its steps.
+        training_seconds: wall time of local training.
         encoding_seconds: wall time of rounding and noise.
     """
 
@@ -62,7 +62,8 @@ def contribute(
     if isinstance(training, NoisySteps):
         noise = StepNoise(plan.grid, plan.release.share)
         steps = training.update(model, parameters, records, noise, randomness.derive("training"))
-        return Contribution(steps.combined, steps.loss, watch.lap(), encoding_seconds=0.0)
+        encoding_seconds = steps.encoding_seconds
+        return Contribution(steps.combined, steps.loss, watch.lap() - encoding_seconds, encoding_seconds)
     update = training.update(model, parameters, records, randomness.derive("training"))
     trained = watch.lap()
     values = noisy_integers(
