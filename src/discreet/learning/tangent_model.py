@@ -38,6 +38,10 @@ class TangentModel:
     rows: tuple[TangentRows, ...]
     sizes: tuple[int, ...]
 
+    def of(self, records: slice) -> TangentModel:
+        """Returns the tangent of some of the records."""
+        return TangentModel(self.logits[records], tuple(rows.of(records) for rows in self.rows), self.sizes)
+
     def spread(self) -> torch.Tensor:
         r"""Returns the norm of the features of a linear head that would be as sensitive, ``(n,)``.
 

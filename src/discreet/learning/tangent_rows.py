@@ -21,6 +21,10 @@ _DOUBLE_ROUNDOFF = 2.0**-53
 class TangentRows(Protocol):
     """Row k of record j is the gradient of logit k by one parameter; n records, K logits, p coordinates."""
 
+    def of(self, records: slice) -> TangentRows:
+        """Returns the rows of some of the records."""
+        ...
+
     def distances_squared(self) -> torch.Tensor:
         """Squared distances between each two rows of a record, never too small, ``(n, K, K)``, float64."""
         ...
@@ -51,6 +55,10 @@ class WrittenOut:
     """Rows as they are, shape ``(n, K, p)``."""
 
     rows: torch.Tensor
+
+    def of(self, records: slice) -> WrittenOut:
+        """A view."""
+        return WrittenOut(self.rows[records])
 
     def distances_squared(self) -> torch.Tensor:
         """From the Gram matrix; its cancellation is covered by its largest possible error."""
@@ -92,6 +100,10 @@ class Factored:
 
     backprops: torch.Tensor
     activations: torch.Tensor
+
+    def of(self, records: slice) -> Factored:
+        """A view."""
+        return Factored(self.backprops[records], self.activations[records])
 
     def distances_squared(self) -> torch.Tensor:
         """For one position a product of two norms; for several the rows are written out for a moment.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -33,11 +34,21 @@ from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
 FloatVector = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 _CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
 # which are relative to their length, have a public bound. Ordinary networks stay far below.
 _LONGEST_ROW = 32.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Part:
+    """Records of one step: their tangents, a for each, ``(n, 1)``, and their labels."""
+
+    tangent: TangentModel
+    factors: torch.Tensor
+    labels: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,30 +154,48 @@ class TangentSteps:
         delta, total_loss = np.zeros_like(parameters), 0.0
         with torch_seeded(randomness, device_of(model)):
             for _ in range(self.passes):
-                for rows in guarded_batches(entered, self.steps, self.guard(), randomness):
-                    gradient, loss = self._gradient(model, delta, records.take(rows))
-                    delta -= self.learning_rate * gradient
-                    total_loss += loss
+                batches = guarded_batches(entered, self.steps, self.guard(), randomness)
+                delta, loss = self._pass(model, delta, records, batches)
+                total_loss += loss
         require_finite(delta, "The local update")
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(delta, self.projection_radius), mean_loss, len(entered))
 
-    def _gradient(self, model: nn.Module, delta: FloatVector, batch: Records) -> tuple[FloatVector, float]:
-        """The gradient of the batch's summed tangent loss at Δ, and that loss."""
-        total, loss = np.zeros_like(delta), 0.0
-        features, _ = on_device_of(model, batch)
-        direction = torch.from_numpy(delta).to(features.device)
-        for first in range(0, len(batch), _CHUNK):
-            chunk = slice(first, first + _CHUNK)
+    def _pass(
+        self, model: nn.Module, delta: FloatVector, records: Records, batches: list[Indices]
+    ) -> tuple[FloatVector, float]:
+        """One step for each batch, from Δ; returns the new Δ and the summed loss."""
+        gradient, loss, current = np.zeros_like(delta), 0.0, 0
+        for step, part in self._parts(model, records, batches):
+            if step != current:
+                delta, gradient, current = delta - self.learning_rate * gradient, np.zeros_like(delta), step
+            direction = torch.from_numpy(delta).to(part.factors.device)
+            logits = part.tangent.logits + part.factors * part.tangent.along(direction)
+            losses, residuals = self.loss.losses_and_residuals(logits.cpu().numpy(), part.labels)
+            weights = part.factors * torch.from_numpy(residuals).to(part.factors.device)
+            gradient += part.tangent.weighted_sum(weights).cpu().numpy()
+            loss += float(losses.sum())
+        return delta - self.learning_rate * gradient, loss
+
+    def _parts(
+        self, model: nn.Module, records: Records, batches: list[Indices]
+    ) -> Iterator[tuple[int, _Part]]:
+        """Linearises records in the order of their steps, in chunks; yields (step, part of its batch).
+
+        Chunks run over the ends of batches: short batches would waste most of a pass over the network.
+        """
+        order = np.concatenate(batches)
+        steps = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
+        features, _ = on_device_of(model, records)
+        for first in range(0, len(order), _CHUNK):
+            chunk = order[first : first + _CHUNK]
             tangent = linearise(model, features[chunk])
             self._require_exact(tangent)
             factors = self._factors(tangent)[:, None]
-            logits = tangent.logits + factors * tangent.along(direction)
-            losses, residuals = self.loss.losses_and_residuals(logits.cpu().numpy(), batch.labels[chunk])
-            gradient = tangent.weighted_sum(factors * torch.from_numpy(residuals).to(factors.device))
-            total += gradient.cpu().numpy()
-            loss += float(losses.sum())
-        return total, loss
+            step_of, begins = np.unique(steps[first : first + _CHUNK], return_index=True)
+            for step, begin, end in zip(step_of, begins, [*begins[1:], len(chunk)], strict=True):
+                rows = slice(int(begin), int(end))
+                yield int(step), _Part(tangent.of(rows), factors[rows], records.labels[chunk[rows]])
 
     def _factors(self, tangent: TangentModel) -> torch.Tensor:
         """Each record's a, from its own rows."""
@@ -195,7 +224,7 @@ class TangentSteps:
                 "Check that every party builds the model from the same plan."
             )
         uses = self.passes * self.record_capacity
-        chunks = 1 + self.guard().max_batch // _CHUNK
+        chunks = 2 + self.guard().max_batch // _CHUNK
         error = tangent_gradient_error(
             outputs=outputs,
             along_error=tangent.along_error(),

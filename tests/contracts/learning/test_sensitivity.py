@@ -24,7 +24,7 @@ from discreet.learning import (
 )
 from discreet.learning.clipping import Automatic, PerLayer
 from discreet.learning.tangent_model import TangentModel
-from discreet.models import Capped, LinearHead, flatten
+from discreet.models import Capped, LinearHead, flatten, load_flat
 from discreet.models.capped import ConvexLoss
 from discreet.models.convexity import BinaryLogistic, Softmax
 
@@ -222,26 +222,18 @@ def test_gradients_at_the_moved_network_are_found_out(monkeypatch: pytest.Monkey
     """
     kind = tangent(BinaryLogistic(), steps=6, learning_rate=0.9)
 
-    def where_the_steps_led(self, model, delta, batch):  # type: ignore[no-untyped-def]
-        with torch.no_grad():
-            for param, part in zip(model.parameters(), split(model, delta), strict=True):
-                param.add_(part)
-        gradient, loss = TangentSteps._gradient_at(self, model, np.zeros_like(delta), batch)
-        with torch.no_grad():
-            for param, part in zip(model.parameters(), split(model, delta), strict=True):
-                param.sub_(part)
-        return gradient, loss
+    def where_the_steps_led(self, model, delta, records, batches):  # type: ignore[no-untyped-def]
+        start, loss = flatten(model), 0.0
+        for batch in batches:
+            load_flat(model, start + delta)
+            step, step_loss = at_the_weights(self, model, np.zeros_like(delta), records, [batch])
+            delta, loss = delta + step, loss + step_loss
+        return delta, loss
 
-    monkeypatch.setattr(TangentSteps, "_gradient_at", TangentSteps._gradient, raising=False)
-    monkeypatch.setattr(TangentSteps, "_gradient", where_the_steps_led)
+    at_the_weights = TangentSteps._pass
+    monkeypatch.setattr(TangentSteps, "_pass", where_the_steps_led)
     found, _ = largest_distance(kind, one_output_case(), starts=4, moves=40, seed=11)
     assert found > 1.1 * kind.l2_sensitivity()
-
-
-def split(model: nn.Module, delta: np.ndarray) -> list[torch.Tensor]:
-    sizes = [param.numel() for param in model.parameters()]
-    parts = torch.split(torch.from_numpy(delta).float(), sizes)
-    return [part.view_as(param) for part, param in zip(parts, model.parameters(), strict=True)]
 
 
 def test_the_lipschitz_constant_is_reached_exactly() -> None:
