@@ -49,8 +49,8 @@ class Schedule:
 
 
 def scattered(source: Path, cache: Path | None) -> Path:
-    """Returns a file of every image's scattering features in half precision; made once, in ``cache``."""
-    folder = Path(tempfile.gettempdir()) if cache is None else cache
+    """Returns a file of every image's scattering features in half precision; kept in ``cache``, if given."""
+    folder = Path(tempfile.mkdtemp()) if cache is None else cache
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"scattering-{source.name}"
     if not path.exists():

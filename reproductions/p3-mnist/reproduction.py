@@ -7,9 +7,9 @@ from functools import cache, partial
 from itertools import product, starmap
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import subsets
+from dp_fed import averaging
 
 from discreet.accounting import calibrate
 from discreet.accounting.closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
@@ -96,16 +96,13 @@ def needed_stddev(epsilon: float) -> float:
 def trained(context: Context, source: Path, stddev: float, sigma: float, *, seed: int) -> float:
     """Trains with noise ``stddev`` in the sum and Laplacian smoothing ``sigma`` on the server."""
     size = SIZES[context.scale]
-    server: dict[str, Any] = {"kind": "averaging"}
-    if sigma > 0.0:
-        server["smoothing"] = {"sigma": sigma}
     with tempfile.TemporaryDirectory() as folder:
         changes = {
             "data.source": f"npz:{subsets.images(source, Path(folder), size.every)}",
             "data.partition": {"kind": "iid", "silos": size.clients},
             "training.rounds": size.rounds,
             "training.sampling": {"kind": "poisson", "probability": size.rate},
-            "training.server": server,
+            "training.server": averaging(sigma),
             "privacy.noise_multiplier": stddev / BOUND,
             "run.seed": seed,
         }

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
+from dp_fed import averaging, tight_epsilon
 from roles import FILE
 
-from discreet.accounting import epsilon
 from discreet.config import load_config
-from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
 
 RATE = 0.2
@@ -47,21 +45,13 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
 def trained(name: str, context: Context, multiplier: float, sigma: float) -> Computed:
     """One training of the reduced network."""
     size = SIZES[context.scale]
-    server: dict[str, Any] = {"kind": "averaging"}
-    if sigma > 0.0:
-        server["smoothing"] = {"sigma": sigma}
     changes = {
         "data.source": size.source,
         "training.rounds": size.rounds,
-        "training.server": server,
+        "training.server": averaging(sigma),
         "privacy.noise_multiplier": multiplier,
         "privacy.delta": size.clients**-1.1,
     }
     score = accuracy(changed(load_config(context.folder / "roles.toml"), changes))
-    return Computed(name, reproduced=score, note=f"ε = {cost(size, multiplier):.2f} for these rounds")
-
-
-def cost(size: Size, multiplier: float) -> float:
-    """ε at δ = K^-1.1 of Poisson sampling, by tight accounting; z is the noise over the clip norm."""
-    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(RATE))
-    return epsilon(Repeated(release, size.rounds), delta=size.clients**-1.1).epsilon
+    cost = tight_epsilon(multiplier, clients=size.clients, rounds=size.rounds, rate=RATE)
+    return Computed(name, reproduced=score, note=f"ε = {cost:.2f} for these rounds")

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import subsets
+from dp_fed import averaging, tight_epsilon
 
-from discreet.accounting import epsilon
 from discreet.config import load_config
-from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
 
 IMAGES = "mnist.npz"
@@ -51,25 +49,15 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
 def trained(name: str, context: Context, source: Path, multiplier: float, sigma: float) -> Computed:
     """Trains with the table's settings on MNIST."""
     size = SIZES[context.scale]
-    server: dict[str, Any] = {"kind": "averaging"}
-    if sigma > 0.0:
-        server["smoothing"] = {"sigma": sigma}
     with tempfile.TemporaryDirectory() as folder:
         changes = {
             "data.source": f"npz:{subsets.images(source, Path(folder), size.every)}",
             "data.partition": {"kind": "iid", "silos": size.clients},
             "training.rounds": size.rounds,
             "training.sampling": {"kind": "poisson", "probability": size.rate},
-            "training.server": server,
+            "training.server": averaging(sigma),
             "privacy.noise_multiplier": multiplier,
         }
         score = accuracy(changed(load_config(context.folder / "clients.toml"), changes))
-    return Computed(
-        name, reproduced=score, note=f"ε = {cost(multiplier):.2f} with the paper's clients and rounds"
-    )
-
-
-def cost(multiplier: float) -> float:
-    """ε at δ = K^-1.1 by tight accounting of Poisson sampling, for the table's clients and rounds."""
-    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(RATE))
-    return epsilon(Repeated(release, ROUNDS), delta=CLIENTS**-1.1).epsilon
+    cost = tight_epsilon(multiplier, clients=CLIENTS, rounds=ROUNDS, rate=RATE)
+    return Computed(name, reproduced=score, note=f"ε = {cost:.2f} with the paper's clients and rounds")
