@@ -118,25 +118,22 @@ class NoisySteps:
         steps: list[npt.NDArray[np.int64]] = []
         loss, batch, encoding_seconds = 0.0, 0, 0.0
         for rate in self.rates:
-            gradient, step_loss, size = self._gradient_sum(model, place, records, randomness)
-            began = time.monotonic()
-            released = encode(project(gradient, noise.grid.silo_bound), noise.grid, randomness)
-            add_share(released, noise.law, randomness)
-            encoding_seconds += time.monotonic() - began
+            released, step_loss, size, seconds = self._step(model, place, records, noise, randomness)
             steps.append(released)
             velocity = float(self.momentum) * velocity + released / noise.grid.scale
             place = place - float(rate) * velocity
-            loss, batch = loss + step_loss, batch + size
+            loss, batch, encoding_seconds = loss + step_loss, batch + size, encoding_seconds + seconds
         return NoisyUpdate(self.weights().combine(steps), loss / max(1, batch), batch, encoding_seconds)
 
-    def _gradient_sum(
+    def _step(
         self,
         model: nn.Module,
         place: FloatVector,
         records: Records,
+        noise: StepNoise,
         randomness: RandomSource,
-    ) -> tuple[FloatVector, float, int]:
-        """The sum of clipped gradients over a batch of its own, the batch's summed loss and its size."""
+    ) -> tuple[npt.NDArray[np.int64], float, int, float]:
+        """One noisy integer gradient sum, the batch's summed loss and size, and the seconds of encoding."""
         chosen = Poisson(self.sampling_prob).draw(len(records), randomness)
         require_summable(len(chosen))
         total = clipped_gradient_sum(
@@ -148,4 +145,8 @@ class NoisySteps:
             randomness=randomness,
         )
         require_finite(total.vector, "The sum of clipped gradients")
-        return total.vector, total.loss, len(chosen)
+        began = time.monotonic()
+        bounded = project(total.vector, noise.grid.silo_bound)
+        released = encode(bounded, noise.grid, randomness)
+        add_share(released, noise.law, randomness)
+        return released, total.loss, len(chosen), time.monotonic() - began
