@@ -146,8 +146,8 @@ def rehearse(config, folder: Path, announce: Callable[[str], None]):
 
 
 def longer(small_config, **run_table):
-    """Six rounds: one to begin with, one or more without a silo, and some for it to come back."""
-    training = {**small_config().model_dump(mode="json", exclude_none=True)["training"], "rounds": 6}
+    """Eight rounds: one to begin with, one or more without a silo, and some for it to come back."""
+    training = {**small_config().model_dump(mode="json", exclude_none=True)["training"], "rounds": 8}
     return small_config(training=training, run={"seed": 7, "evaluate": False, **run_table})
 
 
@@ -183,5 +183,5 @@ def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_rand
     done = rehearse(longer(small_config), folder, freezing)
     spent = spending(line.entry for line in read_ledger(done.folder.server.run.ledger))
     assert freezing.over
-    assert (spent.aborted, spent.charged, len(spent.completed)) == (1, 6, 6)
-    assert len({release.transcript for release in spent.completed}) == 6
+    assert (spent.aborted, spent.charged, len(spent.completed)) == (1, 8, 8)
+    assert len({release.transcript for release in spent.completed}) == 8
