@@ -19,6 +19,7 @@ from discreet.reproduction import (
     Expected,
     Row,
     Scale,
+    Score,
     Skipped,
     Verdict,
     carry_out,
@@ -245,3 +246,13 @@ def test_without_a_name_they_are_listed(tmp_path: Path) -> None:
     root = make(tmp_path / "papers")
     assert "A table" in invoke(root)[1]
     assert json.loads(invoke(root, "--json")[1]) == {"a-table": "A table"}
+
+
+def test_a_score_is_a_mean_with_its_standard_error() -> None:
+    """Deviation 2 with the unbiased denominator, over the root of three seeds."""
+    several = Score((80.0, 82.0, 84.0))
+    assert several.mean == 82.0
+    assert several.error == pytest.approx(2.0 / math.sqrt(3.0))
+    assert several.note == "± 1.15 over 3 seeds"
+    assert math.isnan(Score((80.0,)).error)
+    assert Score((80.0,)).note == "one seed"

@@ -6,7 +6,7 @@ from discreet.reproduction.context import Context, Scale
 from discreet.reproduction.expected import Expectations, Expected
 from discreet.reproduction.outputs import read_computed, write_csv, write_figure
 from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped, Verdict
-from discreet.reproduction.training import accuracy, changed
+from discreet.reproduction.training import Score, accuracy, changed, score
 
 __all__ = [
     "NOT_RUN",
@@ -20,6 +20,7 @@ __all__ = [
     "Reproduction",
     "Row",
     "Scale",
+    "Score",
     "Skipped",
     "Verdict",
     "accuracy",
@@ -28,6 +29,7 @@ __all__ = [
     "changed",
     "find",
     "read_computed",
+    "score",
     "write_csv",
     "write_figure",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +44,43 @@ def accuracy(config: Config) -> float:
     """Trains as ``config`` says in a folder of its own and returns the held-out accuracy in per cent."""
     with tempfile.TemporaryDirectory() as folder:
         return 100.0 * run(config, Path(folder) / "run").metrics["accuracy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Held-out accuracies of the same training under several seeds, in per cent.
+
+    Example:
+        >>> Score((80.0, 81.0)).mean
+        80.5
+        >>> Score((80.0, 81.0)).note
+        '± 0.50 over 2 seeds'
+    """
+
+    accuracies: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean accuracy."""
+        return statistics.fmean(self.accuracies)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean; NaN for a single seed."""
+        count = len(self.accuracies)
+        return statistics.stdev(self.accuracies) / math.sqrt(count) if count > 1 else math.nan
+
+    @property
+    def note(self) -> str:
+        """The error in words."""
+        count = len(self.accuracies)
+        return f"± {self.error:.2f} over {count} seeds" if count > 1 else "one seed"
+
+
+def score(configs: Iterable[Config]) -> Score:
+    """Trains every config, one for each seed, and returns their accuracies.
+
+    Raises:
+        ConfigurationError: if a config cannot be carried out.
+    """
+    return Score(tuple(accuracy(config) for config in configs))
