@@ -7,6 +7,7 @@ from discreet.audit.findings import (
     Finding,
     LocalStateFinding,
     NoiseFinding,
+    PostProcessingFinding,
     SamplingFinding,
     SensitivityFinding,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Finding",
     "LocalStateFinding",
     "NoiseFinding",
+    "PostProcessingFinding",
     "SamplingFinding",
     "SensitivityFinding",
     "audit",

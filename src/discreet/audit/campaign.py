@@ -19,6 +19,7 @@ from discreet.audit.judge import judge
 from discreet.audit.noise import noise_findings
 from discreet.audit.noisy_steps import local_state_finding
 from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
+from discreet.audit.post_processing import post_processing_finding
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
@@ -74,12 +75,12 @@ def audit(
 ) -> tuple[Finding, ...]:
     """Audits everything that a config claims, by rehearsals with seeded noise.
 
-    Several noisy local steps are audited by the local-state attack alone: no rehearsal can take their noise
-    off again.
+    The noise of several noisy local steps cannot be taken off again in a rehearsal, so they are audited by
+    the local-state attack instead of canaries.
 
     Guarantee:
-        If every claim holds, a sensitivity or sampling finding is never ``exceeded``; each other kind is with
-        the probability that its finding states.
+        If every claim holds, a finding on sensitivity, sampling or post-processing is never ``exceeded``;
+        each other kind is with the probability that its finding states.
 
     Args:
         prepared: config, records, public model and plan.
@@ -87,8 +88,10 @@ def audit(
         progress: called with what is being done, how much of it is done, and how much there is.
     """
     source = SeededRandom(settings.seed).derive("audit")
+    made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
     if prepared.plan.release.steps > 1:
-        return (local_state_finding(prepared.plan, settings.confidence, source.derive("local state")),)
+        attacked = local_state_finding(prepared.plan, settings.confidence, source.derive("local state"))
+        return (attacked, made_of_sums)
     runs = _coordinate_runs(prepared, settings, source.derive("coordinates"), progress)
     findings: list[Finding] = list(
         _canary_findings(prepared.plan, [run.scores for run in runs], "gradient-space", settings)
@@ -100,7 +103,7 @@ def audit(
     findings.extend(_interrupted(prepared, source.derive("interruption"), settings.confidence))
     findings.extend(_sensitivities(prepared, settings, source.derive("neighbours"), progress))
     sampled = sampling_finding(prepared)
-    return (*findings, *(() if sampled is None else (sampled,)))
+    return (*findings, made_of_sums, *(() if sampled is None else (sampled,)))
 
 
 def _coordinate_runs(

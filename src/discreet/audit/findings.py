@@ -152,4 +152,31 @@ class LocalStateFinding:
         return self.audited_epsilon_lower > self.claimed
 
 
-Finding = CanaryFinding | LocalStateFinding | NoiseFinding | SensitivityFinding | SamplingFinding
+@dataclass(frozen=True, slots=True)
+class PostProcessingFinding:
+    """Models that the server made of the same sums, with and without one record at a silo.
+
+    Attributes:
+        silo: which one had one record fewer.
+        rounds: how many models were compared.
+        largest: L2 distance of two models after the same round, the largest of them.
+    """
+
+    silo: str
+    rounds: int
+    largest: float
+
+    @property
+    def exceeded(self) -> bool:
+        """True when a model depends on records by another way than the sums: a proof, not a statistic."""
+        return not self.largest <= 0.0
+
+
+Finding = (
+    CanaryFinding
+    | LocalStateFinding
+    | NoiseFinding
+    | PostProcessingFinding
+    | SensitivityFinding
+    | SamplingFinding
+)

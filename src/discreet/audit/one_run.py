@@ -16,14 +16,14 @@ from discreet.audit.canaries import (
     add_records,
     with_canaries,
 )
-from discreet.audit.rehearsal import Rehearsal, rehearse, sampling_prob
+from discreet.audit.rehearsal import Rehearsal, added, rehearse, sampling_prob
 from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan, server_rule
 from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, round_rotation
+from discreet.rounds import RoundOrder, RoundSum, round_rotation
 from discreet.rounds.walk import update
 
 Floats = npt.NDArray[np.float64]
@@ -66,15 +66,15 @@ def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness:
     prob = sampling_prob(prepared.plan)
     included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
     sampling = randomness.derive("canary sampling")
-    added: list[Integers] = []
+    injected: list[Integers] = []
 
-    def inject(order: RoundOrder) -> Integers:  # noqa: ARG001 - Dirac canaries do not look at the model
-        added.append(canaries.injected(included, sampling.bernoulli(canaries.count, prob)))
-        return added[-1]
+    def inject(_: RoundOrder, outcome: RoundSum) -> RoundSum:
+        injected.append(canaries.injected(included, sampling.bernoulli(canaries.count, prob)))
+        return added(prepared.plan, outcome, injected[-1])
 
-    rehearsal = rehearse(prepared, randomness, known=prepared.federation, inject=inject)
-    noise = _left_over(rehearsal, 0) - np.stack(added)
-    honest = _left_over(rehearsal, prepared.plan.thresholds.max_colluding) - np.stack(added)
+    rehearsal = rehearse(prepared, randomness, known=prepared.federation, alter=inject)
+    noise = _left_over(rehearsal, 0) - np.stack(injected)
+    honest = _left_over(rehearsal, prepared.plan.thresholds.max_colluding) - np.stack(injected)
     return CanaryRun(_views(prepared, rehearsal, canaries, included), noise, honest)
 
 

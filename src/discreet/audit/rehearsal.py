@@ -23,7 +23,7 @@ from discreet.rounds import RoundOrder, RoundSum, Training, round_rotation
 from discreet.rounds.walk import update
 
 Integers = npt.NDArray[np.int64]
-Injection = Callable[[RoundOrder], Integers]
+Alteration = Callable[[RoundOrder, RoundSum], RoundSum]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Step:
 
     Attributes:
         order: what the server asked for.
-        outcome: what secure aggregation returned, injected canaries included.
+        outcome: what secure aggregation returned, altered as the rehearsal asks.
         after: the server's state after it.
     """
 
@@ -62,7 +62,7 @@ def rehearse(
     *,
     known: Federation,
     trained: Federation | None = None,
-    inject: Injection | None = None,
+    alter: Alteration | None = None,
     keep: tuple[str, ...] = (),
 ) -> Rehearsal:
     """Carries out every round of the plan once.
@@ -72,7 +72,7 @@ def rehearse(
         randomness: all coins and noise of the rehearsal.
         known: the records that the adversary knows.
         trained: the records that are trained on, canaries included; left out, ``known``.
-        inject: what canaries add to a round's sum, grid units.
+        alter: makes another outcome of a round's outcome, such as one with canaries in its sum.
         keep: silos that must not drop out.
     """
     plan = prepared.plan
@@ -91,8 +91,8 @@ def rehearse(
     for release in range(1, plan.rounds + 1):
         order = RoundOrder(release, release, state.parameters)
         outcome = engine.sum_round(order)
-        if inject is not None:
-            outcome = added(plan, outcome, inject(order))
+        if alter is not None:
+            outcome = alter(order, outcome)
         state = update(plan, state, outcome, round_rotation(plan, order.sequence))
         steps.append(Step(order, outcome, state))
     return Rehearsal(start, tuple(steps), Insider(plan, known, prepared.model, source))

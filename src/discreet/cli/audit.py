@@ -17,6 +17,7 @@ from discreet.audit import (
     Finding,
     LocalStateFinding,
     NoiseFinding,
+    PostProcessingFinding,
     SamplingFinding,
     SensitivityFinding,
 )
@@ -28,6 +29,7 @@ from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 
 Row = tuple[str, str, str, str]
+_Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SensitivityFinding | SamplingFinding
 
 
 def audit(
@@ -104,7 +106,7 @@ def _noise_row(family: list[NoiseFinding]) -> Row:
     )
 
 
-def _row(finding: CanaryFinding | LocalStateFinding | SensitivityFinding | SamplingFinding) -> Row:
+def _row(finding: _Single) -> Row:
     match finding:
         case LocalStateFinding():
             return (
@@ -127,6 +129,13 @@ def _row(finding: CanaryFinding | LocalStateFinding | SensitivityFinding | Sampl
                 f"local training of {finding.silo}",
                 f"moves by {finding.largest:.5g}",
                 f"≤ {finding.claimed:.5g}",
+            )
+        case PostProcessingFinding():
+            return (
+                f"the same sums, one record fewer, {finding.rounds} rounds",
+                f"the server's update, {finding.silo}",
+                f"models move by {finding.largest:.5g}",
+                "0",
             )
         case SamplingFinding():
             return (

@@ -21,6 +21,7 @@ def test_audit_of_the_demo_prints_one_table() -> None:
     assert "input-space canaries" in result.output
     assert "noise law, 7 checks" in result.output
     assert "local training of switzerland" in result.output
+    assert "the same sums, one record fewer" in result.output
     assert "EXCEEDED" not in result.output
 
 
@@ -34,7 +35,7 @@ def test_audit_of_a_finished_run_uses_its_plan(tmp_path: Path) -> None:
     assert document["plan"] == plan
     assert document["exceeded"] is False
     kinds = {finding["kind"] for finding in document["findings"]}
-    assert kinds == {"CanaryFinding", "NoiseFinding", "SensitivityFinding"}
+    assert kinds == {"CanaryFinding", "NoiseFinding", "PostProcessingFinding", "SensitivityFinding"}
 
 
 def test_exit_code_is_one_when_a_claim_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:

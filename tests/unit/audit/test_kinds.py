@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from conftest import DIGITS, noisy_steps
 
-from discreet.audit import AuditSettings, CanaryFinding, LocalStateFinding, SamplingFinding, audit
+from discreet.audit import (
+    AuditSettings,
+    CanaryFinding,
+    LocalStateFinding,
+    PostProcessingFinding,
+    SamplingFinding,
+    audit,
+)
 from discreet.audit.canaries import coordinate_canaries
 from discreet.audit.one_run import coordinate_run
 from discreet.config import parse_config
@@ -51,15 +58,17 @@ def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
 
 
 def test_the_published_claim_for_noisy_steps_is_refuted() -> None:
-    (finding,) = audit(noisy_steps(1.0, "independent-local-state"), SETTINGS)
+    finding, made_of_sums = audit(noisy_steps(1.0, "independent-local-state"), SETTINGS)
     assert isinstance(finding, LocalStateFinding)
     assert finding.status is Status.CONDITIONAL
     assert finding.num_silos == 30
     assert finding.exceeded
+    assert isinstance(made_of_sums, PostProcessingFinding)
+    assert not made_of_sums.exceeded
 
 
 def test_the_local_claim_for_noisy_steps_holds() -> None:
-    (finding,) = audit(noisy_steps(5.0), SETTINGS)
+    finding, _ = audit(noisy_steps(5.0), SETTINGS)
     assert isinstance(finding, LocalStateFinding)
     assert finding.status is Status.PROVEN
     assert not finding.exceeded

@@ -16,11 +16,13 @@ from discreet.audit.canaries import coordinate_canaries
 from discreet.audit.coins import sampling_finding
 from discreet.audit.interruption import noise_across_interruption
 from discreet.audit.noise import exceeded, noise_findings
+from discreet.audit.post_processing import post_processing_finding
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.learning import LocalUpdate, SingleStep
 from discreet.learning.clipping.styles import Flat
 from discreet.mechanisms import per_silo, sample_share
+from discreet.plan import Plan
 from discreet.privacy.events import IntegerNoise
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds import Contribution, RoundOrder
@@ -72,6 +74,29 @@ def test_a_batch_mean_that_counts_private_records_is_found(
 
     monkeypatch.setattr(SingleStep, "update", mean_of_the_batch)
     assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
+
+
+def test_a_server_that_divides_by_a_private_count_is_found(
+    digits: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums are protected, but who knows a sum and its mean knows how many records there are."""
+    honest = post_processing_finding(digits, SeededRandom(1))
+    assert honest.largest == 0.0
+    assert not honest.exceeded
+    assert honest.rounds == digits.plan.rounds
+    opened: list[LocalEngine] = []
+    open_engine = LocalEngine.__init__
+
+    def remember(self: LocalEngine, *arguments: Any, **settings: Any) -> None:
+        open_engine(self, *arguments, **settings)
+        opened.append(self)
+
+    def records_of(_: Plan, survivors: tuple[str, ...]) -> float:
+        return float(sum(len(opened[-1]._federation.silo(name).train) for name in survivors))
+
+    monkeypatch.setattr(LocalEngine, "__init__", remember)
+    monkeypatch.setattr(Plan, "normaliser", records_of)
+    assert post_processing_finding(digits, SeededRandom(1)).exceeded
 
 
 def noise_after_interruption(prepared: Prepared, folder: Path) -> tuple[NoiseFinding, ...]:

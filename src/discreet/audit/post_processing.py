@@ -1,0 +1,42 @@
+"""Is what the server makes of the sums a function of the sums alone?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from discreet.audit.canaries import replace_train
+from discreet.audit.findings import PostProcessingFinding
+from discreet.audit.rehearsal import rehearse
+from discreet.engines.local import Prepared
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder, RoundSum
+
+
+def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> PostProcessingFinding:
+    """Rehearses a plan twice, the second time with one record fewer, but with the sums of the first time.
+
+    All that a guarantee covers is the sums, so models that differ although the sums do not are a leak: a sum
+    divided by a count of records, for example.
+
+    Args:
+        prepared: plan, model and records.
+        randomness: of both rehearsals.
+    """
+    first = rehearse(prepared, randomness, known=prepared.federation)
+    sums = {step.order.release: step.outcome.total for step in first.steps}
+    # A survivor of every round: whoever drops out could not be noticed.
+    silo = first.steps[0].outcome.survivors[0]
+    own = prepared.federation.silo(silo).train
+    fewer = replace_train(prepared.federation, silo, own.take(np.arange(len(own) - 1)))
+
+    def with_the_same_sum(order: RoundOrder, outcome: RoundSum) -> RoundSum:
+        return dataclasses.replace(outcome, total=sums[order.release])
+
+    second = rehearse(prepared, randomness, known=fewer, alter=with_the_same_sum)
+    moved = [
+        float(np.linalg.norm(one.after.parameters - other.after.parameters))
+        for one, other in zip(first.steps, second.steps, strict=True)
+    ]
+    return PostProcessingFinding(silo, len(moved), max(moved))

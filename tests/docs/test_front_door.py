@@ -1,0 +1,64 @@
+"""What the pages at the root say exists: links, commands with their options, make targets."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from blocks import blocks
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs" / "reference"))
+
+import reference_pages as reference  # noqa: E402 (found beside the pages that it makes)
+
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        generated = page.parent == ROOT / "docs" and target.startswith("reference/")
+        assert generated or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_and_their_options_exist(page: Path) -> None:
+    known = {name: {o for p in command.params for o in p.opts} for name, command in reference.commands()}
+    lines = [line for block in blocks(page.read_text(encoding="utf-8")) if block.language == "sh"
+             for line in block.text.splitlines() if line.startswith("discreet ")]  # fmt: skip
+    for line in lines:
+        words = shlex.split(line.partition("|")[0], comments=True)
+        words = [word for word in words if word not in ("-v",)]
+        name = " ".join(words[:3]) if " ".join(words[:3]) in known else " ".join(words[:2])
+        assert name in known, line
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used - {"--help"} <= known[name], line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    named = re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.M)
+    assert set(named) <= targets
+
+
+def test_the_sample_in_the_readme_has_the_rows_that_a_run_prints() -> None:
+    """The claims of the sample are those of the example's plan; its measurements vary from run to run."""
+    from discreet.config import load_config
+    from discreet.engines.local import prepare
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    plan = prepare(load_config(ROOT / "examples" / "heart.toml")).plan
+    shown = dict(re.findall(r"^(.+?)  +([\d.]+)  1e-05  record  add-remove  PROVEN$", readme, re.M))
+    claims = {row.adversary.describe(): f"{row.epsilon:.3f}" for row in plan.guarantees[:3]}
+    assert claims.items() <= shown.items()
+    assert len(shown) == 4
+    for done in (1, 2, 3, 4, 8):
+        assert f"round {done}/8 " in readme
+        line = next(line for line in readme.splitlines() if line.startswith(f"round {done}/8 "))
+        assert f"ε spent {plan.spent(done).epsilon:.3f}" in line
