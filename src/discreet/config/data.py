@@ -34,6 +34,11 @@ class ColumnPartition(Section):
 PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
 
 
+Transform = (
+    Literal["scattering", "scattering-maps", "centred-pixels"] | Annotated[str, Field(pattern="^residual:.")]
+)
+
+
 class DataConfig(Section):
     """Where the records are, and what is publicly known of them; never computed from private records.
 
@@ -52,7 +57,9 @@ class DataConfig(Section):
         num_classes: number of classes.
         feature_norm_bound: L2 norm that every record is scaled to.
         partition: which record belongs to which silo; left out, the source's own silos.
-        transform: a public feature map for linear heads, applied to each image by itself.
+        transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
+            and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
+            heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``.
     """
 
     source: str
@@ -66,7 +73,7 @@ class DataConfig(Section):
     num_classes: Annotated[int, Field(ge=2)] | None = None
     feature_norm_bound: Positive | None = None
     partition: PartitionConfig | None = None
-    transform: Literal["scattering", "centred-pixels"] | None = None
+    transform: Transform | None = None
 
 
 class ModelConfig(Section):

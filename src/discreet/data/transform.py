@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.data.federation import Federation
-from discreet.data.norm import scale_to_norm, with_constant
+from discreet.data.norm import scaled_with_constant
 from discreet.data.records import Records
 from discreet.models.features import FeatureMap
 
 _CHUNK = 2000
 
 
-def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float) -> Federation:
-    """Replaces every record by its features, ready for a linear head.
+def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | None) -> Federation:
+    """Replaces every record by its features, ready for a linear head or, without a bound, for a network.
 
     A constant feature is appended in place of a bias, and the record is scaled to L2 norm ``norm_bound``.
+    None keeps the features and their shape, and promises no bound.
 
     Guarantee:
         A record's features depend on no other record, so sensitivities are what they were.
@@ -42,16 +44,18 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float) -
     )
 
 
-def _mapped(records: Records, feature_map: FeatureMap, norm_bound: float) -> Records:
-    """Maps one silo's records chunk by chunk; an empty part keeps the width of the features."""
+def _mapped(records: Records, feature_map: FeatureMap, norm_bound: float | None) -> Records:
+    """Maps one silo's records chunk by chunk; an empty part keeps the shape of the features."""
+    images = records.features
     if not len(records):
-        one = np.zeros((1, *records.features.shape[1:]), dtype=np.float32)
-        return Records(np.empty((0, feature_map(one).shape[1] + 1), dtype=np.float32), records.labels)
+        one = _finished(feature_map(np.zeros((1, *images.shape[1:]), dtype=np.float32)), norm_bound)
+        return Records(np.empty((0, *one.shape[1:]), dtype=np.float32), records.labels)
     parts = [
-        scale_to_norm(
-            with_constant(feature_map(records.features[first : first + _CHUNK]).astype(np.float64)),
-            norm_bound,
-        )
+        _finished(feature_map(images[first : first + _CHUNK]), norm_bound)
         for first in range(0, len(records), _CHUNK)
     ]
     return Records(np.concatenate(parts), records.labels)
+
+
+def _finished(features: npt.NDArray[np.float32], norm_bound: float | None) -> npt.NDArray[np.float32]:
+    return features if norm_bound is None else scaled_with_constant(features, norm_bound)

@@ -30,6 +30,18 @@ def centred_pixels(images: FloatArray) -> FloatArray:
     return np.asarray(flat - flat.mean(axis=1, keepdims=True))
 
 
+def scattering_maps(images: FloatArray) -> FloatArray:
+    """Returns the maps of a scattering transform of depth 2 with 8 rotations, for networks on top of them.
+
+    Args:
+        images: values in [0, 1], shape ``(n, rows, columns)`` or ``(n, colours, rows, columns)``.
+
+    Returns:
+        Shape ``(n, channels, rows / 4, columns / 4)``, with 81 channels for each colour.
+    """
+    return Scattering()(images)
+
+
 def normalised_scattering(images: FloatArray) -> FloatArray:
     """Returns scattering features, normalised per record in groups of three channels, shape ``(n, d)``.
 
@@ -39,6 +51,6 @@ def normalised_scattering(images: FloatArray) -> FloatArray:
     Args:
         images: values in [0, 1], shape ``(n, rows, columns)`` or ``(n, colours, rows, columns)``.
     """
-    channels = torch.from_numpy(Scattering()(images))
+    channels = torch.from_numpy(scattering_maps(images))
     groups = channels.shape[1] // _CHANNELS_PER_GROUP
     return torch.nn.functional.group_norm(channels, groups).flatten(1).numpy()

@@ -27,6 +27,7 @@ from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 1
+_FILES = ("csv", "npz", "residual")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ class Plan:
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
         agreement = self.config.model_dump(mode="json", exclude={"run", "speed"}, exclude_none=True)
-        agreement["data"]["source"] = _public_source(self.config.data.source)
+        for key in ("source", "transform"):
+            if key in agreement["data"]:
+                agreement["data"][key] = _without_folder(agreement["data"][key])
         return {
             "version": PLAN_VERSION,
             "config": agreement,
@@ -211,10 +214,10 @@ def _from_json(data: dict[str, Any]) -> Plan:
     )
 
 
-def _public_source(source: str) -> str:
-    """Returns a data source without its folder, which differs from party to party."""
+def _without_folder(source: str) -> str:
+    """Returns a source of records or of weights without its folder, which differs from party to party."""
     scheme, colon, path = source.partition(":")
-    return f"{scheme}:{PurePath(path).name}" if colon and scheme in ("csv", "npz") else source
+    return f"{scheme}:{PurePath(path).name}" if colon and scheme in _FILES else source
 
 
 def _release_json(release: RoundRelease) -> Json:

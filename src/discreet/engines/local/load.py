@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from discreet.config.sections import ColumnPartition, DataConfig, DirichletPartition, IidPartition
 from discreet.data import (
@@ -15,7 +16,9 @@ from discreet.data import (
     load_federation,
 )
 from discreet.data.transform import mapped
-from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
+from discreet.errors import ConfigurationError
+from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
+from discreet.models.residual import FrozenResidual
 
 _NORM_BOUND = 1.0
 _FEATURE_MAPS: dict[str, FeatureMap] = {
@@ -29,6 +32,7 @@ def load(data: DataConfig) -> Federation:
 
     Raises:
         DataError: one line that says what is wrong with the source.
+        ConfigurationError: if the transform cannot be applied.
     """
     federation = load_federation(
         os.path.expandvars(data.source),
@@ -46,7 +50,20 @@ def load(data: DataConfig) -> Federation:
     )
     if data.transform is None:
         return federation
-    return mapped(federation, _FEATURE_MAPS[data.transform], data.feature_norm_bound or _NORM_BOUND)
+    if data.transform == "scattering-maps":
+        if data.feature_norm_bound is not None:
+            raise ConfigurationError(
+                "'data.feature_norm_bound' must be left out with scattering-maps, made for networks; got "
+                f'{data.feature_norm_bound}. Use transform = "scattering" for a linear head.'
+            )
+        return mapped(federation, scattering_maps, norm_bound=None)
+    return mapped(federation, _linear_features(data.transform), data.feature_norm_bound or _NORM_BOUND)
+
+
+def _linear_features(transform: str) -> FeatureMap:
+    """Returns the map that makes features for a linear head: a known one, or a network's last layer."""
+    scheme, colon, path = transform.partition(":")
+    return FrozenResidual.load(Path(os.path.expandvars(path))) if colon else _FEATURE_MAPS[scheme]
 
 
 def _partition(data: DataConfig) -> Partition | None:

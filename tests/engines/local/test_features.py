@@ -1,0 +1,105 @@
+"""Every pairing of features and model of the papers can be named in a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.config import parse_config
+from discreet.engines.local import prepare
+from discreet.engines.local.load import load
+from discreet.errors import ConfigurationError
+
+
+def images(folder: Path, *shape: int) -> str:
+    rng = np.random.default_rng(0)
+    path = folder / "images.npz"
+    np.savez(path, x=rng.integers(0, 256, (24, *shape), dtype=np.uint8), y=np.arange(24) % 3)
+    return f"npz:{path}"
+
+
+def document(source: str, transform: str | None, model: str, local: dict[str, Any]) -> dict[str, Any]:
+    clips = {} if local["kind"] == "stable-steps" else {"clip_norm": 1.0}
+    data = {"source": source, "num_classes": 3, "record_capacity": 24}
+    data |= {"partition": {"kind": "iid", "silos": 3}} | ({"transform": transform} if transform else {})
+    return {
+        "data": data,
+        "model": {"name": model},
+        "training": {"rounds": 2, "local": local},
+        "privacy": {"epsilon": 8.0, "delta": 1e-5} | clips,
+        "aggregation": {"protocol": "ideal"},
+    }
+
+
+def residual_weights(folder: Path) -> Path:
+    """The smallest network of the family: one block a stage, 2, 4 and 8 channels."""
+    rng, widths, arrays = np.random.default_rng(1), {1: 2, 2: 4, 3: 8}, dict[str, Any]()
+
+    def layer(name: str, norm: str, wide: int, narrow: int, side: int) -> None:
+        arrays[f"{name}.weight"] = rng.normal(size=(wide, narrow, side, side)).astype(np.float32)
+        arrays[f"{norm}.weight"] = arrays[f"{norm}.running_var"] = np.ones(wide, np.float32)
+        arrays[f"{norm}.bias"] = arrays[f"{norm}.running_mean"] = np.zeros(wide, np.float32)
+
+    layer("conv1", "bn1", 2, 3, 3)
+    for stage, wide in widths.items():
+        narrow, block = widths.get(stage - 1, 2), f"layer{stage}.0"
+        layer(f"{block}.conv1", f"{block}.bn1", wide, narrow, 3)
+        layer(f"{block}.conv2", f"{block}.bn2", wide, wide, 3)
+        if wide != narrow:
+            layer(f"{block}.downsample.0", f"{block}.downsample.1", wide, narrow, 1)
+    path = folder / "weights.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+SINGLE, STABLE = {"kind": "single-step"}, {"kind": "stable-steps", "learning_rate": 0.01, "steps": 4}
+
+
+@pytest.mark.parametrize(
+    ("transform", "model", "local", "shape"),
+    [
+        ("scattering-maps", "cnn-group-norm", SINGLE, (81, 7, 7)),
+        ("scattering", "logistic", STABLE, (81 * 7 * 7 + 1,)),
+        ("centred-pixels", "logistic", STABLE, (28 * 28 + 1,)),
+        (None, "cnn-tempered-sigmoid", SINGLE, (28, 28)),
+        (None, "cnn-relu", SINGLE, (28, 28)),
+    ],
+)
+def test_features_and_model_by_config_alone(
+    tmp_path: Path, transform: str | None, model: str, local: dict[str, Any], shape: tuple[int, ...]
+) -> None:
+    config = parse_config(document(images(tmp_path, 28, 28), transform, model, local))
+    prepared = prepare(config)
+    assert prepared.plan.facts.feature_shape == shape
+    assert prepared.federation.silos[0].train.features.shape[1:] == shape
+
+
+def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders differ from party to party, so the plan keeps the file's name alone."""
+    monkeypatch.setenv("WEIGHTS", str(residual_weights(tmp_path).parent))
+    source = images(tmp_path, 3, 16, 16)
+    prepared = prepare(parse_config(document(source, "residual:$WEIGHTS/weights.npz", "logistic", STABLE)))
+    assert prepared.plan.facts.feature_shape == (8 + 1,)
+    assert prepared.plan.to_json()["config"]["data"]["transform"] == "residual:weights.npz"
+    assert prepared.plan.to_json()["config"]["data"]["source"] == "npz:images.npz"
+
+
+def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
+    config = parse_config(document(images(tmp_path, 3, 16, 16), "residual:none.npz", "logistic", STABLE))
+    with pytest.raises(ConfigurationError, match=r"residual weights from none\.npz"):
+        load(config.data)
+
+
+def test_maps_for_networks_have_no_norm_to_scale_to(tmp_path: Path) -> None:
+    changed = document(images(tmp_path, 28, 28), "scattering-maps", "cnn-group-norm", SINGLE)
+    changed["data"]["feature_norm_bound"] = 1.0
+    with pytest.raises(ConfigurationError, match="must be left out with scattering-maps"):
+        load(parse_config(changed).data)
+
+
+def test_an_unknown_transform_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"data\.transform"):
+        parse_config(document(images(tmp_path, 28, 28), "wavelets", "logistic", STABLE))
