@@ -48,7 +48,7 @@ clip_norm = 1.0
 seed = 3
 evaluate = false
 """
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.mark.loopback
