@@ -1,10 +1,12 @@
 """Integer noise, rings and packing: speed beside NumPy, bits per weight, and one round trip stage by stage.
 
-    python bench/integers.py                                # everything, about two minutes
+    python bench/integers.py                                # everything, about three minutes
+    python bench/integers.py --only threads                 # one table
     python bench/integers.py --opendp /path/to/venv/python  # with OpenDP's exact sampler beside ours
 
 Ratios compare runs of one process, alternating, best of several. Everything but the thread table is one
-thread and is timed in processor seconds, so that a busy machine disturbs it little. The secure source
+thread and is timed in processor seconds, so that a busy machine disturbs it little; the thread table needs an
+idle machine, and hashing beside it tells whether it was one. The secure source
 (AES-256-CTR keyed by the operating system) is used throughout. Targets stand beside the figures.
 """
 
@@ -23,6 +25,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +37,7 @@ from discreet.encoding import (
     Grid,
     GridRequest,
     Rotation,
+    StepWeights,
     decode,
     frame_bytes,
     pack,
@@ -46,6 +50,7 @@ from discreet.encoding.rounding import round_dithered
 from discreet.mechanisms import (
     NoiseFamily,
     PoissonBinomial,
+    add_share,
     law_for,
     sample_discrete_laplace,
     sample_share,
@@ -58,10 +63,13 @@ from discreet.privacy.events import (
     PoissonSampling,
     Release,
     Repeated,
+    RoundedGaussianNoise,
 )
 from discreet.randomness import SecureRandom
 
 DRAWS = 1 << 21
+# Long enough that setting up two threads does not show.
+THREADED_DRAWS = 1 << 23
 TARGETS = {
     NoiseFamily.ROUNDED_GAUSSIAN: 1.6,
     NoiseFamily.DISCRETE_GAUSSIAN: 5.0,
@@ -149,17 +157,19 @@ def noise_against_numpy() -> None:
 
 def other_laws(opendp: str | None) -> None:
     generator, source = np.random.default_rng(), SecureRandom()
-    count = 1 << 18
+    count = 1 << 20
     values = np.linspace(-1.0, 1.0, count)
+    narrow = {trials: PoissonBinomial(1.0, trials, 0.25) for trials in (64, 1 << 16, 1 << 40)}
+    narrow[1 << 82] = PoissonBinomial(1.0, 1 << 82, 2.0**-22)
     calls: dict[str, Callable[[], object]] = {
         "numpy standard_normal": lambda: generator.standard_normal(count),
         "discrete Laplace, scale 2^12": lambda: sample_discrete_laplace(
             DiscreteLaplaceNoise(4096.0), count, source
         ),
-        "Poisson binomial, 64 trials": lambda: PoissonBinomial(1.0, 64, 0.25).encode(values, source),
-        "Poisson binomial, 2^16 trials": lambda: PoissonBinomial(1.0, 1 << 16, 0.25).encode(values, source),
-        "Poisson binomial, 2^40 trials": lambda: PoissonBinomial(1.0, 1 << 40, 0.25).encode(values, source),
     }
+    for trials, mechanism in narrow.items():
+        name = f"Poisson binomial, {trials if trials < 100 else f'2^{trials.bit_length() - 1}'} trials"
+        calls[name] = lambda mechanism=mechanism: mechanism.encode(values, source)
     best = {name: value / count for name, value in seconds(calls, repeats=2).items()}
     if opendp:
         script = _OPENDP.format(count=20_000)
@@ -171,8 +181,8 @@ def other_laws(opendp: str | None) -> None:
 
 
 def threads() -> None:
-    """Wall clock; hashing, which scales perfectly on idle cores, tells how idle they were."""
-    source = SecureRandom()
+    """Wall clock, into vectors that exist, as silos do; hashing, which scales, tells how idle cores were."""
+    source, values = SecureRandom(), np.zeros(THREADED_DRAWS, dtype=np.int64)
     workers = os.cpu_count() or 1
     block = bytes(1 << 25)
 
@@ -183,7 +193,7 @@ def threads() -> None:
     calls: dict[str, Callable[[int], object]] = {"hashing, for reference": hashing}
     for family in NoiseFamily:
         law = law_for(family, variance=2.0**24, num_silos=1)
-        calls[family.value] = lambda num, law=law: sample_share(law, 2 * DRAWS, source, workers=num)
+        calls[family.value] = lambda num, law=law: add_share(values, law, source, workers=num)
     rows = []
     for name, call in calls.items():
         pair = {"one": lambda call=call: call(1), "all": lambda call=call: call(workers)}
@@ -192,7 +202,25 @@ def threads() -> None:
     table(f"Threads: speed-up of {workers} over 1 at stddev 2^12", ["work", "speed-up"], rows)
 
 
-def cnn_request(prob: float, *, rotated: bool) -> GridRequest:
+def moves() -> None:
+    """The model's move from the integers of several local steps, against one division after the other."""
+    weights, scale = StepWeights((7, 6, 4), Fraction(1, 40)), 1234.5
+    combined = np.random.default_rng(1).integers(-(1 << 40), 1 << 40, size=1 << 18)
+    factor = -weights.unit / Fraction(scale)
+
+    def one_by_one() -> Floats:
+        return np.array([int(v) * factor.numerator / factor.denominator for v in combined])
+
+    best = seconds({"vector": lambda: weights.move(combined, scale), "one by one": one_by_one}, repeats=5)
+    assert np.array_equal(weights.move(combined, scale), one_by_one())  # noqa: S101 - the bench checks itself
+    rows = [
+        [name, f"{value / len(combined) * 1e9:.1f}", f"{best['one by one'] / value:.1f}"]
+        for name, value in best.items()
+    ]
+    table("StepWeights.move, every coordinate correctly rounded", ["how", "ns a weight", "speed-up"], rows)
+
+
+def cnn_request(prob: float, *, rotated: bool, noise_first: bool) -> GridRequest:
     """26,010 weights, 10 silos of 5,600 records, 20 rounds of single steps at (1, 1e-5), clip norm 1."""
 
     def event(z: float) -> Repeated:
@@ -208,35 +236,40 @@ def cnn_request(prob: float, *, rotated: bool) -> GridRequest:
         rounds=20,
         noise_multiplier=multiplier,
         rotated=rotated,
+        noise_first=noise_first,
     )
 
 
+def bits_row(prob: float, *, rotated: bool, noise_first: bool) -> list[str]:
+    request = cnn_request(prob, rotated=rotated, noise_first=noise_first)
+    grid = plan_grid(request)
+    # The accountant counts the Gaussian before it is rounded.
+    law = RoundedGaussianNoise(request.noise_multiplier * grid.l2_sensitivity / math.sqrt(10), num_silos=10)
+    grid = grid.with_noise(law)
+    return [
+        f"{prob:g}",
+        "before" if noise_first else "after",
+        "yes" if rotated else "no",
+        f"{request.silo_bound:.0f}",
+        f"{request.noise_multiplier:.2f}",
+        str(grid.bits),
+        "20" if rotated else "28",
+        f"{grid.l2_sensitivity / grid.scale - 1:.2%}",
+        f"{law.silo_stddev:.1f}",
+        f"{frame_bytes(grid.bits, grid.dimension):,}",
+        f"{sampler_tv(law, 20 * 260_100):.0e}",
+    ]
+
+
 def bits_per_weight() -> None:
-    rows = []
-    for prob in (0.1, 1.0):
-        for rotated in (False, True):
-            request = cnn_request(prob, rotated=rotated)
-            grid = plan_grid(request)
-            law = law_for(
-                NoiseFamily.ROUNDED_GAUSSIAN,
-                variance=(request.noise_multiplier * grid.l2_sensitivity) ** 2,
-                num_silos=10,
-            )
-            grid = grid.with_noise(law)
-            rows.append(
-                [
-                    f"{prob:g}",
-                    "yes" if rotated else "no",
-                    f"{request.silo_bound:.0f}",
-                    f"{request.noise_multiplier:.2f}",
-                    str(grid.bits),
-                    "20" if rotated else "28",
-                    f"{grid.l2_sensitivity / grid.scale - 1:.2%}",
-                    f"{frame_bytes(grid.bits, grid.dimension):,}",
-                    f"{sampler_tv(law, 20 * 260_100):.0e}",
-                ]
-            )
-    header = ["sampling", "rotated", "batch bound", "z", "bits", "target", "inflation", "bytes", "sampler TV"]
+    rows = [
+        bits_row(prob, rotated=rotated, noise_first=noise_first)
+        for prob in (0.1, 1.0)
+        for noise_first in (False, True)
+        for rotated in (False, True)
+    ]
+    header = ["sampling", "noise", "rotated", "batch bound", "z", "bits", "target", "inflation"]
+    header += ["share's deviation", "bytes", "sampler TV"]
     table(
         "CNN, 26,010 weights, 10 silos, (1, 1e-5), 20 rounds, wrap <= 2^-40 (Flower: 64 bits, the paper: 32)",
         header,
@@ -272,7 +305,7 @@ def round_trip(dimension: int) -> None:
 
 
 def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[str, float], float]:
-    """The stages of `ring_contribution` and of the server, chunk by chunk as there; processor seconds."""
+    """The stages of `ring_contribution` and of the server, one after the other; processor seconds."""
     source, stages = SecureRandom(), dict.fromkeys(STAGES, 0.0)
     rotation = Rotation.drawn(grid.dimension, source)
     clock = time.process_time
@@ -280,23 +313,26 @@ def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[s
     check_update(update, grid)
     rotated = rotation.forward(update)
     stages["check, rotate"] = clock() - start
+    start = clock()
+    values, parts = np.empty(grid.dimension, dtype=np.int64), _parts(grid.dimension)
+    for part in parts:
+        values[part] = round_dithered(rotated[part] * grid.scale, source)
+    stages["scale, round"] = clock() - start
+    start = clock()
+    add_share(values, law, source)
+    stages["noise"] = clock() - start
     total, payloads = np.zeros(grid.dimension, dtype=np.uint64), []
-    for left in range(0, grid.dimension, CHUNK):
-        part = slice(left, min(left + CHUNK, grid.dimension))
+    for part in parts:
         marks = [clock()]
-        values = round_dithered(rotated[part] * grid.scale, source)
-        marks.append(clock())
-        values += sample_share(law, len(values), source)
-        marks.append(clock())
-        ring = to_ring(values, grid.bits)
+        ring = to_ring(values[part], grid.bits)
         marks.append(clock())
         payloads.append(pack(ring, grid.bits))
         marks.append(clock())
-        received = unpack(payloads[-1], grid.bits, len(values))
+        received = unpack(payloads[-1], grid.bits, len(ring))
         marks.append(clock())
         total[part] += received
         marks.append(clock())
-        for name, (before, after) in zip(STAGES[1:-1], pairwise(marks), strict=True):
+        for name, (before, after) in zip(STAGES[3:-1], pairwise(marks), strict=True):
             stages[name] += after - before
     assert sum(map(len, payloads)) == grid.payload_bytes  # noqa: S101 - the bench checks itself
     start = clock()
@@ -306,22 +342,32 @@ def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[s
     return stages, float(np.sqrt(np.mean((result - update) ** 2)) / share)
 
 
+def _parts(dimension: int) -> list[slice]:
+    return [slice(left, min(left + CHUNK, dimension)) for left in range(0, dimension, CHUNK)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--opendp", help="a Python that has opendp installed")
     parser.add_argument("--dimension", type=int, default=10_000_000)
-    arguments = parser.parse_args()
+    sections: dict[str, Callable[[], None]] = {
+        "noise": noise_against_numpy,
+        "others": lambda: other_laws(options.opendp),
+        "threads": threads,
+        "moves": moves,
+        "bits": bits_per_weight,
+        "round-trip": lambda: round_trip(options.dimension),
+    }
+    parser.add_argument("--only", nargs="+", choices=sections, default=list(sections))
+    options = parser.parse_args()
     print(
         f"Python {platform.python_version()}, NumPy {np.__version__}, "
         f"{os.cpu_count()} cores, {platform.machine()}"
     )
-    noise_against_numpy()
-    other_laws(arguments.opendp)
-    threads()
-    bits_per_weight()
-    round_trip(arguments.dimension)
+    for name in options.only:
+        sections[name]()
 
 
 if __name__ == "__main__":
