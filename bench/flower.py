@@ -178,7 +178,7 @@ def phases(folder: Path) -> None:
     for mode in ("one-phase", "semi-honest", "malicious"):
         _, _, seconds, exchanges = rounds_in_process(heart(5, mode), folder / mode, 5)
         print(
-            f"phases  {mode}: {max(exchanges[1:])} exchanges a healthy round, "
+            f"phases  {mode}: exchanges in a healthy round {max(exchanges[1:])}, "
             f"{1e3 * statistics.median(seconds):.1f} ms a round of four silos in one process"
         )
 
