@@ -42,7 +42,8 @@ def plan_table(plan: Plan) -> Table:
         "weights": f"{plan.facts.dimension:,}",
         "noise": f"{plan.config.privacy.mechanism}, multiplier {plan.noise_multiplier:.4g} "
         f"({release.share.variance**0.5 / release.share.num_silos**0.5:.4g} grid units a silo)",
-        "sensitivity": f"{release.l2_sensitivity:.6g} grid units after rounding "
+        "sensitivity": f"{release.l2_sensitivity:.6g} grid units "
+        f"{'before' if grid.noise_first else 'after'} rounding "
         f"({release.l2_sensitivity / grid.scale:.4g} in weights)",
         "ring": f"2^{grid.bits}, scale {grid.scale:g}; {plan.bytes_per_vector:,} bytes a masked vector",
         "aggregation": f"{plan.config.aggregation.protocol}, {thresholds.num_silos} silos, at least "

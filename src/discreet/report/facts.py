@@ -58,7 +58,10 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             else "longer contributions are shortened",
         ),
         Fact(
-            "Sensitivity", sensitivity, f"how far {UNITS[plan.unit]} can move a round's sum, after rounding"
+            "Sensitivity",
+            sensitivity,
+            f"how far {UNITS[plan.unit]} can move a round's sum, "
+            f"{'before' if plan.grid.noise_first else 'after'} rounding",
         ),
         Fact(
             "Noise",
