@@ -63,15 +63,18 @@ def logits(model: nn.Module, records: Records) -> torch.Tensor:
 
 def evaluation(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> Evaluation:
     """Returns the means over records whose outputs are known; at least one."""
-    targets = torch.from_numpy(labels)
-    loss = float(record_losses(outputs, targets).double().mean())
-    binary = outputs.shape[1] == 1
-    predicted = (outputs[:, 0] > 0).long() if binary else outputs.argmax(dim=1)
-    accuracy = float((predicted == targets).double().mean())
+    loss = float(record_losses(outputs, torch.from_numpy(labels)).double().mean())
+    accuracy = float(is_right(outputs, labels).mean())
     if outputs.shape[1] > 2:
         return Evaluation(loss, accuracy, auc=None)
-    scores = outputs[:, 0] if binary else outputs[:, 1] - outputs[:, 0]
+    scores = outputs[:, 0] if outputs.shape[1] == 1 else outputs[:, 1] - outputs[:, 0]
     return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), labels))
+
+
+def is_right(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Says for each record whether the likeliest class is its label."""
+    predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(dim=1)
+    return np.asarray(predicted.numpy() == labels)
 
 
 def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float | None:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning import evaluate
-from discreet.learning.metrics import area_under_roc
+from discreet.learning.metrics import area_under_roc, is_right
 from discreet.models import LinearHead, load_flat
 
 
@@ -57,3 +58,10 @@ def test_two_outputs_rank_by_their_difference() -> None:
 def test_no_records_are_refused() -> None:
     with pytest.raises(DataError):
         evaluate(LinearHead(1, 1), Records(np.zeros((0, 1), np.float32), np.zeros(0, np.int64)))
+
+
+def test_a_binary_and_a_wide_model_are_right_where_the_likeliest_class_is_the_label() -> None:
+    one = torch.tensor([[0.1], [-0.1], [0.0]])
+    assert is_right(one, np.array([1, 1, 0])).tolist() == [True, False, True]
+    wide = torch.tensor([[0.1, 0.3, 0.2], [5.0, 1.0, 0.0]])
+    assert is_right(wide, np.array([1, 2])).tolist() == [True, False]
