@@ -32,3 +32,26 @@ def test_csv_has_exactly_the_expected_cells(path: Path) -> None:
     assert {row["note"] for row in skipped} <= ({NOT_RUN} if scale == "full" else set())
     assert len(skipped) < len(rows)
     assert path.with_suffix(".svg").exists()
+
+
+def measured(stem: str) -> dict[str, float]:
+    """What the paper's method gave, by cell, in a committed CSV."""
+    with (ROOT / "reproductions" / "results" / f"{stem}.csv").open(encoding="utf-8") as file:
+        return {row["cell"]: float(row["reproduced"]) for row in csv.DictReader(file) if row["reproduced"]}
+
+
+def test_one_epoch_a_round_is_best_for_networks_and_hardly_matters_for_linear_models() -> None:
+    found = measured("p2-grid-full")
+    schedules = ((2, 10), (4, 5), (5, 4), (10, 2), (20, 1))
+    compared = 0
+    for start in ("MNIST, ε = 2.93", "MNIST, ε = 1.2", "Fashion-MNIST, ε = 2.7"):
+        for network, most_lost in (("SN+Lin", 2.5), ("CNN+TS", 100.0), ("CNN+RL", 100.0), ("SN+CNN", 100.0)):
+            best = found.get(f"{start}, (1, 20), {network}")
+            for epochs, rounds in schedules:
+                other = found.get(f"{start}, ({epochs}, {rounds}), {network}")
+                if best is None or other is None:
+                    continue
+                compared += 1
+                assert best - other <= most_lost
+                assert network == "SN+Lin" or other < best
+    assert compared >= 1
