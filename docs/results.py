@@ -39,7 +39,7 @@ def section(stem: str) -> str:
         rows = list(csv.DictReader(file))
     option = "" if scale == "small" else f" --scale {scale}"
     lines = [
-        f"## {expected['title']}",
+        f"## {expected['title']}{', full scale' if scale == 'full' else ''}",
         "",
         f"{expected['paper']}; {expected['quantity']}; {scale} scale. `discreet reproduce {name}{option}`; "
         f"[what is compared](../reproductions/{name}/README.md), "
