@@ -176,8 +176,8 @@ class StableSteps:
         if not found == linear_head_of(self.head):
             raise UnsupportedAnalysisError(
                 f"stable-steps is proven for the planned linear head {self.head}; the model is "
-                f"{type(model).__name__} with {found or 'no known convex head'}. Use a linear head, or the "
-                "kind single-step (any network, one step) or sharded (any network, several steps)."
+                f"{type(model).__name__} with {found or 'no known convex head'}. Use a linear head, or a "
+                "kind for any network: tangent-steps or sharded (several steps), or single-step."
             )
 
     def _require_norms(self, features: FloatArray) -> None:

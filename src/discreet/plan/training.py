@@ -195,7 +195,8 @@ def _stable_steps(
     if head is None:
         raise ConfigurationError(
             "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
-            f"{config.model.name!r} is not one. Use single-step (record) or clipped-update (client).",
+            f"{config.model.name!r} is not one. Use tangent-steps or single-step (record), or clipped-update "
+            "(client).",
             see=HowTo.LOCAL_KIND,
         )
     if facts.feature_norm_bound is None:

@@ -146,7 +146,7 @@ def test_no_records_and_empty_draws_are_legal() -> None:
 
 
 def test_a_network_is_refused_with_the_nearest_kinds() -> None:
-    with pytest.raises(UnsupportedAnalysisError, match=r"single-step.*sharded"):
+    with pytest.raises(UnsupportedAnalysisError, match=r"tangent-steps or sharded.*single-step"):
         kind().update(nn.Sequential(nn.Linear(5, 3)), np.zeros(18), records(3), SeededRandom(0))
 
 
