@@ -1,7 +1,7 @@
 """Goodness of fit of every sampler, and proof that the tests see planted errors.
 
-Seeds are fixed. Every p-value is required to be above 1e-5; about 130 are computed, so a correct sampler with
-fresh seeds would fail this file with probability about 1.3e-3.
+Seeds are fixed. Every p-value is required to be above 1e-5; about 180 are computed, so a correct sampler with
+fresh seeds would fail this file with probability about 1.8e-3.
 """
 
 from __future__ import annotations
