@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from discreet.audit.training import rehearsed_training
+from discreet.audit.training import inseparable_noise
 from discreet.data import Federation
-from discreet.encoding import encode, from_ring, to_ring
+from discreet.encoding import from_ring, noise_integers, signal_integers, to_ring
 from discreet.errors import ConfigurationError
-from discreet.mechanisms import sample_share
+from discreet.learning import NoisyUpdate
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, RoundSum, round_rotation
+from discreet.rounds import RoundOrder, RoundSum, round_rotation, silo_source, train_silo
 
 Integers = npt.NDArray[np.int64]
 
@@ -25,8 +25,7 @@ Integers = npt.NDArray[np.int64]
 class Insider:
     """Recomputes what the silos of a seeded rehearsal added up, share by share.
 
-    It names the same streams as `LocalEngine` and `contribute` do; were it to name others, what it leaves
-    over would not follow the planned noise law, and the noise audit would say so.
+    It takes the steps that `contribute` takes, from the same sources, but keeps signal and noise apart.
 
     Attributes:
         plan: the agreement.
@@ -45,6 +44,7 @@ class Insider:
 
         Raises:
             ConfigurationError: if noise comes before rounding, so that there are no integers without it.
+            UnsupportedAnalysisError: for noisy-steps, whose noise is inside the steps.
         """
         if self.plan.grid.noise_first:
             raise ConfigurationError(
@@ -54,19 +54,26 @@ class Insider:
         total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
         rotation = round_rotation(self.plan, order.sequence)
         for name in silos:
-            source = self._source(order, name)
-            training = rehearsed_training(self.plan, self.model, name)
-            records = self.federation.silo(name).train
-            update = training.update(self.model, order.parameters, records, source.derive("training"))
-            total += encode(update.vector, self.plan.grid, source.derive("dither"), rotation)
+            source = silo_source(self.randomness, order.sequence, name)
+            update = train_silo(
+                self.plan,
+                name,
+                model=self.model,
+                parameters=order.parameters,
+                records=self.federation.silo(name).train,
+                randomness=source,
+            )
+            if isinstance(update, NoisyUpdate):
+                raise inseparable_noise()
+            total += signal_integers(update.vector, self.plan.grid, source, rotation)
         return total
 
     def noise(self, order: RoundOrder, silos: Iterable[str]) -> Integers:
         """Returns the sum of the noise shares of ``silos``: what colluders tell the server."""
         total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
         for name in silos:
-            share = self._source(order, name).derive("noise")
-            total += sample_share(self.plan.release.share, len(total), share)
+            source = silo_source(self.randomness, order.sequence, name)
+            total += noise_integers(self.plan.release.share, len(total), source)
         return total
 
     def left_over(self, order: RoundOrder, outcome: RoundSum, *, colluders: Iterable[str] = ()) -> Integers:
@@ -74,6 +81,3 @@ class Insider:
         known = self.contributions(order, outcome.survivors) + self.noise(order, colluders)
         bits = self.plan.grid.bits
         return from_ring(outcome.total - to_ring(known, bits), bits)
-
-    def _source(self, order: RoundOrder, name: str) -> SeededRandom:
-        return self.randomness.derive("release", order.sequence, "silo", name)

@@ -17,8 +17,13 @@ def rehearsed_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining
     """
     training = silo_training(plan, model, silo)
     if isinstance(training, NoisySteps):
-        raise UnsupportedAnalysisError(
-            "canaries need noise that is added once a round; noisy-steps adds it in every local step. Audit "
-            "such a plan by the local-state attack."
-        )
+        raise inseparable_noise()
     return training
+
+
+def inseparable_noise() -> UnsupportedAnalysisError:
+    """Returns the refusal of a training whose noise cannot be told from what it hides."""
+    return UnsupportedAnalysisError(
+        "canaries need noise that is added once a round; noisy-steps adds it in every local step. Audit such "
+        "a plan by the local-state attack."
+    )

@@ -2,7 +2,12 @@
 
 from discreet.encoding.codec import decode, encode
 from discreet.encoding.conditional_rounding import conditional_l2_bound, round_records, summation_error
-from discreet.encoding.contribution import noisy_integers, ring_contribution
+from discreet.encoding.contribution import (
+    noise_integers,
+    noisy_integers,
+    ring_contribution,
+    signal_integers,
+)
 from discreet.encoding.framing import RingVector, frame, frame_bytes, unframe
 from discreet.encoding.grid import Grid, GridRequest, plan_grid, required_bits
 from discreet.encoding.packing import pack, packed_bytes, unpack
@@ -26,6 +31,7 @@ __all__ = [
     "frame",
     "frame_bytes",
     "from_ring",
+    "noise_integers",
     "noisy_integers",
     "pack",
     "packed_bytes",
@@ -36,6 +42,7 @@ __all__ = [
     "round_records",
     "rounded_l2_bound",
     "rounded_weights",
+    "signal_integers",
     "summation_error",
     "to_ring",
     "unflatten",

@@ -10,7 +10,7 @@ from discreet.encoding.grid import Grid
 from discreet.encoding.ring import to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.errors import ConfigurationError
-from discreet.mechanisms import add_share, round_with_noise
+from discreet.mechanisms import add_share, round_with_noise, sample_share
 from discreet.privacy.events import IntegerNoise, RoundedGaussianNoise
 from discreet.randomness import RandomSource
 
@@ -46,8 +46,8 @@ def noisy_integers(
             rounded Gaussian.
     """
     if not grid.noise_first:
-        values = encode(update, grid, randomness.derive("dither"), rotation)
-        add_share(values, law, randomness.derive("noise"), workers=workers)
+        values = signal_integers(update, grid, randomness, rotation)
+        add_share(values, law, _noise_source(randomness), workers=workers)
         return values
     if not isinstance(law, RoundedGaussianNoise):
         raise ConfigurationError(
@@ -58,7 +58,34 @@ def noisy_integers(
     check_rotation(grid, rotation)
     real = np.array(update, dtype=np.float64) if rotation is None else rotation.forward(update)
     real *= grid.scale
-    return round_with_noise(real, law, randomness.derive("noise"), workers=workers)
+    return round_with_noise(real, law, _noise_source(randomness), workers=workers)
+
+
+def signal_integers(
+    update: npt.NDArray[np.float64], grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
+) -> npt.NDArray[np.int64]:
+    """Returns what `noisy_integers` adds noise to, for a grid whose noise comes after rounding.
+
+    Args:
+        update: real units, shape ``(grid.dimension,)``.
+        grid: the plan's grid.
+        randomness: as given to `noisy_integers`; if it is seeded, the dither is the same.
+        rotation: the round's public rotation, exactly if ``grid.rotated``.
+
+    Raises:
+        ConfigurationError, PrivacyViolation: as `encode`.
+    """
+    return encode(update, grid, randomness.derive("dither"), rotation)
+
+
+def noise_integers(law: IntegerNoise, size: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
+    """Returns the noise that `noisy_integers` adds from the same seeded source, shape ``(size,)``."""
+    return sample_share(law, size, _noise_source(randomness))
+
+
+def _noise_source(randomness: RandomSource) -> RandomSource:
+    """Returns the source of a contribution's noise, independent of its dither."""
+    return randomness.derive("noise")
 
 
 def ring_contribution(

@@ -1,6 +1,13 @@
 """The round loop: the same walk for every engine, durable at every step."""
 
-from discreet.rounds.contribution import Contribution, contribute, require_capacity, round_rotation
+from discreet.rounds.contribution import (
+    Contribution,
+    contribute,
+    require_capacity,
+    round_rotation,
+    silo_source,
+    train_silo,
+)
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
@@ -23,5 +30,7 @@ __all__ = [
     "restore",
     "resume_ledger",
     "round_rotation",
+    "silo_source",
     "train",
+    "train_silo",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,12 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.learning import NoisySteps, StepNoise
+from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, StepNoise
 from discreet.plan import Plan, silo_training
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
+
+_Source = TypeVar("_Source", bound=RandomSource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +60,14 @@ def contribute(
         PrivacyViolation: if a run-time check of a promised bound fails; nothing leaves the silo.
     """
     require_capacity(plan, silo, records)
-    training = silo_training(plan, model, silo)
     watch = Stopwatch()
-    if isinstance(training, NoisySteps):
-        noise = StepNoise(plan.grid, plan.release.share)
-        steps = training.update(model, parameters, records, noise, randomness.derive("training"))
-        encoding_seconds = steps.encoding_seconds
-        return Contribution(steps.combined, steps.loss, watch.lap() - encoding_seconds, encoding_seconds)
-    update = training.update(model, parameters, records, randomness.derive("training"))
+    update = train_silo(
+        plan, silo, model=model, parameters=parameters, records=records, randomness=randomness
+    )
     trained = watch.lap()
+    if isinstance(update, NoisyUpdate):
+        encoding_seconds = update.encoding_seconds
+        return Contribution(update.combined, update.loss, trained - encoding_seconds, encoding_seconds)
     values = noisy_integers(
         update.vector,
         plan.grid,
@@ -76,6 +78,31 @@ def contribute(
         workers=torch.get_num_threads(),
     )
     return Contribution(values, update.loss, trained, watch.lap())
+
+
+def silo_source(randomness: _Source, sequence: int, silo: str) -> _Source:
+    """Returns the source of all that ``silo`` draws in the round whose intent is ledger line ``sequence``."""
+    return randomness.derive("release", sequence, "silo", silo)
+
+
+def train_silo(
+    plan: Plan,
+    silo: str,
+    *,
+    model: nn.Module,
+    parameters: npt.NDArray[np.float64],
+    records: Records,
+    randomness: RandomSource,
+) -> LocalUpdate | NoisyUpdate:
+    """Trains ``silo`` as `contribute` does; the update has no noise yet, but for that of noisy steps.
+
+    Raises:
+        PrivacyViolation: if a run-time check of a promised bound fails.
+    """
+    training, source = silo_training(plan, model, silo), randomness.derive("training")
+    if isinstance(training, NoisySteps):
+        return training.update(model, parameters, records, StepNoise(plan.grid, plan.release.share), source)
+    return training.update(model, parameters, records, source)
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_planted_bugs import halved_share
+from test_planted_bugs import plant_half_the_noise
 
 from discreet.audit.campaign import claimed
 from discreet.audit.canaries import coordinate_canaries
@@ -47,7 +47,7 @@ def test_a_proven_claim_is_not_exceeded_in_a_hundred_repetitions(digits: Prepare
 @pytest.mark.statistical
 def test_half_the_noise_is_refuted(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not audited_once(digits, 0, 4).exceeded
-    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
+    plant_half_the_noise(monkeypatch)
     finding = audited_once(digits, 0, 4)
     assert finding.exceeded
     assert finding.audited_gaussian_epsilon_lower > finding.claim.epsilon

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HEART
-from test_planted_bugs import halved_share
+from test_planted_bugs import plant_half_the_noise
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
@@ -39,7 +39,7 @@ def test_audit_of_a_finished_run_uses_its_plan(tmp_path: Path) -> None:
 
 
 def test_exit_code_is_one_when_a_claim_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
+    plant_half_the_noise(monkeypatch)
     result = CliRunner().invoke(app, ["audit", str(HEART), *FEW])
     assert result.exit_code == 1
     assert "EXCEEDED" in result.output

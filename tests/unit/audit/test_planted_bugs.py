@@ -30,11 +30,21 @@ from discreet.rounds import Contribution, RoundOrder
 SETTINGS = AuditSettings(canaries=1300, trials=8, confidence=0.99, seed=4)
 
 
-def halved_share(
-    values: npt.NDArray[np.int64], law: IntegerNoise, randomness: RandomSource, *, workers: int
-) -> None:
-    """Adds noise of half the planned deviation."""
-    values += np.rint(0.5 * sample_share(law, len(values), randomness, workers=workers)).astype(np.int64)
+def plant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets every silo draw noise of half the planned deviation; colluders tell what they drew."""
+
+    def drawn(
+        law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1
+    ) -> npt.NDArray[np.int64]:
+        return np.rint(0.5 * sample_share(law, size, randomness, workers=workers)).astype(np.int64)
+
+    def added(
+        values: npt.NDArray[np.int64], law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
+    ) -> None:
+        values += drawn(law, len(values), randomness, workers=workers)
+
+    monkeypatch.setattr("discreet.encoding.contribution.add_share", added)
+    monkeypatch.setattr("discreet.encoding.contribution.sample_share", drawn)
 
 
 def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
@@ -43,7 +53,7 @@ def test_an_honest_plan_passes_every_audit(digits: Prepared) -> None:
 
 
 def test_a_noise_share_too_small_is_found(digits: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.encoding.contribution.add_share", halved_share)
+    plant_half_the_noise(monkeypatch)
     failed = [finding for finding in audit(digits, SETTINGS) if finding.exceeded]
     assert any(isinstance(finding, NoiseFinding) and "variance" in finding.check for finding in failed)
     guessed = [finding for finding in failed if isinstance(finding, CanaryFinding)]

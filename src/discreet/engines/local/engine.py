@@ -22,6 +22,7 @@ from discreet.rounds import (
     SumSeconds,
     contribute,
     round_rotation,
+    silo_source,
 )
 from discreet.secagg import (
     RoundTerms,
@@ -104,7 +105,7 @@ class LocalEngine:
             model=self._model,
             parameters=order.parameters,
             records=self._federation.silo(name).train,
-            randomness=self._randomness.derive("release", order.sequence, "silo", name),
+            randomness=silo_source(self._randomness, order.sequence, name),
             rotation=round_rotation(self._plan, order.sequence),
         )
 

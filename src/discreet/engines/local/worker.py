@@ -24,7 +24,7 @@ from discreet.engines.local.work import (
 from discreet.errors import ConfigurationError
 from discreet.models import build_model
 from discreet.plan import model_digest
-from discreet.rounds import RoundOrder, contribute, round_rotation
+from discreet.rounds import RoundOrder, contribute, round_rotation, silo_source
 
 
 class Worker:
@@ -58,7 +58,7 @@ class Worker:
                     model=self._model,
                     parameters=order.parameters,
                     records=records,
-                    randomness=self._randomness.derive("release", order.sequence, "silo", name),
+                    randomness=silo_source(self._randomness, order.sequence, name),
                     rotation=rotation,
                 )
                 for name, records in self._assignment.records.items()

@@ -17,7 +17,7 @@ from discreet.engines.silo.state import SiloState
 from discreet.policy import PolicyRefusal, RefusalCode, SiloLedger
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource
-from discreet.rounds import contribute, round_rotation
+from discreet.rounds import contribute, round_rotation, silo_source
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import decode
 from discreet.secagg.messages import RoundStart
@@ -135,7 +135,7 @@ class SiloTraining:
             model=self._approval.model,
             parameters=vector,
             records=self._records,
-            randomness=self._randomness.derive("release", start.terms.attempt, "silo", silo),
+            randomness=silo_source(self._randomness, start.terms.attempt, silo),
             rotation=round_rotation(plan, start.terms.attempt),
         )
         self._model_digest = start.terms.context.hex()
