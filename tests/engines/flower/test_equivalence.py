@@ -202,3 +202,26 @@ def test_totals_are_the_survivors_sum_in_every_round(consortium, direct_wire):
         ).completed
     ]
     assert len(set(digests)) == 3
+
+
+def test_an_attempt_with_too_few_nodes_waits_for_them(consortium, direct_wire):
+    """Two lines are cut in round 1: the next attempt begins when they are back, not at once."""
+    away = {consortium.node("hungary"), consortium.node("switzerland")}
+    wire = direct_wire(consortium.silos)
+    lost, looks = [], []
+
+    def tamper(node, request):
+        if node in away and isinstance(request, Deliver) and request.parameters and len(lost) < len(away):
+            lost.append(node)
+            return None
+        return request
+
+    def nodes():
+        looks.append(len(lost) == len(away))
+        present = set(consortium.silos) - away if 0 < sum(looks) < 4 else set(consortium.silos)
+        return tuple(sorted(present))
+
+    wire.tamper, wire.nodes = tamper, nodes
+    serve_training(wire, consortium.folder.server, patience_seconds=60.0)
+    spent = spending(line.entry for line in read_ledger(consortium.folder.server.run.ledger))
+    assert (spent.aborted, [len(done.survivors) for done in spent.completed]) == (1, [4, 4, 4])

@@ -183,5 +183,6 @@ def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_rand
     done = rehearse(longer(small_config), folder, freezing)
     spent = spending(line.entry for line in read_ledger(done.folder.server.run.ledger))
     assert freezing.over
-    assert (spent.aborted, spent.charged, len(spent.completed)) == (1, 8, 8)
+    assert spent.aborted in {1, 2}, "the second attempt may come before they are back"
+    assert (spent.charged, len(spent.completed)) == (8, 8)
     assert len({release.transcript for release in spent.completed}) == 8

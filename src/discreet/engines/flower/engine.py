@@ -9,7 +9,7 @@ from typing import final
 
 from discreet.engines.flower.greetings import Greetings
 from discreet.engines.flower.members import Members
-from discreet.engines.flower.wire import NodeId, Wire, exchange
+from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
 from discreet.engines.silo.requests import (
     Deliver,
     Farewell,
@@ -159,7 +159,9 @@ class FlowerEngine:
         enough = len(self._members.names) >= self._agreement.floor
         if server is not None and server.slots_left and enough and not returned:
             return server
-        return self._set_up((*self._members.nodes, *returned) if enough else self._wire.nodes())
+        if enough:
+            return self._set_up((*self._members.nodes, *returned))
+        return self._set_up(await_nodes(self._wire, self._agreement.floor, patience_seconds=self._patience))
 
     def _set_up(self, nodes: tuple[NodeId, ...]) -> ServerSession:
         """Opens a new epoch with the silos at ``nodes``."""

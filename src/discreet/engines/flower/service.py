@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
 from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
-from discreet.engines.flower.wire import Wire
+from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest, server_rule
@@ -30,8 +30,6 @@ from discreet.rounds import (
     train,
 )
 from discreet.rounds.directory import write_durably
-
-_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _carry_out(
             "the plan's model digest must be that of the model built here; it is another. "
             "Plan again with the installed versions."
         )
-    _await_nodes(wire, len(plan.facts.silos), patience_seconds)
+    await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)
     engine = FlowerEngine(
         proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce
     )
@@ -138,13 +136,6 @@ def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWrite
     directory.prepare(overwrite=False)
     plan.save(directory.plan)
     return open_ledger(directory, plan, seeded=seeded)
-
-
-def _await_nodes(wire: Wire, wanted: int, patience_seconds: float) -> None:
-    """Waits until all silos seem to be there, or the time is up; the engine decides whether it is enough."""
-    deadline = time.monotonic() + patience_seconds
-    while len(wire.nodes()) < wanted and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
 
 
 def _no_metrics(_: Any) -> dict[str, float]:

@@ -29,6 +29,14 @@ class Wire(Protocol):
         ...
 
 
+def await_nodes(wire: Wire, wanted: int, *, patience_seconds: float) -> tuple[NodeId, ...]:
+    """Waits until ``wanted`` nodes seem to be there, or the time is up, and returns those that are."""
+    deadline = time.monotonic() + patience_seconds
+    while len(found := wire.nodes()) < wanted and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return found
+
+
 def exchange(
     wire: Wire, requests: Mapping[NodeId, bytes], *, label: str, patience_seconds: float
 ) -> dict[NodeId, bytes]:
