@@ -93,7 +93,7 @@ class Grid:
     Attributes:
         scale: grid units per real unit; at most 17 significant bits, so that scaling a float32 is exact.
         bits: width of the ring.
-        l2_sensitivity: after rounding, grid units; what accounting uses.
+        l2_sensitivity: after rounding (before it with ``noise_first``), grid units; what accounting uses.
         rounding_failure_prob: per round, added to δ; 0.0 if the certain bound is smaller.
         silo_bound: largest L2 norm of one update, real units; `encode` enforces it.
         dimension: number of coordinates.
