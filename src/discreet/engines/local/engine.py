@@ -116,7 +116,8 @@ def _training_share(contributions: Iterable[Contribution]) -> float:
     for contribution in contributions:
         training += contribution.training_seconds
         encoding += contribution.encoding_seconds
-    return training / (training + encoding)
+    whole = training + encoding
+    return training / whole if whole > 0.0 else 1.0
 
 
 def check_dropouts(plan: Plan, dropouts: Sequence[Dropout]) -> None:
