@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from discreet import errors
 from discreet.data import Records
 from discreet.engines.local.frames import Frame
 from discreet.errors import DiscreetError, ProtocolAbort
@@ -114,7 +114,7 @@ def require_success(frame: Frame) -> Frame:
     if "error" not in frame.texts:
         return frame
     name, message = frame.texts["error"], frame.texts["message"]
-    kind = getattr(importlib.import_module(DiscreetError.__module__), name, None)
+    kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, DiscreetError) and not issubclass(kind, ProtocolAbort):
         raise kind(message)
     raise WorkerFailed(
