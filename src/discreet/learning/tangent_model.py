@@ -42,6 +42,10 @@ class TangentModel:
         """Returns the tangent of some of the records."""
         return TangentModel(self.logits[records], tuple(rows.of(records) for rows in self.rows), self.sizes)
 
+    def double(self) -> TangentModel:
+        """Returns the same numbers in float64, so that many steps need not convert them again."""
+        return TangentModel(self.logits, tuple(rows.double() for rows in self.rows), self.sizes)
+
     def spread(self) -> torch.Tensor:
         r"""Returns the norm of the features of a linear head that would be as sensitive, ``(n,)``.
 

@@ -15,7 +15,6 @@ from typing import Protocol
 import torch
 
 _COORDINATES_PER_BLOCK = 4096
-_DOUBLE_ROUNDOFF = 2.0**-53
 
 
 class TangentRows(Protocol):
@@ -23,6 +22,10 @@ class TangentRows(Protocol):
 
     def of(self, records: slice) -> TangentRows:
         """Returns the rows of some of the records."""
+        ...
+
+    def double(self) -> TangentRows:
+        """Returns the same numbers in float64, so that many steps need not convert them again."""
         ...
 
     def distances_squared(self) -> torch.Tensor:
@@ -60,6 +63,10 @@ class WrittenOut:
         """A view."""
         return WrittenOut(self.rows[records])
 
+    def double(self) -> WrittenOut:
+        """A copy."""
+        return WrittenOut(self.rows.double())
+
     def distances_squared(self) -> torch.Tensor:
         """From the Gram matrix; its cancellation is covered by its largest possible error."""
         return _distances_squared(self.rows)
@@ -82,11 +89,11 @@ class WrittenOut:
         """Additions in a block, and over blocks."""
         coordinates = self.rows.shape[2]
         additions = min(coordinates, _COORDINATES_PER_BLOCK) + coordinates / _COORDINATES_PER_BLOCK
-        return _relative_error(additions)
+        return _relative_error(additions, torch.float64)
 
     def sum_error(self, records: int) -> float:
         """Additions over records and logits."""
-        return _relative_error(records * self.rows.shape[1])
+        return _relative_error(records * self.rows.shape[1], torch.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +112,45 @@ class Factored:
         """A view."""
         return Factored(self.backprops[records], self.activations[records])
 
+    def double(self) -> Factored:
+        """A copy."""
+        return Factored(self.backprops.double(), self.activations.double())
+
     def distances_squared(self) -> torch.Tensor:
-        """For one position a product of two norms; for several the rows are written out for a moment.
+        """For one position a product of two norms; for several, by whichever way multiplies less."""
+        _, logits, positions, outputs = self.backprops.shape
+        inputs = self.activations.shape[2]
+        if positions == 1:
+            norms = _norms_squared(self.activations)
+            return _distances_squared(self.backprops.flatten(2)) * norms[:, :, None]
+        through_positions = positions * (inputs + logits * outputs)
+        return self._by_positions() if through_positions < logits * outputs * inputs else self._by_rows()
+
+    def _by_positions(self) -> torch.Tensor:
+        """Through the Gram matrix of the activations, ``(T, T)``; rows are never written out.
+
+        A product of two rows is then a threefold sum of c, T and T·r terms, off by at most
+        1.01·(c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1).
+        """
+        _, _, positions, outputs = self.backprops.shape
+        activations = torch.bmm(self.activations, self.activations.transpose(1, 2))
+        mixed = torch.matmul(activations[:, None], self.backprops)
+        gram = torch.bmm(mixed.flatten(2), self.backprops.flatten(2).transpose(1, 2))
+        additions = self.activations.shape[2] + positions + positions * outputs
+        lengths = self.lengths_squared()
+        slack = 2.0 * _relative_error(additions, gram.dtype)
+        return _gram_distances(gram.double()) + slack * _pairwise_sums(lengths)
+
+    def _by_rows(self) -> torch.Tensor:
+        """From the rows, written out for a moment.
 
         Writing out rounds every coordinate by at most 1.01·T·u·Σ_t|backprop||activation| (Higham 2002,
         section 3.1), so a row by that factor times the product of its factors' norms.
         """
-        if self.activations.shape[1] == 1:
-            return (
-                _distances_squared(self.backprops.flatten(2)) * _norms_squared(self.activations)[:, :, None]
-            )
         rows = torch.bmm(self.backprops.transpose(2, 3).flatten(1, 2), self.activations)
         distances = _distances_squared(rows.reshape(*self.backprops.shape[:2], -1)).sqrt()
-        roundoff = torch.finfo(rows.dtype).eps / 2.0
-        errors = 1.01 * self.activations.shape[1] * roundoff * self.lengths_squared().sqrt()
-        return (distances + errors[:, :, None] + errors[:, None, :]).square()
+        errors = _relative_error(self.activations.shape[1], rows.dtype) * self.lengths_squared().sqrt()
+        return (distances + _pairwise_sums(errors)).square()
 
     def lengths_squared(self) -> torch.Tensor:
         """Products of the factors' squared norms, by Cauchy and Schwarz."""
@@ -142,12 +173,12 @@ class Factored:
     def along_error(self) -> float:
         """Additions over inputs, then over positions and outputs."""
         _, _, positions, outputs = self.backprops.shape
-        return _relative_error(self.activations.shape[2] + positions * outputs)
+        return _relative_error(self.activations.shape[2] + positions * outputs, torch.float64)
 
     def sum_error(self, records: int) -> float:
         """Additions over logits, then over records and positions."""
         _, logits, positions, _ = self.backprops.shape
-        return _relative_error(logits + records * positions)
+        return _relative_error(logits + records * positions, torch.float64)
 
 
 def _blocks(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -159,7 +190,7 @@ def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
     total = torch.zeros(rows.shape[:-1], dtype=torch.float64, device=rows.device)
     for block in _blocks(rows):
         norms = torch.linalg.vector_norm(block, dim=-1).double()
-        total += norms.square() * (1.0 + _product_error(block))
+        total += norms.square() * (1.0 + _relative_error(block.shape[-1], block.dtype))
     return total
 
 
@@ -173,20 +204,24 @@ def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
     total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
     for block in _blocks(rows):
         gram = torch.bmm(block, block.transpose(1, 2)).double()
-        squares = gram.diagonal(dim1=1, dim2=2)
-        sums = squares[:, :, None] + squares[:, None, :]
-        total += (sums - 2.0 * gram).clamp(min=0.0) + 2.0 * _product_error(block) * sums
+        error = 2.0 * _relative_error(block.shape[2], block.dtype)
+        total += _gram_distances(gram) + error * _pairwise_sums(gram.diagonal(dim1=1, dim2=2))
     return total
 
 
-def _relative_error(additions: float) -> float:
-    """Of a sum of so many float64 products of few factors, relative to the sum of their sizes."""
-    return 1.01 * (additions + 4) * _DOUBLE_ROUNDOFF
+def _gram_distances(gram: torch.Tensor) -> torch.Tensor:
+    """Squared distances between vectors whose inner products are ``(n, K, K)``."""
+    return (_pairwise_sums(gram.diagonal(dim1=1, dim2=2)) - 2.0 * gram).clamp(min=0.0)
 
 
-def _product_error(block: torch.Tensor) -> float:
-    """Relative error of a sum of products along the last dimension, in the block's own precision."""
-    return 1.01 * (block.shape[-1] + 4) * torch.finfo(block.dtype).eps / 2.0
+def _pairwise_sums(values: torch.Tensor) -> torch.Tensor:
+    """Sums of each two of K numbers, ``(n, K, K)``."""
+    return values[:, :, None] + values[:, None, :]
+
+
+def _relative_error(additions: float, precision: torch.dtype) -> float:
+    """Of a sum of so many products of few factors, relative to the sum of their sizes."""
+    return 1.01 * (additions + 4) * torch.finfo(precision).eps / 2.0
 
 
 def upward_sqrt(squared: torch.Tensor) -> torch.Tensor:

@@ -191,7 +191,7 @@ class TangentSteps:
             chunk = order[first : first + _CHUNK]
             tangent = linearise(model, features[chunk])
             self._require_exact(tangent)
-            factors = self._factors(tangent)[:, None]
+            factors, tangent = self._factors(tangent)[:, None], tangent.double()
             step_of, begins = np.unique(steps[first : first + _CHUNK], return_index=True)
             for step, begin, end in zip(step_of, begins, [*begins[1:], len(chunk)], strict=True):
                 rows = slice(int(begin), int(end))
