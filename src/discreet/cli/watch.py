@@ -61,7 +61,7 @@ def trackers(tensorboard: Path | None, mlflow: str | None, run_name: str) -> tup
     return tuple(asked)
 
 
-def _phases(report: RoundReport) -> dict[str, str]:
+def phase_seconds(report: RoundReport) -> dict[str, str]:
     """Returns the wall time of each phase that was measured."""
     found = [asdict(phases) for phases in (report.sum.seconds, report.phases) if phases is not None]
     return {f"{name}_seconds": f"{value:.3f}" for phases in found for name, value in phases.items()}
@@ -76,5 +76,5 @@ def _log_round(report: RoundReport) -> None:
         bytes_per_silo=report.sum.bytes_per_silo,
         seconds=f"{report.seconds:.3f}",
         spent=report.spent,
-        **_phases(report),
+        **phase_seconds(report),
     )
