@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SILOS, RECORDS, STEPS, BATCH, RATE, CLIP_NORM = 10, 5600, 11, 512, 2.0, 1.0
+PEER_PATIENCE_SECONDS = 3600.0  # Ray waits forever for a raylet that has died
 PEER = Path(__file__).with_name("flower_opacus.py")
 
 CONFIG = """
@@ -123,8 +124,9 @@ def peer(python: str, data: Path, rounds: int) -> Timed:
         }  # fmt: skip
         began = time.monotonic()
         done = subprocess.run(
-            [python, str(PEER), str(path)], check=True, capture_output=True, text=True, env=environment
-        )
+            [python, str(PEER), str(path)],
+            check=True, capture_output=True, text=True, env=environment, timeout=PEER_PATIENCE_SECONDS,
+        )  # fmt: skip
         whole = time.monotonic() - began
     return Timed(whole, json.loads(done.stdout.splitlines()[-1])["rounds"])
 
