@@ -43,7 +43,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
             if words[:1] == ["PYTHONPATH=."]:
                 monkeypatch.syspath_prepend(folder)
                 words = words[1:]
-            plain = words[:1] == ["discreet"] and not set(words) & {"|", "2>", "<", "&&"}
+            plain = words[:1] == ["discreet"] and not set(words) & {"|", "2>", "<", "&&"} and "$(" not in line
             code = _in_process(words, monkeypatch) if plain else _in_bash(line, folder)
             if code:
                 return code
