@@ -1,0 +1,45 @@
+"""A config's ``residual_cap`` reaches the local training, its sensitivity and the noise of the plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from discreet.config import parse_config
+from discreet.engines.local import prepare
+from discreet.errors import ConfigurationError
+from discreet.learning import StableSteps
+from discreet.models import BinaryLogistic, Capped
+from discreet.plan import Plan, silo_training
+
+
+def planned(**local: Any) -> tuple[Plan, StableSteps]:
+    kind = {"kind": "stable-steps", "learning_rate": 0.05, "steps": 20}
+    prepared = prepare(
+        parse_config(
+            {
+                "data": {"source": "heart-disease", "record_capacity": 300},
+                "training": {"rounds": 2, "local": kind | local},
+                "privacy": {"epsilon": 1.0, "delta": 1e-5},
+            }
+        )
+    )
+    training = silo_training(prepared.plan, prepared.model, "cleveland")
+    assert isinstance(training, StableSteps)
+    return prepared.plan, training
+
+
+def test_half_the_cap_is_half_the_sensitivity_and_half_the_noise() -> None:
+    (whole_plan, whole), (half_plan, half) = planned(), planned(residual_cap=0.5)
+    assert whole.head == BinaryLogistic()
+    assert half.head == Capped(BinaryLogistic(), 0.5)
+    assert half.l2_sensitivity() == pytest.approx(0.5 * whole.l2_sensitivity(), rel=1e-12)
+    stddevs = [plan.release.share.variance**0.5 / plan.grid.scale for plan in (whole_plan, half_plan)]
+    assert stddevs[1] == pytest.approx(0.5 * stddevs[0], rel=0.02)
+
+
+@pytest.mark.parametrize("cap", [0.0, 1.5])
+def test_a_cap_that_is_no_probability_is_refused(cap: float) -> None:
+    with pytest.raises(ConfigurationError, match="residual_cap"):
+        planned(residual_cap=cap)
