@@ -57,8 +57,8 @@ def test_the_order_of_a_batch_does_not_matter(name: str, shape: tuple[int, ...])
 def test_a_tangent_does_not_depend_on_its_place_in_a_chunk(name: str, shape: tuple[int, ...]) -> None:
     """A record more shifts all later ones by a place, and lengthens the last chunk by one.
 
-    Full chunks are of one shape, so a shift moves nothing to speak of in the many records that it concerns; the
-    chunk's length concerns at most 64, which may move by 2^-28 each and stay far within the slack.
+    Full chunks are of one shape, so a shift moves nothing to speak of in the many records it concerns; the
+    last chunk's length concerns at most 64, which may move by 2^-28 each, far within the slack.
     """
     model, records = build_model(name, shape, 10, seed=1), batch(shape, 65)
     prepare(model, flatten(model))
