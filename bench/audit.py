@@ -1,6 +1,6 @@
 """One-run audits of a PROVEN claim, repeated, and of the same training with half the planned noise.
 
-    python bench/audit.py [--repetitions 100] [--runs 4]
+    python bench/audit.py [--repetitions 100] [--runs 8]
 
 Prints a table in Markdown: how often the claim was exceeded, and the largest ε that an audit showed. Four
 silos of handwritten digits, (3, 10⁻⁵) per record against the server and one colluding silo; each repetition
@@ -91,7 +91,7 @@ def main() -> None:
     """Prints both rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=8)
     asked = parser.parse_args()
     prepared = prepare(parse_config(CONFIG, source="bench"))
     print("| noise | claimed ε | claim exceeded | largest ε shown | Gaussian: median, largest | right |")
