@@ -24,6 +24,7 @@ from discreet.errors import ConfigurationError
 MAX_WEIGHT_BITS = 24
 # Momentum over many steps has no small common unit; 2^-14 of the largest weight is far below any noise.
 _RESOLUTION_BITS = 14
+_MAX_CHANGE = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
     decoded sum is exact for them; a silo's own path follows the rates and the momentum as given.
 
     Raises:
-        ConfigurationError: if a rate is not positive or the momentum is outside [0, 1).
+        ConfigurationError: if a rate is not positive, the momentum is outside [0, 1), or the rates differ so
+            much that rounding would change a weight by more than 1 %.
 
     Example:
         >>> planned_weights([Fraction(1, 10)] * 3, momentum=Fraction(1, 2)).weights
@@ -100,10 +102,15 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
         >>> planned_weights([Fraction(1, 10)] * 40, momentum=Fraction(1, 2)).weights[-3:]
         (14336, 12288, 8192)
     """
-    weights, unit = _common_unit(_checked_real_weights(rates, momentum))
-    if max(weights) < 1 << MAX_WEIGHT_BITS:
+    reals = _checked_real_weights(rates, momentum)
+    weights, unit = _common_unit(reals)
+    rounded = rounded_weights(rates, momentum, resolution_bits=_RESOLUTION_BITS)
+    changed = (
+        abs(weight * rounded.unit / real - 1) for weight, real in zip(rounded.weights, reals, strict=True)
+    )
+    if max(weights) < 1 << MAX_WEIGHT_BITS or max(changed) > _MAX_CHANGE:
         return StepWeights(weights, unit)
-    return rounded_weights(rates, momentum, resolution_bits=_RESOLUTION_BITS)
+    return rounded
 
 
 def rounded_weights(
