@@ -50,10 +50,10 @@ docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# From clone to report and from a table to a private model, each command with its seconds.
+# From clone to report and from a table to a private model, each command with its seconds; PATHS=--tutorial-only is the second.
 .PHONY: newcomer
 newcomer: install
-	$(BIN)/python bench/newcomer.py
+	$(BIN)/python bench/newcomer.py $(PATHS)
 
 # The pages in real Chromium, with axe-core, which is fetched by its hash and stays outside the repository.
 # Screenshots and PDFs are left in build/browser.
