@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+# As the `discreet` command sets it: numpy's threads and torch's would wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import torch

@@ -29,21 +29,30 @@ _GPU_CHUNK = 2048
 
 def chunks(model: nn.Module, records: int) -> list[slice]:
     """Cuts ``records`` into chunks of a size that suits the model and its device."""
-    convolves = any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
-    size = _CONVOLUTION_CHUNK if convolves else _DENSE_CHUNK
+    size = _CONVOLUTION_CHUNK if _convolves(model) else _DENSE_CHUNK
     if device_of(model).type != "cpu":
         size = _GPU_CHUNK
     return [slice(first, first + size) for first in range(0, records, size)]
+
+
+def _convolves(model: nn.Module) -> bool:
+    return any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
 
 
 def models_for_threads(model: nn.Module, features: torch.Tensor, parts: int) -> list[nn.Module]:
     """Returns one model for each thread that may share ``parts`` chunks, or just ``model``.
 
     A model that draws random numbers stays on one thread: torch's generator is one for all of them, so the
-    draws would come in an order that nobody can repeat. So does one that cannot be copied.
+    draws would come in an order that nobody can repeat. So does one that cannot be copied, and one without
+    convolutions, whose chunks are over before a second thread has helped.
     """
     threads = min(torch.get_num_threads(), parts)
-    if threads == 1 or device_of(model).type != "cpu" or draws_random_numbers(model, features[:1]):
+    if (
+        threads == 1
+        or not _convolves(model)
+        or device_of(model).type != "cpu"
+        or draws_random_numbers(model, features[:1])
+    ):
         return [model]
     try:
         return [copy.deepcopy(model) for _ in range(threads)]
