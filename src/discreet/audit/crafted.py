@@ -113,9 +113,7 @@ def _stable_steps(model: nn.Module, steps: int, records: int, share: float) -> S
         raise TypeError("stable-steps needs a convex head.")
     # The guard is at most the capacity, so this rate is always allowed.
     rate = _GUARD_EDGE * share * 2.0 / (head.smoothness(1.0) * records)
-    return StableSteps(
-        head=head, feature_norm_bound=1.0, learning_rate=rate, steps=steps, record_capacity=records
-    )
+    return StableSteps(loss=head, norm_bound=1.0, learning_rate=rate, steps=steps, record_capacity=records)
 
 
 def _amplifiers(source: SeededRandom, direction: Floats, lean: float, count: int) -> Floats:

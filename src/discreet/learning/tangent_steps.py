@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +14,18 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.learning.batch_guard import BatchGuard, batch_guard, guarded_batches, require_capacity
+from discreet.learning.batch_guard import guarded_batches, require_capacity
 from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.contract import LocalUpdate
+from discreet.learning.convex_steps import ConvexSteps
 from discreet.learning.float_error import (
     FLOAT_SLACK,
     project,
     require_finite,
     tangent_gradient_error,
-    with_slack,
 )
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
-from discreet.models.capped import ConvexLoss
-from discreet.privacy.events import Sampling
-from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
@@ -52,91 +48,20 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class TangentSteps:
+class TangentSteps(ConvexSteps):
     r"""Gradient steps on disjoint random batches for the network's tangent at the public model θ.
 
     A record's logits are taken to be f(θ) + a·J·Δ, with J the Jacobian at θ and a = min(1, C/spread) for the
     record's own spread: the largest distance between two rows of J, over √2 (for one output, the row's norm).
-    Every record enters a round with probability ``sampling_prob``; one that enters is given one of the
-    ``steps`` uniformly. Step s moves Δ by -γ·Σ_batch ∇loss; the update is where Δ ends, having begun at 0.
+    Step s moves Δ by -γ·Σ_batch ∇loss; the update is where Δ ends, having begun at 0. ``norm_bound`` is C,
+    and the loss comes from `discreet.models.outputs`, perhaps capped.
 
     Guarantee:
-        Adding or removing one sampled record moves the update by at most passes·γ·L for any number of steps
-        and any network: the loss is convex in Δ, L-Lipschitz and β-smooth with the constants of a linear head
-        on features of norm C (docs/theory/steps.md, tangent-steps), and γ·β·b ≤ 2 for every batch size b that
-        is not aborted. Hardt, Recht, Singer (2016), Lemma 3.7; Wu et al. (2017), Theorem 1.
-
-    Attributes:
-        loss: of the logits, from `discreet.models.outputs`, capped or not; gives L and β.
-        clip_norm: C, the largest spread of a record that is left alone.
-        learning_rate: γ, per record (steps follow the *sum* over the batch).
-        steps: local steps a pass.
-        record_capacity: public upper bound on the number of training records of this silo.
-        sampling_prob: probability that a record enters a round.
-        passes: how often each record that entered is used, with a fresh step each time.
-        projection_radius: the update is projected onto the ball of this radius, which keeps the
-            sensitivity and lets the ring be smaller; infinite leaves it alone.
-
-    Raises:
-        ConfigurationError: if a number is out of range, or γ·β·b_max > 2 for the batch guard b_max.
+        That of `ConvexSteps`, for any network: the loss is convex in Δ, with the L and β of a linear head on
+        features of norm C (docs/theory/steps.md, tangent-steps).
     """
 
-    unit: ClassVar[Unit] = Unit.RECORD
-
-    loss: ConvexLoss
-    clip_norm: float
-    learning_rate: float
-    steps: int
-    record_capacity: int
-    sampling_prob: float = 1.0
-    passes: int = 1
-    projection_radius: float = math.inf
-
-    def __post_init__(self) -> None:
-        for name in ("clip_norm", "learning_rate"):
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ConfigurationError(f"{name!r} of TangentSteps must be positive; got {value}.")
-        if not self.projection_radius > 0:
-            raise ConfigurationError(
-                f"'projection_radius' of TangentSteps must be positive; got {self.projection_radius}."
-            )
-        for name in ("steps", "passes", "record_capacity"):
-            if not getattr(self, name) >= 1:
-                raise ConfigurationError(f"{name!r} of TangentSteps must be >= 1; got {getattr(self, name)}.")
-        Poisson(self.sampling_prob)
-        self._require_non_expansive()
-
-    def for_capacity(self, record_capacity: int, records_per_step: int) -> Self:
-        """Returns these settings for another silo, with one step for every ``records_per_step`` records.
-
-        Only γ, L and the number of passes enter the sensitivity, so silos may differ in their steps.
-        """
-        steps = math.ceil(record_capacity / records_per_step)
-        return dataclasses.replace(self, steps=steps, record_capacity=record_capacity)
-
-    def guard(self) -> BatchGuard:
-        """Returns the largest batch that is not aborted, and the probability of an abort."""
-        entry = self.sampling_prob / self.steps
-        return batch_guard(self.record_capacity, entry, self.steps * self.passes)
-
-    def l2_sensitivity(self) -> float:
-        """passes·γ·L, enlarged for floating-point error."""
-        return with_slack(self.passes * self.learning_rate * self.loss.lipschitz(self.clip_norm))
-
-    def update_bound(self, record_capacity: int) -> float:
-        """Every record moves the update by at most its own sensitivity; the projection may be tighter."""
-        require_capacity(record_capacity, self.record_capacity)
-        return min(record_capacity * self.l2_sensitivity(), with_slack(self.projection_radius))
-
-    def failure_prob(self, record_capacity: int) -> float:
-        """Probability that a batch exceeds the guard; the round is then aborted."""
-        require_capacity(record_capacity, self.record_capacity)
-        return self.guard().failure_prob
-
-    def release_sampling(self) -> Sampling:
-        """Poisson sampling of records, or none when all enter."""
-        return Poisson(self.sampling_prob).event()
+    name: ClassVar[str] = "tangent-steps"
 
     def update(
         self, model: nn.Module, parameters: FloatVector, records: Records, randomness: RandomSource
@@ -199,21 +124,11 @@ class TangentSteps:
 
     def _factors(self, tangent: TangentModel) -> torch.Tensor:
         """Each record's a, from its own rows."""
-        longest = _LONGEST_ROW * self.clip_norm
+        longest = _LONGEST_ROW * self.norm_bound
         return torch.minimum(
-            self.clip_norm / tangent.spread().clamp(min=self.clip_norm),
+            self.norm_bound / tangent.spread().clamp(min=self.norm_bound),
             longest / tangent.longest().clamp(min=longest),
         )
-
-    def _require_non_expansive(self) -> None:
-        curvature = self.loss.smoothness(self.clip_norm) * self.guard().max_batch
-        if not self.learning_rate * curvature <= 2.0:
-            raise ConfigurationError(
-                "tangent-steps needs learning_rate * smoothness * largest_batch <= 2 to be non-expansive; "
-                f"got learning_rate {self.learning_rate:.4g} and smoothness * largest_batch {curvature:.4g} "
-                f"(batches of up to {self.guard().max_batch} records). Use a learning_rate of at most "
-                f"{2.0 / curvature:.4g}, more steps, or a smaller clip_norm."
-            )
 
     def _require_exact(self, tangent: TangentModel) -> None:
         """Checks, from shapes and public numbers only, that rounding stays within the claimed slack."""
@@ -229,12 +144,12 @@ class TangentSteps:
             outputs=outputs,
             along_error=tangent.along_error(),
             sum_error=tangent.sum_error(_CHUNK) + math.ldexp(chunks, -53),
-            clip_norm=self.clip_norm,
-            longest_row=_LONGEST_ROW * self.clip_norm,
-            reach=uses * self.learning_rate * self.loss.lipschitz(self.clip_norm),
+            clip_norm=self.norm_bound,
+            longest_row=_LONGEST_ROW * self.norm_bound,
+            reach=self.reach(),
             largest_logit=LARGEST_LOGIT,
         )
-        slack = FLOAT_SLACK * self.passes * self.loss.lipschitz(self.clip_norm)
+        slack = FLOAT_SLACK * self.passes * self.lipschitz()
         if not 2.0 * uses * error <= slack / 2.0:
             raise PrivacyViolation(
                 "float64 rounding over all local steps must stay within the claimed sensitivity; it could "

@@ -216,14 +216,9 @@ def _stable_steps(
         steps=_step_count(local, capacity),
         sampling_prob=sampling_probability(config),
         record_capacity=capacity,
-        head=loss,
-        feature_norm_bound=facts.feature_norm_bound,
-        projection_radius=(
-            local.passes
-            * local.learning_rate
-            * loss.lipschitz(facts.feature_norm_bound)
-            * batch_bound(config, capacity)
-        ),
+        loss=loss,
+        norm_bound=facts.feature_norm_bound,
+        projection_radius=_largest_move(config, local, loss.lipschitz(facts.feature_norm_bound), capacity),
         passes=local.passes,
         l2_regulariser=local.l2_regulariser,
     )
@@ -234,17 +229,23 @@ def _tangent_steps(
 ) -> TangentSteps:
     loss = capped(loss_on_outputs(model, facts.feature_shape), local.residual_cap)
     clip_norm = _clip_norm(config)
-    sensitivity = local.passes * local.learning_rate * loss.lipschitz(clip_norm)
     return TangentSteps(
         loss=loss,
-        clip_norm=clip_norm,
+        norm_bound=clip_norm,
         learning_rate=local.learning_rate,
         steps=_step_count(local, capacity),
         record_capacity=capacity,
         sampling_prob=sampling_probability(config),
         passes=local.passes,
-        projection_radius=sensitivity * batch_bound(config, capacity),
+        projection_radius=_largest_move(config, local, loss.lipschitz(clip_norm), capacity),
     )
+
+
+def _largest_move(
+    config: Config, local: StableStepsConfig | TangentStepsConfig, lipschitz: float, capacity: int
+) -> float:
+    """Bounds how far the records of one round move the weights; the update is projected onto that ball."""
+    return local.passes * local.learning_rate * lipschitz * batch_bound(config, capacity)
 
 
 def _step_count(local: StableStepsConfig | TangentStepsConfig, capacity: int) -> int:

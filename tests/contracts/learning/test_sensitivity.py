@@ -42,8 +42,8 @@ def network_case() -> Case:
 
 def stable(head: BinaryLogistic | Softmax | Capped, **changes: object) -> StableSteps:
     settings: dict[str, object] = {
-        "head": head,
-        "feature_norm_bound": 1.0,
+        "loss": head,
+        "norm_bound": 1.0,
         "learning_rate": 0.4,
         "steps": 3,
         "record_capacity": 8,
@@ -60,7 +60,7 @@ def one_output_case() -> Case:
 def tangent(loss: ConvexLoss, **changes: object) -> TangentSteps:
     settings: dict[str, object] = {
         "loss": loss,
-        "clip_norm": 1.0,
+        "norm_bound": 1.0,
         "learning_rate": 0.4,
         "steps": 3,
         "record_capacity": 8,
@@ -79,7 +79,7 @@ CASES: list[tuple[str, LocalTraining, Case]] = [
     ("stable-steps, softmax", stable(Softmax(3)), linear_case(3)),
     (
         "stable-steps, radius 2",
-        stable(Softmax(3), feature_norm_bound=2.0, learning_rate=0.1),
+        stable(Softmax(3), norm_bound=2.0, learning_rate=0.1),
         linear_case(3, radius=2.0),
     ),
     ("stable-steps, two passes", stable(Softmax(3), passes=2), linear_case(3)),
@@ -91,7 +91,7 @@ CASES: list[tuple[str, LocalTraining, Case]] = [
     ),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
-    ("tangent-steps, large norm", tangent(Softmax(3), clip_norm=5.0, learning_rate=0.02), network_case()),
+    ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
     ("tangent-steps, capped", tangent(Capped(Softmax(3), 0.4)), network_case()),
     ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
     ("clipped-update, logistic", ClippedUpdate(0.5, 1.0, 2, epochs=2), linear_case(1)),

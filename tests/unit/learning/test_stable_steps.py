@@ -20,8 +20,8 @@ R = 1.5
 
 def kind(**changes: object) -> StableSteps:
     settings: dict[str, object] = {
-        "head": Softmax(3),
-        "feature_norm_bound": R,
+        "loss": Softmax(3),
+        "norm_bound": R,
         "learning_rate": 0.05,
         "steps": 4,
         "record_capacity": 40,
@@ -93,7 +93,7 @@ def test_the_regulariser_counts_in_the_condition() -> None:
         {"steps": 0},
         {"passes": 0},
         {"record_capacity": 0},
-        {"feature_norm_bound": math.nan},
+        {"norm_bound": math.nan},
         {"l2_regulariser": -1.0},
         {"sampling_prob": 0.0},
         {"projection_radius": math.nan},
@@ -152,7 +152,7 @@ def test_a_network_is_refused_with_the_nearest_kinds() -> None:
 
 def test_another_head_than_planned_is_refused() -> None:
     with pytest.raises(UnsupportedAnalysisError):
-        kind(head=BinaryLogistic()).update(LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
+        kind(loss=BinaryLogistic()).update(LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
 
 
 def test_features_outside_the_ball_are_refused() -> None:

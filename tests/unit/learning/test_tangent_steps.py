@@ -22,7 +22,7 @@ C = 1.5
 def kind(**changes: object) -> TangentSteps:
     settings: dict[str, object] = {
         "loss": Softmax(3),
-        "clip_norm": C,
+        "norm_bound": C,
         "learning_rate": 0.04,
         "steps": 4,
         "record_capacity": 40,
@@ -71,8 +71,8 @@ def test_a_rate_too_large_for_the_guard_is_refused_with_the_largest_allowed() ->
     [
         {"learning_rate": 0.0},
         {"learning_rate": math.nan},
-        {"clip_norm": 0.0},
-        {"clip_norm": math.inf},
+        {"norm_bound": 0.0},
+        {"norm_bound": math.inf},
         {"steps": 0},
         {"passes": 0},
         {"record_capacity": 0},

@@ -32,8 +32,8 @@ def planned(**local: Any) -> tuple[Plan, StableSteps]:
 
 def test_half_the_cap_is_half_the_sensitivity_and_half_the_noise() -> None:
     (whole_plan, whole), (half_plan, half) = planned(), planned(residual_cap=0.5)
-    assert whole.head == BinaryLogistic()
-    assert half.head == Capped(BinaryLogistic(), 0.5)
+    assert whole.loss == BinaryLogistic()
+    assert half.loss == Capped(BinaryLogistic(), 0.5)
     assert half.l2_sensitivity() == pytest.approx(0.5 * whole.l2_sensitivity(), rel=1e-12)
     stddevs = [plan.release.share.variance**0.5 / plan.grid.scale for plan in (whole_plan, half_plan)]
     assert stddevs[1] == pytest.approx(0.5 * stddevs[0], rel=0.02)
