@@ -13,7 +13,7 @@ from local_dp import scattered
 
 from discreet.config import Config, load_config
 from discreet.engines.local import run
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed
 
 IMAGES = "fashion_mnist.npz"
 SHOWN = (5, 10, 15)
@@ -52,7 +52,7 @@ SIZES = {Scale.SMALL: Size(10, 2, (1,), 6.0e-4, 44), Scale.FULL: Size(1, 20, (1,
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """The paper's two methods on its network, then the proven ones; scattering features at full scale."""
-    source, size = context.file(IMAGES), SIZES[context.scale]
+    size = SIZES[context.scale]
     methods: dict[str, dict[str, Any]] = {
         "paper's CNN, one step of 128, PROVEN": paper_step(),
         "paper's CNN, one epoch of noisy-steps, CONDITIONAL": paper_epoch(size),
@@ -60,16 +60,13 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
         "standardised CNN, tangent-steps, PROVEN": tangent_steps(size),
     }
     for name, changes in methods.items():
-        if source is None:
-            yield Skipped(name, f"{IMAGES} is not in the data folder")
-            continue
-        yield Deferred(name, partial(trained, name, context, source, changes))
-    if context.scale is Scale.FULL and source is not None:
+        yield context.from_file(name, IMAGES, partial(trained, name, context, changes))
+    if context.scale is Scale.FULL:
         name = "scattering, stable-steps, PROVEN"
-        yield Deferred(name, partial(with_scattering, name, context, source))
+        yield context.from_file(name, IMAGES, partial(with_scattering, name, context))
 
 
-def trained(name: str, context: Context, source: Path, changes: dict[str, Any]) -> Computed:
+def trained(name: str, context: Context, changes: dict[str, Any], source: Path) -> Computed:
     """Trains under every seed; a seed also deals the images to the silos."""
     size = SIZES[context.scale]
     config = load_config(context.folder / "fashion.toml")

@@ -10,7 +10,7 @@ from typing import Any
 import subsets
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, changed, score
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
 
 FEATURES = "cifar10_resnet56_feat256.npz"
 CAPACITY = 5000
@@ -50,7 +50,6 @@ SETTINGS = {
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """Three methods at each number of rounds, at the same (ε, δ), rounds and silos."""
-    source = context.file(FEATURES)
     for settings in SETTINGS[context.scale]:
         methods = {
             "single-step, PROVEN": single_step(settings),
@@ -59,14 +58,11 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
         }
         for method, changes in methods.items():
             name = f"{settings.rounds} rounds: {method}"
-            if source is None:
-                yield Skipped(name, f"{FEATURES} is not in the data folder")
-                continue
-            yield Deferred(name, partial(trained, name, context, source, settings, changes))
+            yield context.from_file(name, FEATURES, partial(trained, name, context, settings, changes))
 
 
 def trained(
-    name: str, context: Context, source: Path, settings: Settings, changes: dict[str, Any]
+    name: str, context: Context, settings: Settings, changes: dict[str, Any], source: Path
 ) -> Computed:
     """Trains the config under each seed, which also deals the records to the silos."""
     every, config = EVERY[context.scale], load_config(context.folder / "cifar10.toml")

@@ -10,7 +10,7 @@ from typing import Any
 import acs_income
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, changed, score
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
 
 TABLE = "acs_income_2018.csv.gz"
 
@@ -37,7 +37,7 @@ SIZES = {
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """Three methods at each number of rounds, at the same (ε, δ), rounds and silos."""
-    size, source = SIZES[context.scale], context.file(TABLE)
+    size = SIZES[context.scale]
     methods = {
         "single-step, PROVEN": single_step(),
         "noisy-steps, CONDITIONAL": noisy_steps(size),
@@ -46,14 +46,11 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
     for rounds in size.rounds:
         for method, changes in methods.items():
             name = f"{rounds} rounds: {method}"
-            if source is None:
-                yield Skipped(name, f"{TABLE} is not in the data folder")
-                continue
             changes_here = changes | {"training.rounds": rounds}
-            yield Deferred(name, partial(trained, name, context, source, changes_here))
+            yield context.from_file(name, TABLE, partial(trained, name, context, changes_here))
 
 
-def trained(name: str, context: Context, source: Path, changes: dict[str, Any]) -> Computed:
+def trained(name: str, context: Context, changes: dict[str, Any], source: Path) -> Computed:
     """Trains the config under each seed; the records held out are the same for all."""
     size, config = SIZES[context.scale], load_config(context.folder / "acs.toml")
     with TemporaryDirectory() as folder:

@@ -1,15 +1,13 @@
 """Optimal strategies for federated learning with local DP: E epochs a round, R rounds, E·R = 20."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from local_dp import BATCH, FEATURE_NORM, Schedule, scattered
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
-
-Training = Callable[[str, Context, Path], Computed]
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
 NETWORKS = {
@@ -39,20 +37,14 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
             for network in NETWORKS:
                 name = f"{data}, ε = {epsilon:g}, ({epochs}, {rounds}), {network}"
                 schedule = Schedule(epochs, rounds, BATCH, records=6000)
-                yield deferred(context, name, data, partial(local, schedule, epsilon, network))
-        yield deferred(context, f"{data}, ε = {epsilon:g}, secure sum", data, partial(secure_sum, epsilon))
-
-
-def deferred(context: Context, name: str, data: str, train: Training) -> Cell | Deferred:
-    """A cell that trains when it is wanted, if the images are here."""
-    source = context.file(FILES[data])
-    if source is None:
-        return Skipped(name, f"{FILES[data]} is not in the data folder")
-    return Deferred(name, lambda: train(name, context, source))
+                train = partial(local, name, context, schedule, epsilon, network)
+                yield context.from_file(name, FILES[data], train)
+        name = f"{data}, ε = {epsilon:g}, secure sum"
+        yield context.from_file(name, FILES[data], partial(secure_sum, name, context, epsilon))
 
 
 def local(  # noqa: PLR0917 - partially applied
-    schedule: Schedule, epsilon: float, network: str, name: str, context: Context, source: Path
+    name: str, context: Context, schedule: Schedule, epsilon: float, network: str, source: Path
 ) -> Computed:
     """The paper's method: each silo's own noise is its guarantee."""
     changes = schedule.changes() | {
@@ -65,7 +57,7 @@ def local(  # noqa: PLR0917 - partially applied
     return Computed(name, reproduced=accuracy(changed(load_config(context.folder / "silos.toml"), changes)))
 
 
-def secure_sum(epsilon: float, name: str, context: Context, source: Path) -> Computed:
+def secure_sum(name: str, context: Context, epsilon: float, source: Path) -> Computed:
     """Ours, stable-steps on the same features: only the sum is seen, so the silos' noise adds up, proven."""
     config = load_config(context.folder / "secure_sum.toml")
     changes = {"data.source": f"npz:{scattered(source, context.cache)}", "privacy.epsilon": epsilon}

@@ -11,7 +11,7 @@ from overlapping import FILE_VARIABLE
 from discreet.accounting import calibrate, epsilon
 from discreet.config import load_config
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 TABLES = {"MNIST": ("mnist.npz", 2.93), "Fashion-MNIST": ("fashion_mnist.npz", 2.7)}
 SILOS = (10, 25, 50, 100)
@@ -27,11 +27,7 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
     for data, (file, target) in TABLES.items():
         for silos in SILOS:
             name = f"{data}, SN+Lin, k = {silos}"
-            source = context.file(file)
-            if source is None:
-                yield Skipped(name, f"{file} is not in the data folder")
-            else:
-                yield Deferred(name, partial(trained, name, context, source, silos, target))
+            yield context.from_file(name, file, partial(trained, name, context, silos, target))
 
 
 def owners(stated: float) -> Iterator[Computed]:
@@ -52,7 +48,7 @@ def training(silos: int, multiplier: float) -> Repeated:
     return Repeated(release, silos * SCHEDULE.steps * SCHEDULE.rounds)
 
 
-def trained(name: str, context: Context, source: Path, silos: int, target: float) -> Computed:
+def trained(name: str, context: Context, silos: int, target: float, source: Path) -> Computed:
     """The paper's method on scattering features with a linear model."""
     os.environ[FILE_VARIABLE] = str(scattered(source, context.cache))
     config = load_config(context.folder / "silos.toml")

@@ -15,7 +15,7 @@ from discreet.accounting import calibrate
 from discreet.accounting.closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
 from discreet.config import load_config
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 IMAGES = "mnist.npz"
 CLIENTS, ROUNDS, RATE, BOUND = 1000, 30, 0.05, 0.3
@@ -61,12 +61,9 @@ class Setting:
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """At each ε and smoothing: the noise of the closed forms, and the noise that ε really needs."""
-    size, source = SIZES[context.scale], context.file(IMAGES)
+    size = SIZES[context.scale]
     for setting in starmap(Setting, product(size.epsilons, size.forms, size.smoothing)):
-        if source is None:
-            yield Skipped(setting.name, f"{IMAGES} is not in the data folder")
-        else:
-            yield Deferred(setting.name, partial(compared, setting, context, source))
+        yield context.from_file(setting.name, IMAGES, partial(compared, setting, context))
 
 
 def compared(setting: Setting, context: Context, source: Path) -> Computed:

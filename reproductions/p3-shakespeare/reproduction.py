@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 from dp_fed import averaging, tight_epsilon
 from roles import FILE
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 RATE = 0.2
 
@@ -33,17 +34,14 @@ SIZES = {
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """Accuracy with and without smoothing, and what the noise costs these clients in these rounds."""
-    size, source = SIZES[context.scale], context.file(FILE)
+    size = SIZES[context.scale]
     for multiplier, sigma in product(size.multipliers, size.smoothing):
         name = f"z = {multiplier:g}, smoothing {sigma:g}"
-        if source is None:
-            yield Skipped(name, f"{FILE} is not in the data folder")
-        else:
-            yield Deferred(name, partial(trained, name, context, multiplier, sigma))
+        yield context.from_file(name, FILE, partial(trained, name, context, multiplier, sigma))
 
 
-def trained(name: str, context: Context, multiplier: float, sigma: float) -> Computed:
-    """One training of the reduced network."""
+def trained(name: str, context: Context, multiplier: float, sigma: float, _: Path) -> Computed:
+    """One training of the reduced network; its source finds the text by itself."""
     size = SIZES[context.scale]
     changes = {
         "data.source": size.source,

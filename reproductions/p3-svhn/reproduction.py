@@ -11,7 +11,7 @@ import subsets
 from dp_fed import averaging, tight_epsilon
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, accuracy, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 IMAGES = "mnist.npz"
 CLIENTS, ROUNDS, RATE = 2000, 200, 0.05
@@ -37,16 +37,13 @@ SMOOTHING = (0.0, 1.0)
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """Accuracy at each noise multiplier, with and without smoothing; the note has the paper's ε, tight."""
-    size, source = SIZES[context.scale], context.file(IMAGES)
+    size = SIZES[context.scale]
     for multiplier, sigma in product(size.multipliers, SMOOTHING):
         name = f"z = {multiplier:g}, smoothing {sigma:g}"
-        if source is None:
-            yield Skipped(name, f"{IMAGES} is not in the data folder")
-        else:
-            yield Deferred(name, partial(trained, name, context, source, multiplier, sigma))
+        yield context.from_file(name, IMAGES, partial(trained, name, context, multiplier, sigma))
 
 
-def trained(name: str, context: Context, source: Path, multiplier: float, sigma: float) -> Computed:
+def trained(name: str, context: Context, multiplier: float, sigma: float, source: Path) -> Computed:
     """Trains with the table's settings on MNIST."""
     size = SIZES[context.scale]
     with tempfile.TemporaryDirectory() as folder:

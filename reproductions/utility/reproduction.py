@@ -10,7 +10,7 @@ import subsets
 from local_dp import scattered
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, Skipped, changed, score
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
 
 IMAGES = "fashion_mnist.npz"
 # Every tenth record at ten times the ε, so that noise and signal stay alike.
@@ -28,20 +28,16 @@ TABLE = {
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
     """For each kind of features: several local steps, one step, and what the cap brings on pixels."""
-    source = context.file(IMAGES)
     for features in TABLE[context.scale]:
         methods: dict[str, dict[str, Any]] = {"stable-steps": {}, "single-step": single_step(features)}
         if features != "scattering":
             methods["stable-steps, uncapped"] = UNCAPPED
         for method, changes in methods.items():
             name = f"{features}, {method}"
-            if source is None:
-                yield Skipped(name, f"{IMAGES} is not in the data folder")
-                continue
-            yield Deferred(name, partial(trained, name, features, context, source, changes))
+            yield context.from_file(name, IMAGES, partial(trained, name, features, context, changes))
 
 
-def trained(name: str, features: str, context: Context, source: Path, changes: dict[str, Any]) -> Computed:
+def trained(name: str, features: str, context: Context, changes: dict[str, Any], source: Path) -> Computed:
     """Trains the config of ``features`` under every seed; a seed also deals the records to the silos."""
     config, small = load_config(context.folder / f"{features}.toml"), context.scale is Scale.SMALL
     if small:

@@ -2,10 +2,11 @@
 
 from discreet.reproduction.carry_out import NOT_RUN, Choice, carry_out
 from discreet.reproduction.catalogue import Reproduction, catalogue, find
-from discreet.reproduction.context import Context, Scale
+from discreet.reproduction.context import Context
 from discreet.reproduction.expected import Expectations, Expected
 from discreet.reproduction.outputs import read_computed, write_csv, write_figure
 from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped, Verdict
+from discreet.reproduction.scale import Scale
 from discreet.reproduction.training import Score, accuracy, changed, score
 
 __all__ = [

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
-
-class Scale(Enum):
-    """How much to compute: ``SMALL`` in minutes, in every change; ``FULL`` as in the paper, by hand."""
-
-    SMALL = "small"
-    FULL = "full"
+from discreet.reproduction.rows import Cell, Deferred, Skipped
+from discreet.reproduction.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,15 @@ class Context:
     data: Path | None
     cache: Path | None = None
 
-    def file(self, name: str) -> Path | None:
-        """Returns the path of a data file, or None if it is not there."""
-        path = None if self.data is None else self.data / name
-        return path if path is not None and path.is_file() else None
+    def from_file(self, name: str, file: str, compute: Callable[[Path], Cell]) -> Deferred | Skipped:
+        """Returns the cell ``name``, computed when it is wanted from a data file; skipped if that is missing.
+
+        Args:
+            name: the cell's name in expected.json.
+            file: of the data folder.
+            compute: given the file's path, returns the cell under the same name.
+        """
+        path = None if self.data is None else self.data / file
+        if path is None or not path.is_file():
+            return Skipped(name, f"{file} is not in the data folder")
+        return Deferred(name, lambda: compute(path))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.context import Scale
+from discreet.reproduction.scale import Scale
 
 _NUMBERS = ("published", "reproduced", "ours", "ours_at_least", "ours_at_most")
 

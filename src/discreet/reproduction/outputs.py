@@ -8,8 +8,8 @@ from pathlib import Path
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction.catalogue import Reproduction
-from discreet.reproduction.context import Scale
 from discreet.reproduction.rows import Computed, Row, Skipped, Verdict
+from discreet.reproduction.scale import Scale
 
 HEADER = (
     "cell", "published", "reproduced", "tolerance", "ours", "ours_expected", "verdict", "where", "note",
