@@ -26,10 +26,17 @@ FloatVector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClippedSum:
-    """Private: the sum of clipped gradients, shape ``(d,)``, float64, and the records' summed loss."""
+    """Private: the sum of clipped gradients, shape ``(d,)``, float64, and two sums over the records.
+
+    Attributes:
+        vector: the sum.
+        loss: the records' summed loss.
+        within: how many records' whole gradients were no longer than the clipping norm.
+    """
 
     vector: FloatVector
     loss: float
+    within: int
 
 
 def clipped_gradient_sum(
@@ -56,7 +63,7 @@ def clipped_gradient_sum(
         randomness: source of dropout masks, if the model draws any.
     """
     if len(records) == 0:
-        return ClippedSum(np.zeros_like(parameters), 0.0)
+        return ClippedSum(np.zeros_like(parameters), 0.0, 0)
     head = convexity(model)
     if head is not None and isinstance(style, Flat):
         weights = parameters.reshape(head.outputs, -1)
@@ -82,15 +89,17 @@ def _network_sum(
     parts = chunks(model, len(records))
     models = models_for_threads(model, features, len(parts))
 
-    def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float]:
+    def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float, int]:
         return clipped_sum(own, features[part], labels[part], style, clip_norm)
 
     total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
+    within = 0
     with torch_seeded(randomness, features.device):
-        for vector, part_loss in in_order(part_of, models, parts):
+        for vector, part_loss, part_within in in_order(part_of, models, parts):
             total += vector
             loss += part_loss
-    return ClippedSum(total.cpu().numpy(), loss)
+            within += part_within
+    return ClippedSum(total.cpu().numpy(), loss, within)
 
 
 def prepare(model: nn.Module, parameters: FloatVector) -> None:

@@ -16,7 +16,7 @@ from torch import nn
 
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.rules import Pieces, find_rule
-from discreet.learning.clipping.styles import ClippingStyle
+from discreet.learning.clipping.styles import ClippingStyle, count_within
 from discreet.learning.losses import record_losses
 from discreet.models.parameters import trainable
 
@@ -76,8 +76,10 @@ def recorded_forward(model: nn.Module, features: torch.Tensor) -> tuple[torch.Te
 
 def ghost_clipped_sum(
     model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
-) -> tuple[torch.Tensor, float]:
-    """Returns the sum of clipped gradients, flat float64 in `flatten` order, and the summed loss.
+) -> tuple[torch.Tensor, float, int]:
+    """Returns the sum of clipped gradients, flat float64 in `flatten` order, the summed loss, and the count.
+
+    The count is that of `ClippedSum.within`.
 
     Raises:
         ConfigurationError: if a layer cannot be book-kept; see `recorded_forward`.
@@ -104,7 +106,7 @@ def ghost_clipped_sum(
             for leaf, piece in of_layer.items()
         }
     ordered = [sums[name] for name, _ in trainable(model)]
-    return torch.cat(ordered), float(losses.detach().double().sum())
+    return torch.cat(ordered), float(losses.detach().double().sum()), count_within(norms, clip_norm)
 
 
 def _trained_pieces(layer: nn.Module, inputs: torch.Tensor, gradient: torch.Tensor) -> Pieces:

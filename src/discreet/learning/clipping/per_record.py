@@ -10,7 +10,7 @@ from torch.func import functional_call, grad_and_value, vmap
 
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.pieces import Explicit
-from discreet.learning.clipping.styles import ClippingStyle
+from discreet.learning.clipping.styles import ClippingStyle, count_within
 from discreet.learning.losses import record_losses
 from discreet.models.parameters import trainable
 
@@ -31,8 +31,10 @@ def warn_fallback(layer: str) -> None:
 
 def written_out_clipped_sum(
     model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
-) -> tuple[torch.Tensor, float]:
-    """Returns the sum of clipped gradients, flat float64 in `flatten` order, and the summed loss.
+) -> tuple[torch.Tensor, float, int]:
+    """Returns the sum of clipped gradients, flat float64 in `flatten` order, the summed loss, and the count.
+
+    The count is that of `ClippedSum.within`.
 
     Raises:
         ConfigurationError: if vmap cannot run the model record by record.
@@ -60,4 +62,4 @@ def written_out_clipped_sum(
     norms = torch.stack(list(norms_of_layer.values()))
     factors = dict(zip(norms_of_layer, style.factors(norms, clip_norm), strict=True))
     sums = [piece.weighted_sum(factors[name.rpartition(".")[0]]) for name, piece in pieces.items()]
-    return torch.cat(sums), float(losses.double().sum())
+    return torch.cat(sums), float(losses.double().sum()), count_within(norms, clip_norm)

@@ -72,6 +72,16 @@ class Automatic:
         return (clip_norm / (norms + self.stability * clip_norm)).expand_as(norms_squared)
 
 
+def count_within(norms_squared: torch.Tensor, clip_norm: float) -> int:
+    """Returns how many records' whole gradients are no longer than ``clip_norm``, whatever the style.
+
+    Args:
+        norms_squared: squared gradient norms, shape ``(layers, n)``.
+        clip_norm: C.
+    """
+    return int((norms_squared.sum(dim=0).sqrt() <= clip_norm).sum())
+
+
 FLAT = Flat()
 ClippingStyle = Flat | PerLayer | Automatic
 """``factors(norms_squared, clip_norm)`` takes squared gradient norms, shape ``(layers, n)``, and returns
