@@ -1,7 +1,7 @@
 """Heikkilä (2025), Figure 1: Fashion-MNIST over ten silos, one local step a round against many."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,17 @@ from local_dp import scattered
 
 from discreet.config import Config, load_config
 from discreet.engines.local import run
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed
+from discreet.reproduction import (
+    Cell,
+    Chart,
+    Computed,
+    Context,
+    Deferred,
+    Row,
+    Scale,
+    changed,
+    curves_of_cells,
+)
 
 IMAGES = "fashion_mnist.npz"
 SHOWN = (5, 10, 15)
@@ -66,6 +76,11 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
         yield context.from_file(name, IMAGES, partial(with_scattering, name, context))
 
 
+def chart(rows: Sequence[Row]) -> Chart:
+    """Accuracy over the rounds of each training."""
+    return curves_of_cells(rows, "round")
+
+
 def trained(name: str, context: Context, changes: dict[str, Any], source: Path) -> Computed:
     """Trains under every seed; a seed also deals the images to the silos."""
     size = SIZES[context.scale]
@@ -107,7 +122,11 @@ def computed(name: str, curves: list[list[float]]) -> Computed:
     note = "; ".join([*shown, seeds])
     is_papers = name.startswith("paper's")
     return Computed(
-        name, reproduced=means[-1] if is_papers else None, ours=None if is_papers else means[-1], note=note
+        name,
+        reproduced=means[-1] if is_papers else None,
+        ours=None if is_papers else means[-1],
+        note=note,
+        curve=tuple((float(number), mean) for number, mean in enumerate(means, start=1)),
     )
 
 

@@ -1,6 +1,6 @@
 """Heikkilä (2025), Figure 2: a linear layer on frozen CIFAR-10 features, one local step against many."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,18 @@ from typing import Any
 import subsets
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
+from discreet.reproduction import (
+    Cell,
+    Chart,
+    Computed,
+    Context,
+    Deferred,
+    Row,
+    Scale,
+    changed,
+    curves_over_cells,
+    score,
+)
 
 FEATURES = "cifar10_resnet56_feat256.npz"
 CAPACITY = 5000
@@ -59,6 +70,11 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
         for method, changes in methods.items():
             name = f"{settings.rounds} rounds: {method}"
             yield context.from_file(name, FEATURES, partial(trained, name, context, settings, changes))
+
+
+def chart(rows: Sequence[Row]) -> Chart:
+    """Accuracy against the number of rounds, a curve for each method."""
+    return curves_over_cells(rows, "rounds", separator=" rounds: ")
 
 
 def trained(

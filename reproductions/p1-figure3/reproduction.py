@@ -1,6 +1,6 @@
 """Heikkilä (2025), Figure 3: ACS Income over 51 silos, one local step a round against twenty."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,18 @@ from typing import Any
 import acs_income
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
+from discreet.reproduction import (
+    Cell,
+    Chart,
+    Computed,
+    Context,
+    Deferred,
+    Row,
+    Scale,
+    changed,
+    curves_over_cells,
+    score,
+)
 
 TABLE = "acs_income_2018.csv.gz"
 
@@ -48,6 +59,11 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
             name = f"{rounds} rounds: {method}"
             changes_here = changes | {"training.rounds": rounds}
             yield context.from_file(name, TABLE, partial(trained, name, context, changes_here))
+
+
+def chart(rows: Sequence[Row]) -> Chart:
+    """Accuracy against the number of rounds, a curve for each method."""
+    return curves_over_cells(rows, "rounds", separator=" rounds: ")
 
 
 def trained(name: str, context: Context, changes: dict[str, Any], source: Path) -> Computed:

@@ -3,8 +3,10 @@
 from discreet.reproduction.carry_out import NOT_RUN, Choice, carry_out
 from discreet.reproduction.catalogue import Reproduction, catalogue, find
 from discreet.reproduction.context import Context
+from discreet.reproduction.curves import Chart, Curve, curves_of_cells, curves_over_cells
 from discreet.reproduction.expected import Expectations, Expected
-from discreet.reproduction.outputs import read_computed, write_csv, write_figure
+from discreet.reproduction.figures import write_figure
+from discreet.reproduction.outputs import read_computed, write_csv
 from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped, Verdict
 from discreet.reproduction.scale import Scale
 from discreet.reproduction.training import Score, accuracy, changed, score
@@ -12,9 +14,11 @@ from discreet.reproduction.training import Score, accuracy, changed, score
 __all__ = [
     "NOT_RUN",
     "Cell",
+    "Chart",
     "Choice",
     "Computed",
     "Context",
+    "Curve",
     "Deferred",
     "Expectations",
     "Expected",
@@ -28,6 +32,8 @@ __all__ = [
     "carry_out",
     "catalogue",
     "changed",
+    "curves_of_cells",
+    "curves_over_cells",
     "find",
     "read_computed",
     "score",

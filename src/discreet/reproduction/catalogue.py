@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,9 @@ from types import ModuleType
 
 from discreet.errors import ConfigurationError
 from discreet.reproduction.context import Context
+from discreet.reproduction.curves import Chart
 from discreet.reproduction.expected import Expectations, read_expectations
-from discreet.reproduction.rows import Cell, Deferred
+from discreet.reproduction.rows import Cell, Deferred, Row
 
 _SCRIPT = "reproduction.py"
 
@@ -46,6 +47,13 @@ class Reproduction:
             if compute is None:
                 raise ConfigurationError(f"{script} must define the function cells(context).")
             yield from compute(context)
+
+    def chart(self, rows: Sequence[Row]) -> Chart | None:
+        """Returns the curves that the script's function ``chart`` makes of the rows; None if it has none."""
+        with _importable(self.folder):
+            charting: Callable[[Sequence[Row]], Chart] | None
+            charting = getattr(_module(self.folder / _SCRIPT), "chart", None)
+            return None if charting is None else charting(rows)
 
     def draw(self, folder: Path) -> None:
         """Lets the script write its own figures, with their numbers, if it has a function ``draw``."""

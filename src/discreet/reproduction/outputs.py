@@ -1,4 +1,4 @@
-"""What a reproduction leaves behind: a CSV with every number, and a figure of it."""
+"""What a reproduction leaves behind: a CSV with every number; curves, if there are any, in one beside it."""
 
 from __future__ import annotations
 
@@ -7,46 +7,69 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.catalogue import Reproduction
 from discreet.reproduction.rows import Computed, Row, Skipped, Verdict
-from discreet.reproduction.scale import Scale
 
 HEADER = (
     "cell", "published", "reproduced", "tolerance", "ours", "ours_expected", "verdict", "where", "note",
 )  # fmt: skip
-_ROW_HEIGHT = 0.28
+CURVES_HEADER = ("cell", "round", "value")
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Writes one line a cell, numbers in full precision of six digits."""
+    """Writes one line a cell, numbers in full precision of six digits; curves, if any, to `curves_file`."""
+    _write(path, HEADER, [_line(row) for row in rows])
+    cells = [row.cell for row in rows if isinstance(row.cell, Computed)]
+    points = [(cell.name, _number(x), _number(y)) for cell in cells for x, y in cell.curve]
+    if points:
+        _write(curves_file(path), CURVES_HEADER, points)
+
+
+def curves_file(path: Path) -> Path:
+    """Returns where the curves behind the CSV at ``path`` are: in a folder of its name."""
+    return path.with_suffix("") / "curves.csv"
+
+
+def _write(path: Path, header: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        writer.writerows(_line(row) for row in rows)
+        writer.writerow(header)
+        writer.writerows(lines)
 
 
 def read_computed(path: Path) -> dict[str, Computed]:
-    """Reads the computed cells of a CSV back, by name; none if there is no such file yet.
+    """Reads the computed cells of a CSV back, by name, curves included; none if there is no such file yet.
 
     Raises:
-        ConfigurationError: if the file is not what `write_csv` writes.
+        ConfigurationError: if the files are not what `write_csv` writes.
     """
-    if not path.exists():
-        return {}
     try:
-        with path.open(encoding="utf-8") as file:
-            return {
-                line["cell"]: Computed(
-                    line["cell"], _parsed(line["reproduced"]), _parsed(line["ours"]), line["note"]
-                )
-                for line in csv.DictReader(file)
-                if line["verdict"] != Verdict.SKIPPED.value
-            }
+        curves: dict[str, list[tuple[float, float]]] = {}
+        for point in _lines(curves_file(path)):
+            curves.setdefault(point["cell"], []).append((float(point["round"]), float(point["value"])))
+        return {
+            line["cell"]: Computed(
+                line["cell"],
+                _parsed(line["reproduced"]),
+                _parsed(line["ours"]),
+                line["note"],
+                tuple(curves.get(line["cell"], ())),
+            )
+            for line in _lines(path)
+            if line["verdict"] != Verdict.SKIPPED.value
+        }
     except (KeyError, ValueError) as error:
         raise ConfigurationError(
             f"{path} must be the CSV of an earlier run; reading it gave: {error}. Choose another --out."
         ) from None
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    """Returns the lines of a CSV with a header; none if there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _parsed(number: str) -> float | None:
@@ -79,31 +102,3 @@ def ours_expectation(row: Row) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
-
-
-def write_figure(path: Path, reproduction: Reproduction, scale: Scale, rows: Sequence[Row]) -> None:
-    """Draws published, reproduced and ours, a line of dots for each cell; SVG or PNG by the suffix."""
-    # matplotlib takes a second to import, and only figures need it.
-    from matplotlib.figure import Figure
-
-    names = [row.cell.name for row in rows]
-    figure = Figure(figsize=(8.0, 1.2 + _ROW_HEIGHT * len(rows)), layout="constrained")
-    axes = figure.subplots()
-    series = {
-        "published": ("o", "black", [row.expected.published for row in rows]),
-        "reproduced here": ("x", "tab:orange", [getattr(row.cell, "reproduced", None) for row in rows]),
-        "ours, proven": ("D", "tab:blue", [getattr(row.cell, "ours", None) for row in rows]),
-    }
-    for label, (marker, color, values) in series.items():
-        places = [place for place, value in enumerate(values) if value is not None]
-        shown = [value for value in values if value is not None]
-        if shown:
-            axes.plot(shown, places, marker, color=color, fillstyle="none", label=label)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel(reproduction.expectations.quantity)
-    axes.set_title(f"{reproduction.expectations.title} ({scale.value} scale)", fontsize=10)
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend(fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -19,12 +19,20 @@ class Computed:
         reproduced: by the paper's own method; None where only ours applies.
         ours: by our best proven method under the same conditions; None where there is nothing to compare.
         note: what a reader should know about this cell.
+        curve: (round, value) in order, for a cell whose figure shows how it came about; its last value is the
+            cell's own.
     """
 
     name: str
     reproduced: float | None = None
     ours: float | None = None
     note: str = ""
+    curve: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def value(self) -> float | None:
+        """The cell's number: ours, or else what the paper's method gave."""
+        return self.reproduced if self.ours is None else self.ours
 
 
 @dataclass(frozen=True, slots=True)
