@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -98,6 +99,26 @@ def test_curves_are_read_back_from_beside_the_table(tmp_path: Path) -> None:
 def test_no_curve_no_file(tmp_path: Path) -> None:
     write_csv(tmp_path / "table-full.csv", ROWS[1:])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table-full.csv"]
+
+
+def test_a_curve_of_another_run_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "figure-full.csv"
+    write_csv(path, ROWS)
+    path.write_text(path.read_text().replace("theirs,86,80,", "theirs,86,81,"))
+    assert read_computed(path)["theirs"] == Computed("theirs", reproduced=81.0)
+    write_csv(path, [Row(cell, OURS) for cell in read_computed(path).values()])
+    assert not (tmp_path / "figure-full" / "curves.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results").glob("*/curves.csv")), ids=lambda path: path.parent.name
+)
+def test_committed_curves_end_at_the_committed_numbers(path: Path) -> None:
+    """Otherwise they are of another run: run the cell again, or delete its lines."""
+    with path.open(encoding="utf-8") as file:
+        names = {line["cell"] for line in csv.DictReader(file)}
+    cells = read_computed(path.parent.with_suffix(".csv"))
+    assert names == {cell.name for cell in cells.values() if cell.curve}
 
 
 def test_a_curves_file_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     points = [(cell.name, _number(x), _number(y)) for cell in cells for x, y in cell.curve]
     if points:
         _write(curves_file(path), CURVES_HEADER, points)
+    else:
+        curves_file(path).unlink(missing_ok=True)
 
 
 def curves_file(path: Path) -> Path:
@@ -38,7 +40,9 @@ def _write(path: Path, header: tuple[str, ...], lines: Sequence[tuple[str, ...]]
 
 
 def read_computed(path: Path) -> dict[str, Computed]:
-    """Reads the computed cells of a CSV back, by name, curves included; none if there is no such file yet.
+    """Reads the computed cells of a CSV back, by name; none if there is no such file yet.
+
+    A curve that does not end at its cell's number is that of another run, and is left out.
 
     Raises:
         ConfigurationError: if the files are not what `write_csv` writes.
@@ -47,17 +51,15 @@ def read_computed(path: Path) -> dict[str, Computed]:
         curves: dict[str, list[tuple[float, float]]] = {}
         for point in _lines(curves_file(path)):
             curves.setdefault(point["cell"], []).append((float(point["round"]), float(point["value"])))
-        return {
-            line["cell"]: Computed(
-                line["cell"],
-                _parsed(line["reproduced"]),
-                _parsed(line["ours"]),
-                line["note"],
-                tuple(curves.get(line["cell"], ())),
-            )
-            for line in _lines(path)
-            if line["verdict"] != Verdict.SKIPPED.value
-        }
+        computed = {}
+        for line in _lines(path):
+            if line["verdict"] == Verdict.SKIPPED.value:
+                continue
+            name, numbers = line["cell"], (_parsed(line["reproduced"]), _parsed(line["ours"]))
+            curve = tuple(curves.get(name, ()))
+            own = curve if curve and curve[-1][1] in numbers else ()
+            computed[name] = Computed(name, *numbers, line["note"], own)
+        return computed
     except (KeyError, ValueError) as error:
         raise ConfigurationError(
             f"{path} must be the CSV of an earlier run; reading it gave: {error}. Choose another --out."
