@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from torch import nn
 
 from discreet.errors import UnsupportedAnalysisError
 from discreet.learning import LocalTraining, NoisySteps
 from discreet.plan import Plan, silo_training
+from discreet.plan.footprint import SiloTraining
+from discreet.rounds import round_training
 
 
 def rehearsed_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining:
-    """Returns the local training of ``silo``.
+    """Returns the local training of ``silo``, as of the first round.
 
     Raises:
         UnsupportedAnalysisError: for noisy-steps, whose noise is inside the steps and cannot be taken off.
     """
-    training = silo_training(plan, model, silo)
+    return _separable(silo_training(plan, model, silo))
+
+
+def rehearsed_round(
+    plan: Plan, model: nn.Module, silo: str, announced: npt.NDArray[np.float64]
+) -> tuple[LocalTraining, npt.NDArray[np.float64]]:
+    """Returns what ``silo`` trains in a round that starts from ``announced``, and the weights in that.
+
+    Raises:
+        UnsupportedAnalysisError: as `rehearsed_training`.
+    """
+    training, weights = round_training(plan, silo, model, announced)
+    return _separable(training), weights
+
+
+def _separable(training: SiloTraining) -> LocalTraining:
     if isinstance(training, NoisySteps):
         raise inseparable_noise()
     return training

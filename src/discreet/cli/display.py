@@ -51,7 +51,7 @@ class RunDisplay:
 
 
 def describe(report: RoundReport) -> str:
-    """Returns loss, accuracy, AUC, survivors and what was spent, in one short line."""
+    """Returns measurements, a moving clipping norm, survivors and what was spent, in one short line."""
     parts = []
     if report.sum.training_loss is not None:
         parts.append(f"loss {report.sum.training_loss:.3f}")
@@ -60,6 +60,8 @@ def describe(report: RoundReport) -> str:
         for key, name in (("accuracy", "accuracy"), ("auc", "AUC"))
         if key in report.metrics
     )
+    if report.clip_norm is not None:
+        parts.append(f"clip norm {report.clip_norm:.3g}")
     parts.append(f"{len(report.sum.survivors)} silos")
     parts.append(f"ε spent {report.spent.epsilon:.3f}")
     return "  ".join(parts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from discreet.plan import Plan
+from discreet.plan import Plan, quantile_clipping
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.guarantee import Guarantee
 
@@ -44,7 +44,7 @@ def plan_table(plan: Plan) -> Table:
         f"({release.share.variance**0.5 / release.share.num_silos**0.5:.4g} grid units a silo)",
         "sensitivity": f"{release.l2_sensitivity:.6g} grid units "
         f"{'before' if grid.noise_first else 'after'} rounding "
-        f"({release.l2_sensitivity / grid.scale:.4g} in weights)",
+        f"({release.l2_sensitivity / grid.scale:.4g} {_measure(plan)})",
         "ring": f"2^{grid.bits}, scale {grid.scale:g}; {plan.bytes_per_vector:,} bytes a masked vector",
         "aggregation": f"{plan.config.aggregation.protocol}, {thresholds.num_silos} silos, at least "
         f"{thresholds.min_survivors} survive, {thresholds.max_colluding} may collude, "
@@ -54,6 +54,12 @@ def plan_table(plan: Plan) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+def _measure(plan: Plan) -> str:
+    """Says what one real unit of the grid is."""
+    rule = quantile_clipping(plan.config)
+    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"
 
 
 def _merged(guarantees: Sequence[Guarantee]) -> list[tuple[str, Guarantee]]:

@@ -76,5 +76,6 @@ def _log_round(report: RoundReport) -> None:
         bytes_per_silo=report.sum.bytes_per_silo,
         seconds=f"{report.seconds:.3f}",
         spent=report.spent,
+        **({} if report.clip_norm is None else {"clip_norm": f"{report.clip_norm:.6g}"}),
         **phase_seconds(report),
     )

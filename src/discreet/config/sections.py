@@ -5,9 +5,9 @@ Noise, scale, ring and guarantees are worked out once, by the plan.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from discreet.config.data import (
     ColumnPartition,
@@ -64,6 +64,7 @@ __all__ = [
     "PerLayerStyle",
     "PoissonConfig",
     "PrivacyConfig",
+    "QuantileNormConfig",
     "RunConfig",
     "SamplingConfig",
     "ServerConfig",
@@ -78,12 +79,44 @@ __all__ = [
 ]
 
 
+class QuantileNormConfig(Section):
+    """A clipping norm that follows a quantile of the units' norms from round to round, privately.
+
+    For single-step and clipped-update (Andrew et al. 2021). The count that it needs travels in the same noisy
+    sum, so the guarantee stays what it is and the noise on the update grows by √(1 + weight²/4).
+
+    Attributes:
+        quantile: share of the units (records, or clients) that should not be clipped.
+        initial: the norm of the first round, a public guess.
+        weight: how much of the sensitivity is spent on the count; 0.5 costs 3 % more noise.
+        learning_rate: how fast the norm follows: its logarithm moves by less than this in a round.
+    """
+
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    initial: Positive
+    weight: Positive = 0.5
+    learning_rate: Positive = 0.2
+
+
+def _norm_tag(value: Any) -> str:
+    return "number" if isinstance(value, int | float | str) else "quantile"
+
+
+ClipNorm = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[QuantileNormConfig, Tag("quantile")],
+    Discriminator(_norm_tag),
+]
+
+
 class PrivacyConfig(Section):
     """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
 
     The target holds against the strongest adversary of the plan: the server together with
     ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors`` silos survive. A CONDITIONAL
     analysis is used only if its assumption is named in ``accept_assumptions``.
+
+    Attributes:
+        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
     """
 
     unit: Literal["record", "client"] = "record"
@@ -91,7 +124,7 @@ class PrivacyConfig(Section):
     noise_multiplier: Positive | None = None
     delta: Annotated[float, Field(gt=0, lt=1)]
     mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam"] = "rounded-gaussian"
-    clip_norm: Positive | None = None
+    clip_norm: ClipNorm | None = None
     accept_assumptions: tuple[str, ...] = ()
 
     @model_validator(mode="after")

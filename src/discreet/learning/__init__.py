@@ -7,6 +7,7 @@ from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.losses import mean_loss, record_losses
 from discreet.learning.metrics import Evaluation, evaluate
 from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepNoise
+from discreet.learning.quantile_clipped import QuantileClipped
 from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
 from discreet.learning.stable_steps import StableSteps
@@ -20,6 +21,7 @@ __all__ = [
     "LocalUpdate",
     "NoisySteps",
     "NoisyUpdate",
+    "QuantileClipped",
     "QuantileClipping",
     "Sharded",
     "SingleStep",

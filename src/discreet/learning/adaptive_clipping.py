@@ -13,10 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.learning.float_error import with_slack
 
 FloatVector = npt.NDArray[np.float64]
+
+# Far from where float64 loses relative precision: outside, no bound on rounding would hold.
+MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class QuantileClipping:
     Guarantee:
         Adding or removing a sampled unit moves the sum of these vectors by at most √(1 + weight²/4) in L2,
         whatever C is; one release of it with noise multiplier z costs what one release at z does. Per
-        coordinate the noise on the update grows by the same factor: at weight 0.5 by 3 %.
+        coordinate the noise on the update grows by the same factor: at weight 0.5 by 3 %. Proof:
+        docs/theory/steps.md.
 
     Attributes:
         initial_norm: C before the first round, a public guess.
@@ -38,6 +42,11 @@ class QuantileClipping:
 
     Raises:
         ConfigurationError: if a number is out of range.
+
+    Example:
+        >>> rule = QuantileClipping(initial_norm=2.0, quantile=0.5)
+        >>> rule.next_norm(2.0, released_count=0.0, expected_units=100.0)  # half of the units were within
+        2.0
     """
 
     initial_norm: float
@@ -46,10 +55,14 @@ class QuantileClipping:
     learning_rate: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("initial_norm", "weight", "learning_rate"):
+        for name in ("weight", "learning_rate"):
             value = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
                 raise ConfigurationError(f"{name!r} of QuantileClipping must be positive; got {value}.")
+        if not MIN_NORM <= self.initial_norm <= MAX_NORM:
+            raise ConfigurationError(
+                f"'initial_norm' of QuantileClipping must be between 2^-64 and 2^64; got {self.initial_norm}."
+            )
         if not 0.0 < self.quantile < 1.0:
             raise ConfigurationError(
                 f"'quantile' of QuantileClipping must be between 0 and 1; got {self.quantile}."
@@ -59,20 +72,21 @@ class QuantileClipping:
         """√(1 + weight²/4) in units of the clipping norm, enlarged for floating-point error."""
         return with_slack(math.sqrt(1.0 + self.weight**2 / 4.0))
 
-    def contribution(self, updates: FloatVector, norm: float) -> FloatVector:
-        """Returns the sum over units of what each contributes, shape ``(d + 1,)``.
+    def joined(self, clipped: FloatVector, norm: float, *, within: int, units: int) -> FloatVector:
+        """Returns the sum over units of what each contributes, shape ``(d + 1,)``, in units of ``norm``.
 
         Args:
-            updates: one row a unit, shape ``(n, d)``, real units, before clipping.
+            clipped: the sum of the units' clipped updates, shape ``(d,)``, real units.
             norm: the round's C.
+            within: how many of the units had b = 1.
+            units: how many units took part.
         """
-        norms = np.linalg.norm(updates, axis=1)
-        factors = 1.0 / np.maximum(norms, norm)
-        below = self.weight * np.sum((norms <= norm) - 0.5)
-        return np.append(factors @ updates, below)
+        return np.append(clipped / norm, self.weight * (within - units / 2.0))
 
     def next_norm(self, norm: float, released_count: float, expected_units: float) -> float:
         """Returns C for the next round from the last coordinate of the released sum.
+
+        A unit that was expected and is missing counts as half within: it moves the estimate towards 1/2.
 
         Args:
             norm: the round's C.
@@ -83,4 +97,18 @@ class QuantileClipping:
             C·exp(-learning_rate·(estimated share below C - quantile)); post-processing of the release.
         """
         share = released_count / (self.weight * expected_units) + 0.5
-        return norm * math.exp(-self.learning_rate * (min(max(share, 0.0), 1.0) - self.quantile))
+        moved = norm * math.exp(-self.learning_rate * (min(max(share, 0.0), 1.0) - self.quantile))
+        return min(max(moved, MIN_NORM), MAX_NORM)
+
+
+def require_usable_norm(norm: float) -> None:
+    """Refuses a round's clipping norm for which no bound would hold, as a server gone wrong may send it.
+
+    Raises:
+        PrivacyViolation: if it is not between 2^-64 and 2^64.
+    """
+    if not MIN_NORM <= norm <= MAX_NORM:
+        raise PrivacyViolation(
+            f"the clipping norm of a round must be between 2^-64 and 2^64; got {norm}. Nothing left the "
+            "silo. Plan again with another 'privacy.clip_norm.initial'."
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
-from discreet.learning.contract import LocalUpdate
+from discreet.learning.contract import CountedUpdate, LocalUpdate
 from discreet.learning.float_error import project, require_finite, with_slack
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import objective_for
@@ -82,6 +82,15 @@ class ClippedUpdate:
         """Poisson sampling of clients, or none when all take part."""
         return NoSampling() if self.sampling_prob == 1.0 else PoissonSampling(self.sampling_prob)
 
+    @property
+    def most_units(self) -> float:
+        """One: a silo is a single client."""
+        return 1.0
+
+    def with_clip_norm(self, clip_norm: float) -> ClippedUpdate:
+        """Returns the same kind at another clip norm."""
+        return replace(self, clip_norm=clip_norm)
+
     def update(
         self,
         model: nn.Module,
@@ -90,12 +99,23 @@ class ClippedUpdate:
         randomness: RandomSource,
     ) -> LocalUpdate:
         """Trains and clips; a client that stays out, or has no records, contributes zero."""
+        return self.counted_update(model, parameters, records, randomness).update
+
+    def counted_update(
+        self,
+        model: nn.Module,
+        parameters: npt.NDArray[np.float64],
+        records: Records,
+        randomness: RandomSource,
+    ) -> CountedUpdate:
+        """Returns `update`, and one if the client took part and moved at most ``clip_norm``, else zero."""
         population = len(records.labels)
         takes_part = bool(randomness.bernoulli(1, self.sampling_prob)[0])
         if not (takes_part and population > 0):
-            return LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0)
+            return CountedUpdate(LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0), within=0)
         radius = self.clip_norm if self.project_steps else math.inf
         objective = objective_for(model, records, randomness)
         moved, loss = self.optimiser().run(objective, parameters, population, randomness, radius=radius)
         require_finite(moved, "The local update")
-        return LocalUpdate(project(moved, self.clip_norm), loss, batch=1)
+        within = int(float(np.linalg.norm(moved)) <= self.clip_norm)
+        return CountedUpdate(LocalUpdate(project(moved, self.clip_norm), loss, batch=1), within)

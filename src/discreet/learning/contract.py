@@ -33,6 +33,22 @@ class LocalUpdate:
         return "LocalUpdate(<private>)"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class CountedUpdate:
+    """An update of clipped contributions, and how many of them were not shortened; private.
+
+    Attributes:
+        update: the sum of clipped contributions.
+        within: number of units in it whose own norm was at most the clipping norm.
+    """
+
+    update: LocalUpdate
+    within: int
+
+    def __repr__(self) -> str:
+        return "CountedUpdate(<private>)"
+
+
 class LocalTraining(Protocol):
     """A kind of local training. Implementations are frozen values; nothing in them depends on data.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
-from discreet.learning.contract import LocalUpdate
+from discreet.learning.contract import CountedUpdate, LocalUpdate
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
@@ -74,6 +74,15 @@ class SingleStep:
         """Poisson sampling of records, or none when all enter."""
         return Poisson(self.sampling_prob).event()
 
+    @property
+    def most_units(self) -> float:
+        """How many records of norm ``clip_norm`` reach the projection radius; infinite without one."""
+        return self.projection_radius / self.clip_norm
+
+    def with_clip_norm(self, clip_norm: float) -> SingleStep:
+        """Returns the same kind at another clip norm, with room for as many records in the projection."""
+        return replace(self, clip_norm=clip_norm, projection_radius=self.most_units * clip_norm)
+
     def update(
         self,
         model: nn.Module,
@@ -82,6 +91,16 @@ class SingleStep:
         randomness: RandomSource,
     ) -> LocalUpdate:
         """Draws the batch and sums its clipped gradients; an empty batch contributes zero."""
+        return self.counted_update(model, parameters, records, randomness).update
+
+    def counted_update(
+        self,
+        model: nn.Module,
+        parameters: npt.NDArray[np.float64],
+        records: Records,
+        randomness: RandomSource,
+    ) -> CountedUpdate:
+        """Returns `update` and how many gradients of its batch were within ``clip_norm``."""
         batch = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
         require_summable(len(batch))
         total = clipped_gradient_sum(
@@ -94,4 +113,5 @@ class SingleStep:
         )
         require_finite(total.vector, "The sum of clipped gradients")
         vector = project(-total.vector, self.projection_radius)
-        return LocalUpdate(vector, total.loss / max(1, len(batch)), len(batch))
+        update = LocalUpdate(vector, total.loss / max(1, len(batch)), len(batch))
+        return CountedUpdate(update, total.within)

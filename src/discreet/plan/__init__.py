@@ -5,8 +5,9 @@ from discreet.plan.facts import FederationFacts, model_digest
 from discreet.plan.make import make_plan, silo_training
 from discreet.plan.plan import Plan, load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
+from discreet.plan.server import server_rule
 from discreet.plan.terms import sum_terms
-from discreet.plan.training import server_rule
+from discreet.plan.training import quantile_clipping
 
 __all__ = [
     "FederationFacts",
@@ -18,6 +19,7 @@ __all__ = [
     "make_plan",
     "model_digest",
     "parse_plan",
+    "quantile_clipping",
     "server_rule",
     "silo_training",
     "sum_protocol",

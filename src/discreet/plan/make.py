@@ -25,7 +25,7 @@ from discreet.plan.footprint import (
 )
 from discreet.plan.plan import Plan, adversary_guarantee
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
-from discreet.plan.training import batch_bound, local_training
+from discreet.plan.training import batch_bound, local_training, quantile_clipping
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
@@ -50,6 +50,11 @@ class _Setting:
         return self.footprints[0]
 
     @property
+    def dimension(self) -> int:
+        """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
+        return self.facts.dimension + (quantile_clipping(self.config) is not None)
+
+    @property
     def releases(self) -> int:
         """Releases of the whole training."""
         return self.config.training.rounds * self.first.steps
@@ -68,7 +73,7 @@ class _Setting:
                 num_silos=self.certain_shares,
             ),
             l2_sensitivity=grid.l2_sensitivity,
-            dimension=self.facts.dimension,
+            dimension=self.dimension,
             sampling=self.first.sampling,
             rounding_failure_prob=grid.rounding_failure_prob,
             guard_failure_prob=max(footprint.guard_failure_prob for footprint in self.footprints),
@@ -178,7 +183,7 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
 
     def event(multiplier: float) -> Event:
         noise = GaussianNoise(multiplier)
-        noisy = Release(noise, 1.0, setting.facts.dimension, first.sampling, first.change)
+        noisy = Release(noise, 1.0, setting.dimension, first.sampling, first.change)
         return Repeated(noisy, setting.releases)
 
     if privacy.noise_multiplier is not None:
@@ -201,7 +206,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
         num_silos=len(setting.facts.silos),
         num_honest=setting.certain_shares,
-        dimension=setting.facts.dimension,
+        dimension=setting.dimension,
         rounds=setting.releases,
         noise_multiplier=multiplier,
         min_stddev=min_stddev,

@@ -19,7 +19,8 @@ from discreet.plan.aggregation import under_aggregation
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import NoiseSharing
 from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
-from discreet.plan.training import normaliser, step_weights
+from discreet.plan.server import normaliser
+from discreet.plan.training import quantile_clipping, step_weights
 from discreet.privacy.adversary import Adversary, ReleasedModels
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
@@ -64,6 +65,15 @@ class Plan:
         return self.config.training.rounds
 
     @property
+    def unit_length(self) -> float:
+        """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
+
+        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        """
+        rule = quantile_clipping(self.config)
+        return 1.0 if rule is None else rule.initial_norm
+
+    @property
     def bytes_per_vector(self) -> int:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
@@ -101,7 +111,11 @@ class Plan:
     def decoded(
         self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units."""
+        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+
+        Where the clipping norm follows a quantile, these are units of the round's norm, and the last
+        coordinate is the count.
+        """
         weights = step_weights(self.config)
         if weights is None:
             return decode(total, self.grid, rotation)

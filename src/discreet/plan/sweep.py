@@ -44,7 +44,7 @@ class Costs:
     Attributes:
         epsilon: against the plan's strongest reported adversary, over all rounds, at the config's δ.
         noise_multiplier: certain honest noise over sensitivity after rounding.
-        noise_norm: expected L2 norm of all silos' noise in the decoded sum, real units.
+        noise_norm: expected L2 norm of all silos' noise in the decoded sum of the first round, in weights.
         signal_to_noise: largest possible L2 norm of the sum of all updates, over ``noise_norm``.
         bits: width of the ring.
         bytes_per_silo: payload of one masked vector.
@@ -113,11 +113,11 @@ def costs(plan: Plan) -> Costs:
     """Returns what ``plan`` costs."""
     share = plan.release.share
     everyone = share.variance / share.num_silos * plan.thresholds.num_silos
-    noise_norm = math.sqrt(everyone * plan.facts.dimension) / plan.grid.scale
+    noise_norm = math.sqrt(everyone * plan.grid.dimension) / plan.grid.scale
     return Costs(
         epsilon=plan.spent(plan.rounds).epsilon,
         noise_multiplier=plan.noise_multiplier,
-        noise_norm=noise_norm,
+        noise_norm=noise_norm * plan.unit_length,
         signal_to_noise=plan.thresholds.num_silos * plan.grid.silo_bound / noise_norm,
         bits=plan.grid.bits,
         bytes_per_silo=plan.bytes_per_vector,

@@ -17,6 +17,6 @@ def sum_terms(plan: Plan, session: bytes) -> SumTerms:
         min_survivors=plan.thresholds.min_survivors,
         max_colluding=plan.thresholds.max_colluding,
         bits=plan.grid.bits,
-        length=plan.facts.dimension,
+        length=plan.grid.dimension,
         context=hashlib.sha256(f"{plan.digest()}/{plan.facts.model_digest}".encode()).digest(),
     )

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 
 from torch import nn
 
 from discreet.config.sections import (
-    AdaptiveConfig,
     AutomaticStyle,
-    AveragingConfig,
     ClippedUpdateConfig,
     Config,
     FlatStyle,
-    MomentumConfig,
     NoisyStepsConfig,
     NoSamplingConfig,
     PerLayerStyle,
     PoissonConfig,
-    ServerConfig,
+    QuantileNormConfig,
     ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
@@ -33,6 +29,8 @@ from discreet.learning import (
     ClippedUpdate,
     LocalSgd,
     NoisySteps,
+    QuantileClipped,
+    QuantileClipping,
     Sharded,
     SingleStep,
     StableSteps,
@@ -42,17 +40,6 @@ from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, Pe
 from discreet.models import convexity
 from discreet.models.capped import capped
 from discreet.models.outputs import loss_on_outputs
-from discreet.optim import (
-    Adaptive,
-    Averaging,
-    Chain,
-    Circulant,
-    ExponentialDecay,
-    LaplacianSmoothing,
-    Momentum,
-    SecondMoment,
-    ServerRule,
-)
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
@@ -68,11 +55,34 @@ def sampling_probability(config: Config) -> float:
 
 
 def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
-    """Returns the local training of a silo that holds at most ``capacity`` records.
+    """Returns the local training of a silo that holds at most ``capacity`` records, as of the first round.
 
     Raises:
         ConfigurationError: if the kind, the unit and the other settings do not fit together.
     """
+    training, rule = _kind(config, facts, model, capacity), quantile_clipping(config)
+    if rule is None:
+        return training
+    if not isinstance(training, SingleStep | ClippedUpdate):
+        raise ConfigurationError(
+            "'privacy.clip_norm' can follow a quantile with single-step (record) or clipped-update (client); "
+            f"got {config.training.local.kind}. Use one of these, or give the norm as a number.",
+            see=HowTo.LOCAL_KIND,
+        )
+    return QuantileClipped(training, rule)
+
+
+def quantile_clipping(config: Config) -> QuantileClipping | None:
+    """Returns the rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
+    match config.privacy.clip_norm:
+        case QuantileNormConfig() as norm:
+            return QuantileClipping(norm.initial, norm.quantile, norm.weight, norm.learning_rate)
+        case _:
+            return None
+
+
+def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
+    """Returns what the [training.local] table names, at the norm of the first round."""
     match config.training.local:
         case SingleStepConfig() as local:
             _require_unit(config, Unit.RECORD)
@@ -124,34 +134,6 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
         case TangentStepsConfig() as local:
             _require_unit(config, Unit.RECORD)
             return _tangent_steps(config, local, facts, model, capacity)
-
-
-def server_rule(config: Config) -> ServerRule:
-    """Returns the rule by which the server turns an aggregate into the next model."""
-    server = config.training.server
-    rule = _plain_rule(server)
-    if server.smoothing is None:
-        return rule
-    graph = Circulant if server.smoothing.graph == "cycle" else Chain
-    return LaplacianSmoothing(graph(server.smoothing.sigma), rule)
-
-
-def _plain_rule(server: ServerConfig) -> ServerRule:
-    schedule = ExponentialDecay(server.decay)
-    match server:
-        case AveragingConfig():
-            return Averaging(server.learning_rate, schedule)
-        case MomentumConfig():
-            return Momentum(server.learning_rate, server.momentum, schedule)
-        case AdaptiveConfig():
-            return Adaptive(
-                learning_rate=server.learning_rate,
-                second_moment=SecondMoment(server.kind),
-                first_decay=server.first_decay,
-                second_decay=server.second_decay,
-                adaptivity=server.adaptivity,
-                schedule=schedule,
-            )
 
 
 def _style(style: StyleConfig) -> ClippingStyle:
@@ -264,27 +246,13 @@ def _require_unit(config: Config, unit: Unit) -> None:
 
 
 def _clip_norm(config: Config) -> float:
-    if config.privacy.clip_norm is None:
-        raise ConfigurationError(
-            f"'privacy.clip_norm' must be given for {config.training.local.kind}; it is missing."
-        )
-    return config.privacy.clip_norm
-
-
-def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[str, ...]) -> float:
-    """Returns the public number that the sum is divided by; never a count of private records.
-
-    single-step: the expected number of sampled records if every survivor were full; stable-, tangent- and
-    noisy-steps: the number of survivors; sharded: the expected number of sampled shards of the survivors;
-    clipped-update: the expected number of sampled clients of the plan, because a client's presence is what
-    the guarantee hides.
-    """
-    match config.training.local:
-        case SingleStepConfig():
-            return sampling_probability(config) * sum(capacities[silo] for silo in survivors)
-        case StableStepsConfig() | TangentStepsConfig() | NoisyStepsConfig():
-            return float(len(survivors))
-        case ShardedConfig(num_shards=num_shards):
-            return sampling_probability(config) * num_shards * len(survivors)
-        case ClippedUpdateConfig():
-            return sampling_probability(config) * len(capacities)
+    """Returns the clipping norm of the first round."""
+    match config.privacy.clip_norm:
+        case None:
+            raise ConfigurationError(
+                f"'privacy.clip_norm' must be given for {config.training.local.kind}; it is missing."
+            )
+        case QuantileNormConfig(initial=initial):
+            return initial
+        case number:
+            return number

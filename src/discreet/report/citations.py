@@ -11,6 +11,7 @@ from discreet.config.sections import (
     ClippedUpdateConfig,
     LocalConfig,
     NoisyStepsConfig,
+    QuantileNormConfig,
     ShardedConfig,
     SingleStepConfig,
     StableStepsConfig,
@@ -43,6 +44,7 @@ def citations(plan: Plan) -> tuple[Citation, ...]:
         "Integer noise and rounding": _NOISE[config.privacy.mechanism],
         "Secure aggregation": _PROTOCOLS[config.aggregation.protocol],
         f"Local training: {config.training.local.kind}": _local(config.training.local),
+        "Clipping norm": ("andrew2021",) if isinstance(config.privacy.clip_norm, QuantileNormConfig) else (),
     }
     return (
         Citation("This software", _SOFTWARE),

@@ -116,6 +116,7 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         training_loss=line.get("training_loss"),
         seconds=line.get("seconds"),
         measured=_measured(line),
+        clip_norm=line.get("clip_norm"),
     )
 
 

@@ -36,6 +36,7 @@ class CompletedRound:
         training_loss: mean loss before the round; simulations only.
         seconds: wall time, or None.
         measured: the model after the round; None if evaluation was off.
+        clip_norm: the clipping norm of the round if it follows a quantile, else None.
     """
 
     release: int
@@ -45,6 +46,7 @@ class CompletedRound:
     training_loss: float | None
     seconds: float | None
     measured: Measured | None
+    clip_norm: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

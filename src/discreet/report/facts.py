@@ -11,6 +11,7 @@ from discreet.config.sections import (
     NoisyStepsConfig,
     NoSamplingConfig,
     PoissonConfig,
+    QuantileNormConfig,
     SamplingConfig,
     ShardedConfig,
     SingleStepConfig,
@@ -48,15 +49,10 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
     clip = plan.config.privacy.clip_norm
-    sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} in weights"
+    measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
+    sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
-        Fact(
-            "Clipping",
-            "none" if clip is None else f"L2 norm at most {clip:g}",
-            "the sensitivity follows from the model and its bounded features"
-            if clip is None
-            else "longer contributions are shortened",
-        ),
+        _clipping(clip, UNITS[plan.unit]),
         Fact(
             "Sensitivity",
             sensitivity,
@@ -74,6 +70,22 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             f"noise of the {plan.thresholds.honest_survivors} silos that are certain, over the sensitivity",
         ),
     )
+
+
+def _clipping(clip: float | QuantileNormConfig | None, unit: str) -> Fact:
+    match clip:
+        case None:
+            meaning = "the sensitivity follows from the model and its bounded features"
+            return Fact("Clipping", "none", meaning)
+        case QuantileNormConfig():
+            value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
+            meaning = (
+                f"it starts at {clip.initial:g} and follows a noisy count, which is one more coordinate of "
+                f"the same sum, of weight {clip.weight:g}; longer contributions are shortened"
+            )
+            return Fact("Clipping", value, meaning)
+        case _:
+            return Fact("Clipping", f"L2 norm at most {clip:g}", "longer contributions are shortened")
 
 
 def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:

@@ -55,7 +55,7 @@ def price(report: ReportInput) -> Html:
 
 
 def _charts(report: ReportInput) -> list[Html]:
-    """Draws quality, loss and spent ε over the rounds."""
+    """Draws quality, loss, a moving clipping norm and spent ε over the rounds."""
     charts = []
     accuracy = _series(report, lambda m: m.accuracy)
     auc = _series(report, lambda m: m.auc)
@@ -65,6 +65,9 @@ def _charts(report: ReportInput) -> list[Html]:
     loss = _series(report, lambda m: m.loss)
     if loss:
         charts.append(_over_rounds("Loss, held-out (not private)", "loss", [Line("mean loss", loss)]))
+    norms = tuple((float(r.release), r.clip_norm) for r in report.completed if r.clip_norm is not None)
+    if norms:
+        charts.append(_over_rounds("Clipping norm", "L2 norm", [Line("clipping norm", norms)]))
     spent = tuple((float(r.release), r.epsilon_spent) for r in report.completed)
     if spent:
         line = Line("proven ε so far", spent)

@@ -5,13 +5,15 @@ from discreet.rounds.contribution import (
     contribute,
     require_capacity,
     round_rotation,
+    round_training,
     silo_source,
     train_silo,
 )
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
-from discreet.rounds.walk import RoundReport, Training, open_ledger, restore, resume_ledger, train
+from discreet.rounds.state import Training, initial_state, update
+from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledger, train
 
 __all__ = [
     "Contribution",
@@ -25,12 +27,15 @@ __all__ = [
     "SumSeconds",
     "Training",
     "contribute",
+    "initial_state",
     "open_ledger",
     "require_capacity",
     "restore",
     "resume_ledger",
     "round_rotation",
+    "round_training",
     "silo_source",
     "train",
     "train_silo",
+    "update",
 ]

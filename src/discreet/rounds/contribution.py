@@ -13,8 +13,9 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, StepNoise
+from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
 from discreet.plan import Plan, silo_training
+from discreet.plan.footprint import SiloTraining
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
 
@@ -49,7 +50,7 @@ def contribute(
     randomness: RandomSource,
     rotation: Rotation | None = None,
 ) -> Contribution:
-    """Computes the contribution of ``silo`` to a round that starts from the public ``parameters``.
+    """Computes the contribution of ``silo`` to a round that starts from `RoundOrder.parameters`.
 
     Guarantee:
         Adding or removing one unit moves the integers, before noise, by at most
@@ -99,10 +100,25 @@ def train_silo(
     Raises:
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
-    training, source = silo_training(plan, model, silo), randomness.derive("training")
+    training, weights = round_training(plan, silo, model, parameters)
+    source = randomness.derive("training")
     if isinstance(training, NoisySteps):
-        return training.update(model, parameters, records, StepNoise(plan.grid, plan.release.share), source)
-    return training.update(model, parameters, records, source)
+        return training.update(model, weights, records, StepNoise(plan.grid, plan.release.share), source)
+    return training.update(model, weights, records, source)
+
+
+def round_training(
+    plan: Plan, silo: str, model: nn.Module, announced: npt.NDArray[np.float64]
+) -> tuple[SiloTraining, npt.NDArray[np.float64]]:
+    """Returns what ``silo`` runs in a round that starts from `RoundOrder.parameters`, and the weights there.
+
+    Raises:
+        PrivacyViolation: for a clipping norm at which no bound would hold.
+    """
+    training = silo_training(plan, model, silo)
+    if isinstance(training, QuantileClipped):
+        return training.at(float(announced[-1])), announced[:-1]
+    return training, announced
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:
@@ -113,7 +129,7 @@ def round_rotation(plan: Plan, sequence: int) -> Rotation | None:
     if not plan.grid.rotated:
         return None
     public = SeededRandom(bytes.fromhex(plan.digest())).derive("rotation", sequence)
-    return Rotation.drawn(plan.facts.dimension, public)
+    return Rotation.drawn(plan.grid.dimension, public)
 
 
 def require_capacity(plan: Plan, silo: str, records: Records) -> None:

@@ -18,7 +18,8 @@ class RoundOrder:
     Attributes:
         release: number of the charged release, from 1.
         sequence: place of its intent in the ledger; never used twice, so it names the round's randomness.
-        parameters: the public model that the round starts from, shape ``(dimension,)``.
+        parameters: the public weights that the round starts from, and behind them its clipping norm if that
+            follows a quantile; as long as what travels back, shape ``(plan.grid.dimension,)``.
     """
 
     release: int

@@ -8,14 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from discreet.encoding import Rotation
 from discreet.errors import LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
-from discreet.plan import Plan, server_rule
+from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import (
     Aborted,
@@ -30,12 +25,11 @@ from discreet.privacy.ledger import (
 from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
-from discreet.rounds.memory import from_arrays, to_arrays
 from discreet.rounds.phases import RoundSeconds, Stopwatch
+from discreet.rounds.state import Training, Vector, update
 
 _MOST_ABORTS_IN_A_ROW = 3
 
-Vector = npt.NDArray[np.float64]
 Measure = Callable[[Vector], dict[str, float]]
 
 
@@ -51,6 +45,7 @@ class RoundReport:
         metrics: measurements of the new model on held-out records; not private, simulations only.
         seconds: wall time of the round.
         phases: where it went; ``sum.seconds`` says more about the first phase.
+        clip_norm: the clipping norm of the round, if it follows a quantile; public.
     """
 
     release: int
@@ -60,14 +55,7 @@ class RoundReport:
     metrics: dict[str, float]
     seconds: float
     phases: RoundSeconds | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The state that a round turns into the next: the public model and the server rule's own state."""
-
-    parameters: Vector
-    server: Any
+    clip_norm: float | None = None
 
 
 def train(
@@ -94,19 +82,19 @@ def train(
         release = charged + 1
         watch = Stopwatch()
         try:
-            outcome, sequence = _secure_sum(engine, ledger, release, state.parameters)
+            outcome, sequence = _secure_sum(engine, ledger, release, state.announced())
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
         summed = watch.lap()
-        state = update(plan, state, outcome, round_rotation(plan, sequence))
+        clip_norm, state = state.clip_norm, update(plan, state, outcome, round_rotation(plan, sequence))
         updated = watch.lap()
         _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
         metrics = measure(state.parameters)
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
         spent = plan.spent(release)
-        report = RoundReport(release, plan.rounds, spent, outcome, metrics, phases.total, phases)
+        report = RoundReport(release, plan.rounds, spent, outcome, metrics, phases.total, phases, clip_norm)
         directory.append_metrics(_metrics_line(report))
         observe(report)
     return state
@@ -117,7 +105,7 @@ def _record(
 ) -> None:
     """Makes the new state durable, then the entry that names it."""
     made = Made(release, outcome.survivors, outcome.transcript.hex())
-    digest = directory.save_state({"parameters": state.parameters, **to_arrays(state.server)}, made)
+    digest = directory.save_state(state.to_arrays(), made)
     ledger.append(Completed(release, made.survivors, made.transcript, digest))
 
 
@@ -168,27 +156,20 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     saved = directory.load_state()
     if saved.digest != completed[-1].model_digest:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    return Training(saved.arrays["parameters"], from_arrays(start.server, saved.arrays))
-
-
-def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
-    """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    aggregate = plan.decoded(outcome.total, rotation) / plan.normaliser(outcome.survivors)
-    server, parameters = server_rule(plan.config).step(state.server, state.parameters, aggregate)
-    return Training(parameters, server)
+    return start.from_arrays(saved.arrays)
 
 
 def _secure_sum(
-    engine: Engine, ledger: LedgerWriter, release: int, parameters: Vector
+    engine: Engine, ledger: LedgerWriter, release: int, announced: Vector
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
     Returns the sum and the place of its intent in the ledger.
     """
     for attempt in range(_MOST_ABORTS_IN_A_ROW):
-        intent = ledger.append(Intent(release, hashlib.sha256(parameters.tobytes()).hexdigest()))
+        intent = ledger.append(Intent(release, hashlib.sha256(announced.tobytes()).hexdigest()))
         try:
-            return engine.sum_round(RoundOrder(release, intent.sequence, parameters)), intent.sequence
+            return engine.sum_round(RoundOrder(release, intent.sequence, announced)), intent.sequence
         except UnmaskingIncomplete:
             raise
         except NotEnoughSurvivors as abort:
@@ -215,5 +196,6 @@ def _metrics_line(report: RoundReport) -> dict[str, object]:
         "bytes_per_silo": report.sum.bytes_per_silo,
         "training_loss": report.sum.training_loss,
         "seconds": round(report.seconds, 4),
+        **({} if report.clip_norm is None else {"clip_norm": report.clip_norm}),
         **report.metrics,
     }

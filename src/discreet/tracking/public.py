@@ -34,6 +34,7 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
         "round/survivors": float(len(report.sum.survivors)),
         "round/bytes per silo": float(report.sum.bytes_per_silo),
         "round/seconds": report.seconds,
+        **({} if report.clip_norm is None else {"round/clipping norm": report.clip_norm}),
     }
 
 

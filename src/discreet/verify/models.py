@@ -22,6 +22,7 @@ from discreet.plan.releases import adversaries
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
 from discreet.privacy.wire import to_json
+from discreet.rounds import initial_state
 from discreet.verify.compare import require_same
 from discreet.verify.evidence import Evidence
 from discreet.verify.failure import VerificationFailure
@@ -63,7 +64,8 @@ def check_models(evidence: Evidence) -> Finding:
         return Finding("state.safetensors", Basis.CHAINED, f"as the ledger names it; {_WITHOUT_MODEL}")
     model = _public_model(evidence)
     intents = [entry for entry in evidence.entries if isinstance(entry, Intent)]
-    if intents and intents[0].model_digest != hashlib.sha256(flatten(model).tobytes()).hexdigest():
+    announced = initial_state(evidence.plan, flatten(model)).announced()
+    if intents and intents[0].model_digest != hashlib.sha256(announced.tobytes()).hexdigest():
         raise VerificationFailure(
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )

@@ -17,6 +17,8 @@ from discreet.learning import (
     ClippedUpdate,
     LocalSgd,
     LocalTraining,
+    QuantileClipped,
+    QuantileClipping,
     Sharded,
     SingleStep,
     StableSteps,
@@ -68,6 +70,11 @@ def tangent(loss: ConvexLoss, **changes: object) -> TangentSteps:
     return TangentSteps(**(settings | changes))  # type: ignore[arg-type]
 
 
+def following(kind: SingleStep | ClippedUpdate, weight: float = 0.5) -> QuantileClipped:
+    """At a norm that is not the first one."""
+    return QuantileClipped(kind, QuantileClipping(4.0, weight=weight)).at(0.3)
+
+
 CASES: list[tuple[str, LocalTraining, Case]] = [
     ("single-step, logistic", SingleStep(0.5), linear_case(1)),
     ("single-step, softmax", SingleStep(0.5), linear_case(3)),
@@ -99,6 +106,11 @@ CASES: list[tuple[str, LocalTraining, Case]] = [
     ("sharded, softmax", Sharded(0.5, 2, LocalSgd(2.0, 2, epochs=2)), linear_case(3)),
     ("sharded, network", Sharded(0.5, 2, LocalSgd(3.0, 2)), network_case()),
     ("clipped-update, network", ClippedUpdate(0.5, 3.0, 2, momentum=0.5), network_case()),
+    ("single-step, quantile", following(SingleStep(4.0)), linear_case(3)),
+    ("single-step, quantile, heavy count", following(SingleStep(4.0), weight=3.0), linear_case(1)),
+    ("single-step, quantile, projected", following(SingleStep(4.0, projection_radius=8.0)), linear_case(3)),
+    ("single-step, quantile, network", following(SingleStep(4.0, style=PerLayer())), network_case()),
+    ("clipped-update, quantile", following(ClippedUpdate(4.0, 1.0, 2), weight=2.0), linear_case(3)),
 ]  # fmt: skip
 
 
@@ -131,9 +143,15 @@ def test_no_update_exceeds_the_claimed_norm(kind: LocalTraining, case: Case) -> 
     assert np.linalg.norm(vector) <= kind.update_bound(case.num_records)
 
 
+def half_sampled(kind: LocalTraining) -> LocalTraining:
+    if isinstance(kind, QuantileClipped):
+        return dataclasses.replace(kind, kind=dataclasses.replace(kind.kind, sampling_prob=0.5))
+    return dataclasses.replace(kind, sampling_prob=0.5)  # type: ignore[type-var]
+
+
 @pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_a_unit_that_is_not_sampled_changes_nothing(kind: LocalTraining, case: Case) -> None:
-    sampled = dataclasses.replace(kind, sampling_prob=0.5)  # type: ignore[type-var]
+    sampled = half_sampled(kind)
     _, where = largest_distance(kind, case, starts=1, moves=0, seed=4)
     zero = sum(distance(sampled, case, dataclasses.replace(where, seed=seed)) == 0.0 for seed in range(24))
     # the coin falls out of (2, 22) with probability below 4e-5
@@ -243,3 +261,24 @@ def test_the_lipschitz_constant_is_reached_exactly() -> None:
     weights = np.array([[0.0, 0, 0], [1000.0, 0, 0], [0.0, 0, 0]]).ravel()
     vector = kind.update(LinearHead(3, 3), weights, records, Coupled(0)).vector
     assert math.isclose(float(np.linalg.norm(vector)), math.sqrt(2.0), rel_tol=1e-12)
+
+
+def test_a_count_that_the_sensitivity_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C alone would be claimed for the sum of updates, and the count sent along for nothing."""
+    kind = following(SingleStep(4.0), weight=3.0)
+    monkeypatch.setattr(QuantileClipping, "l2_sensitivity", lambda _: 1.0)
+    found, _ = largest_distance(kind, linear_case(1), starts=12, moves=40, seed=11)
+    assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_an_update_sent_in_units_of_the_first_norm_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grid is planned once: a norm that has grown since would break it."""
+    honest = QuantileClipping.joined
+    monkeypatch.setattr(
+        QuantileClipping,
+        "joined",
+        lambda self, clipped, _, **counts: honest(self, clipped, self.initial_norm, **counts),
+    )
+    kind = QuantileClipped(SingleStep(0.1), QuantileClipping(0.1)).at(0.3)
+    found, _ = largest_distance(kind, linear_case(1), starts=12, moves=40, seed=12)
+    assert found > 1.2 * kind.l2_sensitivity()

@@ -16,7 +16,7 @@ from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import Plan, load_plan, model_digest, server_rule
+from discreet.plan import Plan, load_plan, model_digest
 from discreet.policy import SignedAllowList
 from discreet.privacy.ledger import LedgerWriter
 from discreet.randomness import SecureRandom
@@ -24,6 +24,7 @@ from discreet.rounds import (
     RoundReport,
     RunDirectory,
     Training,
+    initial_state,
     open_ledger,
     restore,
     resume_ledger,
@@ -108,9 +109,7 @@ def _carry_out(
     )
     engine.open()
     with _ledger(folder.run, plan, seeded=engine.seeded) as ledger:
-        parameters = flatten(model)
-        start = Training(parameters, server_rule(plan.config).init(len(parameters)))
-        state = restore(folder.run, ledger, start)
+        state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
         try:
             final = train(
                 plan, engine, folder.run, ledger, state, measure=_no_metrics, observe=_observer(announce)

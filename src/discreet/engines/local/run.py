@@ -24,12 +24,13 @@ from discreet.engines.local.measure import measure
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest, server_rule
+from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.rounds import (
     RoundReport,
     RunDirectory,
     Training,
+    initial_state,
     open_ledger,
     require_capacity,
     restore,
@@ -159,9 +160,7 @@ def _carry_out(
     observe: Callable[[RoundReport], None],
 ) -> Training:
     config, plan = prepared.config, prepared.plan
-    parameters = flatten(prepared.model)
-    start = Training(parameters, server_rule(config).init(len(parameters)))
-    state = restore(directory, ledger, start)
+    state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
 
     def measured(vector: npt.NDArray[np.float64]) -> dict[str, float]:
         return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}

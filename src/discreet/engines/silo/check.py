@@ -72,7 +72,7 @@ def _released(plan: Plan) -> tuple[str, ...]:
     """Lists everything that leaves a silo in a training."""
     return (
         "public keys, sealed key shares for the other silos, and signatures",
-        f"in each of {plan.rounds} rounds one vector of {plan.facts.dimension:,} integers modulo "
+        f"in each of {plan.rounds} rounds one vector of {plan.grid.dimension:,} integers modulo "
         f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",
         "no record, no count, no loss and no metric",
     )

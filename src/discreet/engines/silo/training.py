@@ -107,7 +107,7 @@ class SiloTraining:
                 f"rounds must be 1 to {plan.rounds}, as planned; got round {terms.round_index}.",
             )
         if hashlib.sha256(parameters).digest() != terms.context or len(parameters) != (
-            plan.facts.dimension * np.dtype(np.float64).itemsize
+            plan.grid.dimension * np.dtype(np.float64).itemsize
         ):
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."

@@ -1,0 +1,76 @@
+"""What a round turns into the next: the public state, and the step from it that only a secure sum enters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.encoding import Rotation
+from discreet.learning import QuantileClipping
+from discreet.plan import Plan, quantile_clipping, server_rule
+from discreet.rounds.engine import RoundSum
+from discreet.rounds.memory import Arrays, from_arrays, to_arrays
+
+Vector = npt.NDArray[np.float64]
+
+_PARAMETERS, _CLIP_NORM = "parameters", "clip_norm"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The public state between two rounds.
+
+    Attributes:
+        parameters: the weights of the model, shape ``(d,)``.
+        server: the server rule's own state.
+        clip_norm: the clipping norm of the next round if it follows a quantile; None if it does not move.
+    """
+
+    parameters: Vector
+    server: Any
+    clip_norm: float | None = None
+
+    def announced(self) -> Vector:
+        """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
+        return self.parameters if self.clip_norm is None else np.append(self.parameters, self.clip_norm)
+
+    def to_arrays(self) -> Arrays:
+        """Returns everything that a checkpoint must hold, by name."""
+        arrays = {_PARAMETERS: self.parameters, **to_arrays(self.server)}
+        if self.clip_norm is not None:
+            arrays[_CLIP_NORM] = np.array([self.clip_norm])
+        return arrays
+
+    def from_arrays(self, arrays: Arrays) -> Training:
+        """Returns the state of the same training that `to_arrays` gave.
+
+        Raises:
+            KeyError: if one of its arrays is missing.
+        """
+        clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
+        return Training(arrays[_PARAMETERS], from_arrays(self.server, arrays), clip_norm)
+
+
+def initial_state(plan: Plan, parameters: Vector) -> Training:
+    """Returns the state before the first round, from the public initial weights."""
+    rule = quantile_clipping(plan.config)
+    clip_norm = None if rule is None else rule.initial_norm
+    return Training(parameters, server_rule(plan.config).init(len(parameters)), clip_norm)
+
+
+def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
+    """Returns the state after the server's update with a secure sum: post-processing of what is released."""
+    total, units = plan.decoded(outcome.total, rotation), plan.normaliser(outcome.survivors)
+    rule, norm = quantile_clipping(plan.config), state.clip_norm
+    if rule is not None and norm is not None:
+        total, norm = _unscaled(rule, norm, total, units)
+    server, parameters = server_rule(plan.config).step(state.server, state.parameters, total / units)
+    return Training(parameters, server, norm)
+
+
+def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:
+    """Returns the sum of updates in real units, without the count, and the norm that the count leads to."""
+    return total[:-1] * norm, rule.next_norm(norm, float(total[-1]), units)
