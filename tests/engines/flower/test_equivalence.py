@@ -83,6 +83,30 @@ def test_other_kinds_of_training_give_the_same_bytes_too(
     assert consortium.folder.server.run.model.read_bytes() == expected
 
 
+def test_a_clipping_norm_that_moves_reaches_the_silos_behind_the_weights(
+    make_consortium, direct_wire, small_config, tmp_path
+):
+    """The state holds weights and norm; both are the local engine's, and the wire carries both."""
+    config = small_config(
+        training={"rounds": 3, "local": {"kind": "single-step"}},
+        privacy={"epsilon": 8.0, "delta": 1e-3, "clip_norm": {"quantile": 0.5, "initial": 5.0}},
+    )
+    consortium = make_consortium(config)
+    run(config, tmp_path / "local")
+    wire = direct_wire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    expected, found = (
+        load_file(path / "state.safetensors")
+        for path in (tmp_path / "local", consortium.folder.server.run.path)
+    )
+    assert found["clip_norm"][0] == expected["clip_norm"][0] < 5.0
+    assert found["parameters"].tobytes() == expected["parameters"].tobytes()
+    invitations = [r for _, r in wire.seen if isinstance(r, Deliver) and r.parameters]
+    sent = np.frombuffer(invitations[0].parameters, dtype="<f8")
+    assert sent[-1] == 5.0
+    assert len(sent) == consortium.plan.facts.dimension + 1
+
+
 @pytest.mark.parametrize(
     ("mode", "exchanges"),
     [("malicious", [2, 2, 3]), ("semi-honest", [2, 2, 2]), ("one-phase", [1, 1, 2])],

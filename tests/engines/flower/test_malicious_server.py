@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
@@ -194,6 +195,23 @@ def test_another_model_than_the_one_announced_is_refused_by_every_silo(consortiu
     made._wire.tamper = tamper
     with pytest.raises(NotEnoughSurvivors):
         made.sum_round(other)
+    assert all(nothing_left(consortium, name) for name in consortium.plan.facts.silos)
+
+
+@pytest.mark.parametrize("norm", [float("nan"), 0.0, -1.0, 1e-300])
+def test_a_clipping_norm_for_which_no_bound_holds_is_refused_by_every_silo(
+    make_consortium, direct_wire, small_config, norm
+):
+    """Its own sensitivity protects a silo at every norm but one that float64 cannot divide by."""
+    consortium = make_consortium(
+        small_config(
+            training={"rounds": 2, "local": {"kind": "single-step"}},
+            privacy={"epsilon": 1.0, "delta": 1e-5, "clip_norm": {"quantile": 0.5, "initial": 1.0}},
+        )
+    )
+    made = engine(consortium, direct_wire(consortium.silos))
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(RoundOrder(1, 1, np.append(order(consortium).parameters, norm)))
     assert all(nothing_left(consortium, name) for name in consortium.plan.facts.silos)
 
 

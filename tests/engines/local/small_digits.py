@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
+from discreet.models import flatten
+from discreet.rounds import initial_state
 
 KINDS: dict[str, dict[str, Any]] = {
     "linear": {
@@ -31,12 +36,22 @@ KINDS: dict[str, dict[str, Any]] = {
         },
         "privacy": {"epsilon": 20.0, "delta": 1e-5, "clip_norm": 1.0},
     },
+    "quantile": {
+        "model": {"name": "mlp"},
+        "training": {"rounds": 3, "local": {"kind": "single-step"}},
+        "privacy": {"epsilon": 3.0, "delta": 1e-5, "clip_norm": {"quantile": 0.5, "initial": 1.0}},
+    },
     "local-sgd": {
         "model": {"name": "mlp"},
         "training": {"rounds": 3, "local": {"kind": "clipped-update", "learning_rate": 0.5}},
         "privacy": {"unit": "client", "epsilon": 8.0, "delta": 1e-3, "clip_norm": 1.0},
     },
 }
+
+
+def announced(made: Prepared, shift: float = 0.0) -> npt.NDArray[np.float64]:
+    """What a round from the initial weights starts from, every weight moved by ``shift``."""
+    return initial_state(made.plan, flatten(made.model) + shift).announced()
 
 
 def prepared(kind: str, **tables: dict[str, Any]) -> Prepared:

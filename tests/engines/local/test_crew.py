@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_digits import KINDS, prepared
+from small_digits import KINDS, announced, prepared
 
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.engines.local.crew import Crew, crew_size, even_shares
 from discreet.engines.local.work import WorkerFailed, source_for
-from discreet.models import flatten
 from discreet.rounds import RoundOrder
 
 FACTORY = """
@@ -28,8 +27,7 @@ def network(shape, classes):
 def sums(made: Prepared, crew: Crew | None, rounds: int = 2) -> list[bytes]:
     """The sums of some rounds, each from another model."""
     engine = LocalEngine(made.plan, made.federation, made.model, source_for(5), session_label=0, crew=crew)
-    start = flatten(made.model)
-    orders = [RoundOrder(number, number, start + 0.1 * number) for number in range(1, rounds + 1)]
+    orders = [RoundOrder(number, number, announced(made, 0.1 * number)) for number in range(1, rounds + 1)]
     return [engine.sum_round(order).total.tobytes() for order in orders]
 
 

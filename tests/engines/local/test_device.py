@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from small_digits import KINDS, prepared
+from small_digits import KINDS, announced, prepared
 
 from discreet.engines.local import comparison
 from discreet.engines.local.comparison import compare
@@ -44,7 +44,7 @@ def test_training_and_measuring_make_no_tensor_elsewhere(kind: str) -> None:
 
     def results() -> tuple[bytes, dict[str, float]]:
         found = contribute(
-            made.plan, name, model=made.model, parameters=parameters,
+            made.plan, name, model=made.model, parameters=announced(made),
             records=made.federation.silo(name).train, randomness=SeededRandom(1),
         )  # fmt: skip
         return found.values.tobytes(), measure(made.model, made.federation, parameters)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_digits import KINDS, prepared
+from small_digits import KINDS, announced, prepared
 
 from discreet.data import Records
 from discreet.engines.local import LocalEngine, Prepared
@@ -48,7 +48,7 @@ def assignment(made: Prepared, **records: Records) -> Assignment:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_contributes_what_the_engine_would(kind: str) -> None:
     made = prepared(kind)
-    order = RoundOrder(release=1, sequence=4, parameters=flatten(made.model) + 0.25)
+    order = RoundOrder(release=1, sequence=4, parameters=announced(made, 0.25))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     ready, answer = answers(assignment(made).to_frame(), order_frame(order))
