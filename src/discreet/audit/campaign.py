@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from discreet.accounting import tradeoff
 from discreet.audit.canaries import coordinate_canaries, record_canaries
 from discreet.audit.coins import sampling_finding
 from discreet.audit.findings import Finding
+from discreet.audit.insider import stacked
 from discreet.audit.interruption import noise_across_interruption
 from discreet.audit.judge import judge
 from discreet.audit.noise import noise_findings
@@ -154,14 +153,14 @@ def _noise(plan: Plan, runs: Sequence[CanaryRun], confidence: float) -> Iterator
     """Checks the noise of all survivors, and what is left of it when colluders tell theirs."""
     survivors, colluding = plan.thresholds.min_survivors, plan.thresholds.max_colluding
     yield from noise_findings(
-        np.concatenate([run.noise for run in runs]),
+        stacked([run.noise for run in runs]),
         variance=per_silo(plan.release.share, survivors).variance,
         scenario=f"{survivors} of {plan.thresholds.num_silos} silos survive",
         confidence=confidence,
     )
     if colluding:
         yield from noise_findings(
-            np.concatenate([run.honest_noise for run in runs]),
+            stacked([run.honest_noise for run in runs]),
             variance=per_silo(plan.release.share, plan.thresholds.honest_survivors).variance,
             scenario=f"{survivors} survive, {colluding} of them without noise",
             confidence=confidence,
@@ -173,9 +172,9 @@ def _interrupted(prepared: Prepared, source: SeededRandom, confidence: float) ->
     if prepared.plan.rounds < 2:
         return
     with tempfile.TemporaryDirectory() as folder:
-        rows = noise_across_interruption(prepared, source, Path(folder) / "run")
+        seen = noise_across_interruption(prepared, source, Path(folder) / "run")
     yield from noise_findings(
-        rows,
+        seen,
         variance=per_silo(prepared.plan.release.share, prepared.plan.thresholds.num_silos).variance,
         scenario="interrupted after the first sum, resumed",
         confidence=confidence,

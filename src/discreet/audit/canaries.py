@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from discreet.audit.training import rehearsed_training
+from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
 from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
@@ -44,6 +44,11 @@ class Canaries(Protocol):
     """Units whose contribution to a round is a function of the public model alone."""
 
     @property
+    def owner(self) -> str:
+        """The silo whose update they are part of."""
+        ...
+
+    @property
     def opposed(self) -> bool:
         """Whether a canary that is out is replaced by its opposite."""
         ...
@@ -66,14 +71,16 @@ class CoordinateCanaries:
     Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis (2023), arXiv:2302.07956 ("Dirac").
 
     Attributes:
+        owner: the silo whose update they are part of; it is honest.
         coordinates: one for each canary, distinct, shape ``(m,)``.
-        height: grid units, at most the sensitivity after rounding.
+        height: grid units, at most the accounted sensitivity; whole unless noise comes before rounding.
         dimension: number of coordinates of the sum.
         opposed: whether a canary that is out is replaced by its opposite, as a record of a shard may be.
     """
 
+    owner: str
     coordinates: Integers
-    height: int
+    height: float
     dimension: int
     opposed: bool
 
@@ -82,9 +89,9 @@ class CoordinateCanaries:
         """How many there are."""
         return len(self.coordinates)
 
-    def injected(self, included: Coins, sampled: Coins) -> Integers:
-        """Returns what the canaries add to a round's sum: ``height`` at the coordinates of those in it."""
-        vector = np.zeros(self.dimension, dtype=np.int64)
+    def injected(self, included: Coins, sampled: Coins) -> Floats:
+        """Returns what the canaries add to an update: ``height`` at the coordinates of those in it."""
+        vector = np.zeros(self.dimension)
         vector[self.coordinates[included & sampled]] = self.height
         if self.opposed:
             vector[self.coordinates[~included & sampled]] = -self.height
@@ -100,7 +107,7 @@ class CoordinateCanaries:
 
     def squared_norms(self) -> Floats:
         """Returns ``height`` squared, m times."""
-        return np.full(self.count, float(self.height) ** 2)
+        return np.full(self.count, self.height**2)
 
     def expected(self, share: float) -> float:  # noqa: ARG002 - canaries do not meet
         """Returns zero: a canary is alone on its coordinate."""
@@ -154,9 +161,9 @@ class RecordCanaries:
 
     def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
-        training = rehearsed_training(self.plan, self.model, self.owner)
+        training, weights = rehearsed_round(self.plan, self.model, self.owner, parameters)
         rows = [
-            _lone_update(training, self.model, parameters, self.records.take(np.array([row])))
+            _lone_update(training, self.model, weights, self.records.take(np.array([row])))
             for row in range(self.count)
         ]
         rotated = rows if rotation is None else [rotation.forward(row) for row in rows]
@@ -164,20 +171,24 @@ class RecordCanaries:
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:
-    """Chooses ``count`` coordinates at random; fewer if there are fewer.
+    """Chooses ``count`` weights at random; fewer if there are fewer.
+
+    Their owner is a silo that survives and never colludes.
 
     Raises:
-        ConfigurationError: if the sensitivity is below one grid unit.
+        ConfigurationError: if noise comes after rounding and the sensitivity is below one grid unit.
     """
-    height = math.floor(plan.grid.l2_sensitivity)
-    if not height >= 1:
+    sensitivity = plan.grid.l2_sensitivity
+    height = sensitivity if plan.grid.noise_first else float(math.floor(sensitivity))
+    if not height > 0.0:
         raise ConfigurationError(
             "the sensitivity after rounding must be at least one grid unit to place a canary; "
-            f"got {plan.grid.l2_sensitivity}."
+            f"got {sensitivity}. Raise 'aggregation.bits', or set 'aggregation.noise_first'."
         )
-    dimension = plan.facts.dimension
+    owner = plan.facts.silos[plan.thresholds.min_survivors - 1]
     opposed = plan.release.change is SampledChange.REPLACED
-    return CoordinateCanaries(randomness.permutation(dimension)[:count], height, dimension, opposed)
+    coordinates = randomness.permutation(plan.facts.dimension)[:count]
+    return CoordinateCanaries(owner, coordinates, height, plan.grid.dimension, opposed)
 
 
 def record_canaries(plan: Plan, model: nn.Module, count: int, randomness: SeededRandom) -> RecordCanaries:

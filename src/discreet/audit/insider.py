@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +12,58 @@ from torch import nn
 
 from discreet.audit.training import inseparable_noise
 from discreet.data import Federation
-from discreet.encoding import from_ring, noise_integers, signal_integers, to_ring
-from discreet.errors import ConfigurationError
+from discreet.encoding import (
+    Rotation,
+    from_ring,
+    noise_integers,
+    rounded_signal,
+    signal_integers,
+    signal_reals,
+    to_ring,
+)
 from discreet.learning import NoisyUpdate
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, silo_source, train_silo
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one silo put into a round's sum, grid units, shape ``(d,)`` each.
+
+    Attributes:
+        whole: its update without noise, to the nearest integer.
+        rest: what the update is longer than that; zero unless noise comes before rounding.
+        message: what it handed to secure aggregation.
+    """
+
+    whole: Integers
+    rest: Floats
+    message: Integers
+
+    def longer(self, vector: Floats) -> Share:
+        """Returns this share, the update longer by ``vector``; the message is not known any more."""
+        signal = self.rest + vector
+        nearest = np.rint(signal)
+        return Share(self.whole + nearest.astype(np.int64), signal - nearest, np.zeros_like(self.whole))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A sum minus everything that is known about it, grid units, shape ``(d,)``, or one sum a row.
+
+    Attributes:
+        noise: what is left. Its law is that of the honest noise, rounding included, on the integers minus
+            ``fractions`` (docs/theory/integers.md, what is left of a sum).
+        fractions: by how much the honest silos' updates are longer than their nearest integers, added up;
+            zero unless noise comes before rounding.
+    """
+
+    noise: Floats
+    fractions: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,45 +84,97 @@ class Insider:
     model: nn.Module
     randomness: SeededRandom
 
-    def contributions(self, order: RoundOrder, silos: Iterable[str]) -> Integers:
-        """Returns the sum of the rounded updates of ``silos`` without noise, shape ``(d,)``, grid units.
+    def shares(self, order: RoundOrder, silos: Iterable[str]) -> dict[str, Share]:
+        """Returns the share of each of ``silos``.
 
         Raises:
-            ConfigurationError: if noise comes before rounding, so that there are no integers without it.
             UnsupportedAnalysisError: for noisy-steps, whose noise is inside the steps.
         """
+        return {name: self._share(order, name) for name in silos}
+
+    def lengthened(self, order: RoundOrder, outcome: RoundSum, silo: str, vector: Floats) -> RoundSum:
+        """Returns the outcome as if the update of ``silo``, a survivor, had been longer by ``vector``.
+
+        Args:
+            order: what the server asked for.
+            outcome: what came of it.
+            silo: whose update.
+            vector: grid units, shape ``(d,)``; integers unless noise comes before rounding.
+        """
         if self.plan.grid.noise_first:
-            raise ConfigurationError(
-                "'aggregation.noise_first' must be false for an audit, which takes rounded updates off sums; "
-                "got true. Audit the config without it: all else that is audited is the same."
+            source = silo_source(self.randomness, order.sequence, silo)
+            real = signal_reals(self._update(order, silo), self.plan.grid, self._rotation(order))
+            longer, before = (
+                rounded_signal(values, self.plan.release.share, source) for values in (real + vector, real)
             )
-        total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
-        rotation = round_rotation(self.plan, order.sequence)
-        for name in silos:
-            source = silo_source(self.randomness, order.sequence, name)
-            update = train_silo(
-                self.plan,
-                name,
-                model=self.model,
-                parameters=order.parameters,
-                records=self.federation.silo(name).train,
-                randomness=source,
-            )
-            if isinstance(update, NoisyUpdate):
-                raise inseparable_noise()
-            total += signal_integers(update.vector, self.plan.grid, source, rotation)
-        return total
-
-    def noise(self, order: RoundOrder, silos: Iterable[str]) -> Integers:
-        """Returns the sum of the noise shares of ``silos``: what colluders tell the server."""
-        total = np.zeros(self.plan.facts.dimension, dtype=np.int64)
-        for name in silos:
-            source = silo_source(self.randomness, order.sequence, name)
-            total += noise_integers(self.plan.release.share, len(total), source)
-        return total
-
-    def left_over(self, order: RoundOrder, outcome: RoundSum, *, colluders: Iterable[str] = ()) -> Integers:
-        """Returns the sum minus everything known: honest noise and canaries, centred, grid units."""
-        known = self.contributions(order, outcome.survivors) + self.noise(order, colluders)
+            moved = longer - before
+        else:
+            moved = vector.astype(np.int64)
         bits = self.plan.grid.bits
-        return from_ring(outcome.total - to_ring(known, bits), bits)
+        total = outcome.total + to_ring(moved, bits)
+        return dataclasses.replace(outcome, total=to_ring(total.view(np.int64), bits))
+
+    def left_over(self, order: RoundOrder, outcome: RoundSum, *, colluders: Collection[str] = ()) -> LeftOver:
+        """Returns the sum minus everything known; ``colluders`` tell what they sent."""
+        shares = self.shares(order, outcome.survivors)
+        return left_over(outcome, shares, bits=self.plan.grid.bits, colluders=colluders)
+
+    def _share(self, order: RoundOrder, silo: str) -> Share:
+        grid, law = self.plan.grid, self.plan.release.share
+        update, rotation = self._update(order, silo), self._rotation(order)
+        source = silo_source(self.randomness, order.sequence, silo)
+        if grid.noise_first:
+            real = signal_reals(update, grid, rotation)
+            nearest = np.rint(real)
+            rest = real - nearest
+            return Share(nearest.astype(np.int64), rest, rounded_signal(real, law, source))
+        whole = signal_integers(update, grid, source, rotation)
+        message = whole + noise_integers(law, len(whole), source)
+        return Share(whole, np.zeros(len(whole)), message)
+
+    def _update(self, order: RoundOrder, silo: str) -> Floats:
+        """Trains ``silo`` again; real units."""
+        update = train_silo(
+            self.plan,
+            silo,
+            model=self.model,
+            parameters=order.parameters,
+            records=self.federation.silo(silo).train,
+            randomness=silo_source(self.randomness, order.sequence, silo),
+        )
+        if isinstance(update, NoisyUpdate):
+            raise inseparable_noise()
+        return update.vector
+
+    def _rotation(self, order: RoundOrder) -> Rotation | None:
+        return round_rotation(self.plan, order.sequence)
+
+
+def left_over(
+    outcome: RoundSum, shares: Mapping[str, Share], *, bits: int, colluders: Collection[str] = ()
+) -> LeftOver:
+    """Takes the updates of the honest and the messages of ``colluders`` off a sum.
+
+    Args:
+        outcome: of the round.
+        shares: of every survivor.
+        bits: width of the ring.
+        colluders: survivors who tell what they sent; adding no noise would help the server no more.
+    """
+    honest = [shares[name] for name in outcome.survivors if name not in colluders]
+    known = sum_of([share.whole for share in honest] + [shares[name].message for name in colluders])
+    fractions = np.zeros(len(known))
+    for share in honest:
+        fractions += share.rest
+    noise = from_ring(outcome.total - to_ring(known, bits), bits) - fractions
+    return LeftOver(noise, fractions)
+
+
+def stacked(parts: Sequence[LeftOver]) -> LeftOver:
+    """Returns what is left of many sums, one a row; ``parts`` may have rows already."""
+    return LeftOver(np.vstack([part.noise for part in parts]), np.vstack([part.fractions for part in parts]))
+
+
+def sum_of(vectors: Iterable[Integers]) -> Integers:
+    """Adds integer vectors of one shape."""
+    return np.asarray(np.sum(list(vectors), axis=0, dtype=np.int64))

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.insider import Insider
+from discreet.audit.insider import Insider, LeftOver, stacked
 from discreet.audit.rehearsal import initial_parameters
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.errors import ConfigurationError
-from discreet.plan import server_rule
 from discreet.privacy.ledger import LedgerWriter
 from discreet.randomness import SeededRandom
 from discreet.rounds import (
@@ -22,13 +21,12 @@ from discreet.rounds import (
     RoundSum,
     RunDirectory,
     Training,
+    initial_state,
     open_ledger,
     restore,
     resume_ledger,
     train,
 )
-
-Integers = npt.NDArray[np.int64]
 
 
 class Interruption(Exception):
@@ -50,7 +48,7 @@ class Watched:
         return outcome
 
 
-def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, folder: Path) -> Integers:
+def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, folder: Path) -> LeftOver:
     """Trains, is interrupted in the first round after its sum was seen, resumes, and trains to the end.
 
     Args:
@@ -59,7 +57,7 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
         folder: an empty or new directory for the run.
 
     Returns:
-        The noise of every sum that was seen, one a row, shape ``(rounds, d)``, grid units.
+        What is left of every sum that was seen, one a row, shape ``(rounds, d)``.
 
     Raises:
         ConfigurationError: for a plan of one round, of which nothing would be left after the interruption.
@@ -72,7 +70,7 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
     directory, seen = RunDirectory(folder), list[tuple[RoundOrder, RoundSum]]()
     directory.prepare(overwrite=False)
     initial = initial_parameters(prepared)
-    start = Training(initial, server_rule(plan.config).init(len(initial)))
+    start = initial_state(plan, initial)
 
     def part(ledger: LedgerWriter, state: Training, *, ends: bool) -> None:
         label = len(ledger.entries)
@@ -85,7 +83,7 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
     with resume_ledger(directory, plan, seeded=True) as ledger:
         part(ledger, restore(directory, ledger, start), ends=False)
     insider = Insider(plan, prepared.federation, prepared.model, randomness)
-    return np.stack([insider.left_over(order, outcome) for order, outcome in seen])
+    return stacked([insider.left_over(order, outcome) for order, outcome in seen])
 
 
 def _no_metrics(_: npt.NDArray[np.float64]) -> dict[str, float]:

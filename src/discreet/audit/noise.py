@@ -1,7 +1,8 @@
-r"""The integers that come out of the secure sum, once all that is known is taken off, against their law.
+r"""What is left of secure sums, once all that is known is taken off, against the planned law of the noise.
 
-The planned law of a sum with variance σ² is compared as round(N(0, σ² − 1/12)), from which every integer law
-here is indistinguishable at such sample sizes: KL ≤ 1/(48σ⁴) a coordinate (docs/theory/integers.md).
+The planned law of a sum with variance σ² is compared as round(x + N(0, σ² − 1/12)) − x, from which every law
+here is indistinguishable at such sample sizes: KL ≤ 1/(48σ⁴) a coordinate (docs/theory/integers.md). x is the
+honest silos' update if noise comes before rounding, and an integer if it comes after.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ from scipy.special import betainc, ndtr
 from scipy.stats import binom, chi2, norm
 
 from discreet.audit.findings import NoiseFinding
+from discreet.audit.insider import LeftOver
 
-Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 _TAILS = (2.0, 3.0, 4.0)
-# Below this deviation the residues modulo 4 of a rounded Gaussian are not uniform to 1e-9.
-_SMALLEST_STDDEV_FOR_RESIDUES = 3.0
+# From this deviation on the residues modulo 4 of a rounded Gaussian are uniform to 1e-9: each is off by at
+# most exp(-(σ² - 1/12)π²/8)/2.
+_SMALLEST_STDDEV_FOR_RESIDUES = 4.1
 
 
 def noise_findings(
-    left_over: Integers, *, variance: float, scenario: str, confidence: float
+    left_over: LeftOver, *, variance: float, scenario: str, confidence: float
 ) -> tuple[NoiseFinding, ...]:
     """Tests mean, variance, tails, low bits and independence of noise that should have ``variance``.
 
+    Where updates are real, it is also asked whether they were rounded before the noise came, which would
+    make the error of rounding a function of the update instead of the noise.
+
     Guarantee:
         Noise of the planned law fails any of the checks with probability at most 1 − ``confidence``
-        (Bonferroni), as far as the approximations of the statistics go (from about a thousand integers).
+        (Bonferroni), as far as the approximations of the statistics go (from about a thousand coordinates).
 
     Args:
         left_over: one row a round, shape ``(rounds, d)``, grid units.
@@ -37,15 +43,17 @@ def noise_findings(
         scenario: who survived and who colluded, in words.
         confidence: of all checks together.
     """
-    stddev = math.sqrt(variance)
+    stddev, noise = math.sqrt(variance), left_over.noise
     checks = [
-        ("mean / stddev", *_mean(left_over, stddev)),
-        ("variance / planned", *_variance(left_over, variance)),
+        ("mean / stddev", *_mean(noise, stddev)),
+        ("variance / planned", *_variance(noise, variance)),
         *((f"share beyond {tail:g} stddev", *_tail(left_over, stddev, tail)) for tail in _TAILS),
-        ("largest correlation of two rounds", *_correlation(left_over)),
+        ("largest correlation of two rounds", *_correlation(noise)),
     ]
     if stddev >= _SMALLEST_STDDEV_FOR_RESIDUES:
         checks.append(("χ² of the two low bits", *_low_bits(left_over)))
+    if left_over.fractions.any():
+        checks.append(("rounding before noise", *_early_rounding(left_over, stddev)))
     return tuple(
         NoiseFinding(
             scenario=scenario,
@@ -53,7 +61,7 @@ def noise_findings(
             observed=observed,
             expected=expected,
             p_value=p_value,
-            samples=left_over.size,
+            samples=noise.size,
             confidence=confidence,
             checks=len(checks),
         )
@@ -66,38 +74,49 @@ def exceeded(findings: Sequence[NoiseFinding]) -> bool:
     return any(finding.exceeded for finding in findings)
 
 
-def _mean(noise: Integers, stddev: float) -> tuple[float, float, float]:
+def _mean(noise: Floats, stddev: float) -> tuple[float, float, float]:
     """The mean is normal with deviation σ/√n."""
     mean = float(noise.mean()) / stddev
     return mean, 0.0, 2.0 * float(norm.sf(abs(mean) * math.sqrt(noise.size)))
 
 
-def _variance(noise: Integers, variance: float) -> tuple[float, float, float]:
+def _variance(noise: Floats, variance: float) -> tuple[float, float, float]:
     """Σ x²/σ² is χ² with n degrees of freedom."""
     count = noise.size
-    statistic = float(np.square(noise.astype(np.float64)).sum()) / variance
+    statistic = float(np.square(noise).sum()) / variance
     p_value = 2.0 * min(float(chi2.cdf(statistic, count)), float(chi2.sf(statistic, count)))
     return statistic / count, 1.0, min(1.0, p_value)
 
 
-def _tail(noise: Integers, stddev: float, tail: float) -> tuple[float, float, float]:
-    """The number beyond a threshold is binomial."""
-    threshold = math.floor(tail * stddev)
+def _tail(left_over: LeftOver, stddev: float, tail: float) -> tuple[float, float, float]:
+    """The number beyond a threshold is a sum of coins, each with the probability of its own lattice.
+
+    Where these differ, the binomial law of their mean has the longer tails (Hoeffding 1956, Theorem 5).
+    """
+    noise, threshold = left_over.noise, tail * stddev
     beyond = int((np.abs(noise) > threshold).sum())
-    before_rounding = math.sqrt(stddev**2 - 1.0 / 12.0) if stddev**2 > 1.0 / 12.0 else stddev
-    prob = 2.0 * float(ndtr(-(threshold + 0.5) / before_rounding))
+    # Usually all lattices are the integers themselves.
+    fractions = left_over.fractions if left_over.fractions.any() else np.zeros(1)
+    prob = float(sum(_beyond(side * fractions, stddev, threshold).mean() for side in (1.0, -1.0)))
     p_value = 2.0 * min(
         float(binom.cdf(beyond, noise.size, prob)), float(binom.sf(beyond - 1, noise.size, prob))
     )
     return beyond / noise.size, prob, min(1.0, p_value)
 
 
-def _correlation(noise: Integers) -> tuple[float, float, float]:
+def _beyond(fractions: Floats, stddev: float, threshold: float) -> Floats:
+    """Returns P[round(x + N) − x > threshold] for N of the deviation before rounding, given x modulo 1."""
+    before_rounding = math.sqrt(stddev**2 - 1.0 / 12.0) if stddev**2 > 1.0 / 12.0 else stddev
+    cell_begins = np.floor(threshold + fractions) + 0.5 - fractions
+    return np.asarray(ndtr(-cell_begins / before_rounding))
+
+
+def _correlation(noise: Floats) -> tuple[float, float, float]:
     """Rounds must be independent: the squared cosine of two rows is Beta(1/2, (d − 1)/2)."""
     rows, dimension = noise.shape
     if rows < 2 or dimension < 2:
         return 0.0, 0.0, 1.0
-    scaled = noise / np.maximum(1e-300, np.linalg.norm(noise.astype(np.float64), axis=1, keepdims=True))
+    scaled = noise / np.maximum(1e-300, np.linalg.norm(noise, axis=1, keepdims=True))
     cosines = scaled @ scaled.T
     np.fill_diagonal(cosines, 0.0)
     largest = float(np.abs(cosines).max())
@@ -106,9 +125,18 @@ def _correlation(noise: Integers) -> tuple[float, float, float]:
     return largest, 0.0, min(1.0, pairs * one)
 
 
-def _low_bits(noise: Integers) -> tuple[float, float, float]:
+def _low_bits(left_over: LeftOver) -> tuple[float, float, float]:
     """Residues modulo 4 are uniform."""
-    counts = np.bincount((noise % 4).ravel(), minlength=4)
-    expected = noise.size / 4.0
+    integers = np.rint(left_over.noise + left_over.fractions).astype(np.int64)
+    counts = np.bincount((integers % 4).ravel(), minlength=4)
+    expected = integers.size / 4.0
     statistic = float((np.square(counts - expected) / expected).sum())
     return statistic, 3.0, float(chi2.sf(statistic, 3))
+
+
+def _early_rounding(left_over: LeftOver, stddev: float) -> tuple[float, float, float]:
+    """Regresses the noise on what rounding alone would have added: 0 under the plan, 1 if it came first."""
+    would_add = -left_over.fractions
+    square = float(np.square(would_add).sum())
+    slope = float((left_over.noise * would_add).sum()) / square
+    return slope, 0.0, 2.0 * float(norm.sf(abs(slope) * math.sqrt(square) / stddev))

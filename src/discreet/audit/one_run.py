@@ -16,15 +16,15 @@ from discreet.audit.canaries import (
     add_records,
     with_canaries,
 )
-from discreet.audit.rehearsal import Rehearsal, added, rehearse, sampling_prob
+from discreet.audit.insider import Insider, LeftOver, left_over, stacked, sum_of
+from discreet.audit.rehearsal import Rehearsal, Step, rehearse, sampling_prob
 from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan, server_rule
 from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, RoundSum, round_rotation
-from discreet.rounds.walk import update
+from discreet.rounds import RoundOrder, RoundSum, round_rotation, update
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -52,13 +52,32 @@ class CanaryRun:
 
     Attributes:
         scores: one for each adversary that sees an aggregate.
-        noise: what all survivors added, one row a round; grid units.
-        honest_noise: the same without the shares of colluders.
+        noise: what all survivors added, one row a round.
+        honest_noise: the same when colluders tell what they sent.
     """
 
     scores: tuple[Scores, ...]
-    noise: Integers
-    honest_noise: Integers
+    noise: LeftOver
+    honest_noise: LeftOver
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One round of a rehearsal, as the insider sees it.
+
+    Attributes:
+        step: the round.
+        known: the survivors' updates without noise and canaries, to the nearest integers, added up.
+        injected: what gradient-space canaries added, grid units.
+        by_server: what is left when nobody colludes; injected canaries are taken off.
+        by_colluders: what is left when colluders tell what they sent.
+    """
+
+    step: Step
+    known: Integers
+    injected: Floats
+    by_server: LeftOver
+    by_colluders: LeftOver
 
 
 def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness: SeededRandom) -> CanaryRun:
@@ -66,16 +85,24 @@ def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness:
     prob = sampling_prob(prepared.plan)
     included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
     sampling = randomness.derive("canary sampling")
-    injected: list[Integers] = []
+    injected: list[Floats] = []
 
-    def inject(_: RoundOrder, outcome: RoundSum) -> RoundSum:
+    def inject(insider: Insider, order: RoundOrder, outcome: RoundSum) -> RoundSum:
         injected.append(canaries.injected(included, sampling.bernoulli(canaries.count, prob)))
-        return added(prepared.plan, outcome, injected[-1])
+        return insider.lengthened(order, outcome, canaries.owner, injected[-1])
 
-    rehearsal = rehearse(prepared, randomness, known=prepared.federation, alter=inject)
-    noise = _left_over(rehearsal, 0) - np.stack(injected)
-    honest = _left_over(rehearsal, prepared.plan.thresholds.max_colluding) - np.stack(injected)
-    return CanaryRun(_views(prepared, rehearsal, canaries, included), noise, honest)
+    rehearsal = rehearse(
+        prepared, randomness, known=prepared.federation, alter=inject, keep=(canaries.owner,)
+    )
+    seen = [
+        _seen(rehearsal, step, canaries.owner, vector)
+        for step, vector in zip(rehearsal.steps, injected, strict=True)
+    ]
+    return CanaryRun(
+        _views(prepared.plan, rehearsal, seen, canaries, included),
+        stacked([round_.by_server for round_ in seen]),
+        stacked([round_.by_colluders for round_ in seen]),
+    )
 
 
 def record_run(prepared: Prepared, canaries: RecordCanaries, randomness: SeededRandom) -> tuple[Scores, ...]:
@@ -84,67 +111,56 @@ def record_run(prepared: Prepared, canaries: RecordCanaries, randomness: SeededR
     known = with_canaries(prepared.federation, prepared.plan, canaries)
     trained = add_records(known, canaries.owner, canaries.records.take(included))
     rehearsal = rehearse(prepared, randomness, known=known, trained=trained, keep=(canaries.owner,))
-    return _views(prepared, rehearsal, canaries, included)
+    nothing = np.zeros(prepared.plan.grid.dimension)
+    seen = [_seen(rehearsal, step, canaries.owner, nothing) for step in rehearsal.steps]
+    return _views(prepared.plan, rehearsal, seen, canaries, included)
 
 
-def _left_over(rehearsal: Rehearsal, colluding: int) -> Integers:
-    """Returns what is left of every sum when the first ``colluding`` survivors tell their noise."""
-    return np.stack(
-        [
-            rehearsal.insider.left_over(
-                step.order, step.outcome, colluders=step.outcome.survivors[:colluding]
-            )
-            for step in rehearsal.steps
-        ]
-    )
+def _seen(rehearsal: Rehearsal, step: Step, owner: str, injected: Floats) -> Seen:
+    """Trains the survivors of one round again; the owner of canaries does not collude."""
+    insider, outcome = rehearsal.insider, step.outcome
+    shares = insider.shares(step.order, outcome.survivors)
+    known = sum_of(share.whole for share in shares.values())
+    shares[owner] = shares[owner].longer(injected)
+    bits, most = insider.plan.grid.bits, insider.plan.thresholds.max_colluding
+    colluders = [name for name in outcome.survivors if name != owner][:most]
+    by_server = left_over(outcome, shares, bits=bits)
+    by_colluders = left_over(outcome, shares, bits=bits, colluders=colluders)
+    return Seen(step, known, injected, by_server, by_colluders)
 
 
 def _views(
-    prepared: Prepared, rehearsal: Rehearsal, canaries: Canaries, included: Coins
+    plan: Plan, rehearsal: Rehearsal, seen: list[Seen], canaries: Canaries, included: Coins
 ) -> tuple[Scores, ...]:
     """Scores the canaries in every view that the plan makes a claim for."""
     directions = [
-        canaries.at(step.order.parameters, round_rotation(prepared.plan, step.order.sequence))
+        canaries.at(step.order.parameters, round_rotation(plan, step.order.sequence))
         for step in rehearsal.steps
     ]
-    # The owner of record canaries may be any silo, so it does not collude.
-    honest = canaries.owner if isinstance(canaries, RecordCanaries) else None
-    colluding = prepared.plan.thresholds.max_colluding
-
-    def sums(colluders: int) -> Floats:
-        return _sum_scores(
-            prepared.plan, rehearsal, directions, honest, colluding=colluders, opposed=canaries.opposed
-        )
-
+    opposed = canaries.opposed
     views = [
-        Scores(ReleasedModels(), _model_scores(prepared.plan, rehearsal, directions), included),
-        Scores(AggregationServer(), sums(0), included),
+        Scores(ReleasedModels(), _model_scores(plan, rehearsal, seen, directions), included),
+        Scores(AggregationServer(), _sum_scores(plan, seen, directions, 0, opposed=opposed), included),
     ]
+    colluding = plan.thresholds.max_colluding
     if colluding:
-        views.append(Scores(ServerWithColluders(colluding), sums(colluding), included))
+        scores = _sum_scores(plan, seen, directions, colluding, opposed=opposed)
+        views.append(Scores(ServerWithColluders(colluding), scores, included))
     return tuple(views)
 
 
 def _sum_scores(
-    plan: Plan,
-    rehearsal: Rehearsal,
-    directions: list[Directions],
-    honest: str | None,
-    *,
-    colluding: int,
-    opposed: bool,
+    plan: Plan, seen: list[Seen], directions: list[Directions], colluding: int, *, opposed: bool
 ) -> Floats:
     r"""Returns each canary's log likelihood ratio, in minus out, over all sums.
 
     A canary that is out contributes nothing, or its opposite if it is ``opposed``.
     """
     prob, scores = sampling_prob(plan), np.zeros(len(directions[0].squared_norms()))
-    for step, canary in zip(rehearsal.steps, directions, strict=True):
-        survivors = step.outcome.survivors
-        colluders = [name for name in survivors if name != honest][:colluding]
-        left = rehearsal.insider.left_over(step.order, step.outcome, colluders=colluders)
-        variance = per_silo(plan.release.share, len(survivors) - len(colluders)).variance
-        along = canary.project(left.astype(np.float64)) - canary.expected(prob / 2.0)
+    for round_, canary in zip(seen, directions, strict=True):
+        left = (round_.by_colluders if colluding else round_.by_server).noise + round_.injected
+        variance = per_silo(plan.release.share, len(round_.step.outcome.survivors) - colluding).variance
+        along = canary.project(left) - canary.expected(prob / 2.0)
         scores += _log_likelihood(along, canary.squared_norms(), variance, prob)
         if opposed:
             scores -= _log_likelihood(-along, canary.squared_norms(), variance, prob)
@@ -158,24 +174,25 @@ def _log_likelihood(along: Floats, squared_norms: Floats, variance: float, prob:
         return np.asarray(np.logaddexp(np.log1p(-prob), np.log(prob) + exponent))
 
 
-def _model_scores(plan: Plan, rehearsal: Rehearsal, directions: list[Directions]) -> Floats:
+def _model_scores(plan: Plan, rehearsal: Rehearsal, seen: list[Seen], directions: list[Directions]) -> Floats:
     """Correlates the last model with what each canary would have done to it.
 
     The last model is compared with the one that the same walk would have reached on known sums only.
     """
     state, prob = rehearsal.start, sampling_prob(plan)
     rotations = [round_rotation(plan, step.order.sequence) for step in rehearsal.steps]
-    for step, rotation in zip(rehearsal.steps, rotations, strict=True):
-        known = rehearsal.insider.contributions(step.order, step.outcome.survivors)
-        outcome = dataclasses.replace(step.outcome, total=to_ring(known, plan.grid.bits))
+    for round_, rotation in zip(seen, rotations, strict=True):
+        outcome = dataclasses.replace(round_.step.outcome, total=to_ring(round_.known, plan.grid.bits))
         state = update(plan, state, outcome, rotation)
     moved = rehearsal.steps[-1].after.parameters - state.parameters
     # In grid units of one round, so that the other canaries' mean can be taken off.
     moved = moved / _movement_of_a_unit(plan, rehearsal)
+    # The model says nothing of a coordinate that travels besides the weights.
+    moved = np.append(moved, np.zeros(plan.grid.dimension - len(moved)))
     scores = np.zeros(len(directions[0].squared_norms()))
     for canary, rotation in zip(directions, rotations, strict=True):
-        seen = moved if rotation is None else rotation.forward(moved)
-        scores += canary.project(seen) - canary.expected(prob / 2.0)
+        rotated = moved if rotation is None else rotation.forward(moved)
+        scores += canary.project(rotated) - canary.expected(prob / 2.0)
     return scores
 
 
@@ -187,6 +204,7 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     rule, dimension = server_rule(plan.config), plan.facts.dimension
     state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
-        unit = np.full(dimension, 1.0 / (plan.grid.scale * plan.normaliser(step.outcome.survivors)))
+        length = plan.unit_length / plan.grid.scale
+        unit = np.full(dimension, length / plan.normaliser(step.outcome.survivors))
         state, place = rule.step(state, place, unit)
     return float(np.abs(place).mean()) or 1.0

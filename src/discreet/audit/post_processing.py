@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.audit.canaries import replace_train
 from discreet.audit.findings import PostProcessingFinding
+from discreet.audit.insider import Insider
 from discreet.audit.rehearsal import rehearse
 from discreet.engines.local import Prepared
 from discreet.randomness import SeededRandom
@@ -31,7 +32,7 @@ def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> Pos
     own = prepared.federation.silo(silo).train
     fewer = replace_train(prepared.federation, silo, own.take(np.arange(len(own) - 1)))
 
-    def with_the_same_sum(order: RoundOrder, outcome: RoundSum) -> RoundSum:
+    def with_the_same_sum(_: Insider, order: RoundOrder, outcome: RoundSum) -> RoundSum:
         return dataclasses.replace(outcome, total=sums[order.release])
 
     second = rehearse(prepared, randomness, known=fewer, alter=with_the_same_sum)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,18 +11,15 @@ import numpy.typing as npt
 from discreet.audit.insider import Insider
 from discreet.config.sections import Dropout
 from discreet.data import Federation
-from discreet.encoding import to_ring
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.errors import UnsupportedAnalysisError
 from discreet.models import build_model, flatten
-from discreet.plan import Plan, server_rule
+from discreet.plan import Plan
 from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder, RoundSum, Training, round_rotation
-from discreet.rounds.walk import update
+from discreet.rounds import RoundOrder, RoundSum, Training, initial_state, round_rotation, update
 
-Integers = npt.NDArray[np.int64]
-Alteration = Callable[[RoundOrder, RoundSum], RoundSum]
+Alteration = Callable[[Insider, RoundOrder, RoundSum], RoundSum]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +68,13 @@ def rehearse(
         randomness: all coins and noise of the rehearsal.
         known: the records that the adversary knows.
         trained: the records that are trained on, canaries included; left out, ``known``.
-        alter: makes another outcome of a round's outcome, such as one with canaries in its sum.
+        alter: makes another outcome of a round's outcome, such as one with canaries in its sum; the insider
+            tells it what the silos did.
         keep: silos that must not drop out.
     """
     plan = prepared.plan
     initial = initial_parameters(prepared)
-    start = Training(initial, server_rule(plan.config).init(len(initial)))
+    start = initial_state(plan, initial)
     source = randomness.derive("engine")
     engine = LocalEngine(
         plan,
@@ -87,15 +84,16 @@ def rehearse(
         session_label=0,
         dropouts=worst_dropouts(plan, keep),
     )
+    insider = Insider(plan, known, prepared.model, source)
     state, steps = start, []
     for release in range(1, plan.rounds + 1):
-        order = RoundOrder(release, release, state.parameters)
+        order = RoundOrder(release, release, state.announced())
         outcome = engine.sum_round(order)
         if alter is not None:
-            outcome = alter(order, outcome)
+            outcome = alter(insider, order, outcome)
         state = update(plan, state, outcome, round_rotation(plan, order.sequence))
         steps.append(Step(order, outcome, state))
-    return Rehearsal(start, tuple(steps), Insider(plan, known, prepared.model, source))
+    return Rehearsal(start, tuple(steps), insider)
 
 
 def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...]:
@@ -107,12 +105,6 @@ def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...
         for release in range(1, plan.rounds + 1)
         for name in leaving
     )
-
-
-def added(plan: Plan, outcome: RoundSum, integers: Integers) -> RoundSum:
-    """Returns the outcome as if ``integers`` had been part of one survivor's contribution."""
-    total = outcome.total + to_ring(integers, plan.grid.bits)
-    return dataclasses.replace(outcome, total=to_ring(total.view(np.int64), plan.grid.bits))
 
 
 def sampling_prob(plan: Plan) -> float:

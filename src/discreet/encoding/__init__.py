@@ -6,7 +6,9 @@ from discreet.encoding.contribution import (
     noise_integers,
     noisy_integers,
     ring_contribution,
+    rounded_signal,
     signal_integers,
+    signal_reals,
 )
 from discreet.encoding.framing import RingVector, frame, frame_bytes, unframe
 from discreet.encoding.grid import Grid, GridRequest, plan_grid, required_bits
@@ -41,8 +43,10 @@ __all__ = [
     "ring_contribution",
     "round_records",
     "rounded_l2_bound",
+    "rounded_signal",
     "rounded_weights",
     "signal_integers",
+    "signal_reals",
     "summation_error",
     "to_ring",
     "unflatten",

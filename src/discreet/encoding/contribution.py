@@ -49,16 +49,7 @@ def noisy_integers(
         values = signal_integers(update, grid, randomness, rotation)
         add_share(values, law, _noise_source(randomness), workers=workers)
         return values
-    if not isinstance(law, RoundedGaussianNoise):
-        raise ConfigurationError(
-            f"noise that comes before rounding must be a rounded Gaussian; got {type(law).__name__}. "
-            "Plan the grid with noise_first=False."
-        )
-    check_update(update, grid)
-    check_rotation(grid, rotation)
-    real = np.array(update, dtype=np.float64) if rotation is None else rotation.forward(update)
-    real *= grid.scale
-    return round_with_noise(real, law, _noise_source(randomness), workers=workers)
+    return rounded_signal(signal_reals(update, grid, rotation), law, randomness, workers=workers)
 
 
 def signal_integers(
@@ -76,6 +67,48 @@ def signal_integers(
         ConfigurationError, PrivacyViolation: as `encode`.
     """
     return encode(update, grid, randomness.derive("dither"), rotation)
+
+
+def signal_reals(
+    update: npt.NDArray[np.float64], grid: Grid, rotation: Rotation | None = None
+) -> npt.NDArray[np.float64]:
+    """Returns what `noisy_integers` adds noise to, for a grid whose noise comes before rounding: grid units.
+
+    Args:
+        update: real units, shape ``(grid.dimension,)``.
+        grid: the plan's grid.
+        rotation: the round's public rotation, exactly if ``grid.rotated``.
+
+    Raises:
+        ConfigurationError, PrivacyViolation: as `encode`, but not for the order of noise and rounding.
+    """
+    check_update(update, grid)
+    check_rotation(grid, rotation)
+    real = np.array(update, dtype=np.float64) if rotation is None else rotation.forward(update)
+    real *= grid.scale
+    return real
+
+
+def rounded_signal(
+    real: npt.NDArray[np.float64], law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
+) -> npt.NDArray[np.int64]:
+    """Adds one share of real noise to `signal_reals` and rounds; the result overwrites their memory.
+
+    Args:
+        real: grid units.
+        law: the planned noise.
+        randomness: as given to `noisy_integers`; if it is seeded, the noise is the same.
+        workers: threads for the noise; changes the speed only.
+
+    Raises:
+        ConfigurationError: if the law is not a rounded Gaussian.
+    """
+    if not isinstance(law, RoundedGaussianNoise):
+        raise ConfigurationError(
+            f"noise that comes before rounding must be a rounded Gaussian; got {type(law).__name__}. "
+            "Plan the grid with noise_first=False."
+        )
+    return round_with_noise(real, law, _noise_source(randomness), workers=workers)
 
 
 def noise_integers(law: IntegerNoise, size: int, randomness: RandomSource) -> npt.NDArray[np.int64]:

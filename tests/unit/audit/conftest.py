@@ -72,6 +72,13 @@ def sharded() -> Prepared:
     return prepare(parse_config(DIGITS | {"training": training, "privacy": privacy}, source="test"))
 
 
+@pytest.fixture(scope="session")
+def noise_first() -> Prepared:
+    """The digits' plan on the coarse grid of noise that is added before rounding."""
+    aggregation = DIGITS["aggregation"] | {"noise_first": True}
+    return prepare(parse_config(DIGITS | {"aggregation": aggregation}, source="test"))
+
+
 def noisy_steps(epsilon: float, *accepted: str) -> Prepared:
     """Five noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
     data = DIGITS["data"] | {"record_capacity": 60, "partition": {"kind": "iid", "silos": 30}}

@@ -9,7 +9,7 @@ from discreet.engines.local import Prepared
 from discreet.randomness import SeededRandom
 
 
-@pytest.mark.parametrize("name", ["heart", "sampled", "clients"])
+@pytest.mark.parametrize("name", ["heart", "sampled", "clients", "noise_first"])
 def test_nothing_is_left_of_a_sum_once_every_share_of_noise_is_told(
     name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -18,5 +18,7 @@ def test_nothing_is_left_of_a_sum_once_every_share_of_noise_is_told(
     for step in rehearsal.steps:
         survivors = step.outcome.survivors
         left = rehearsal.insider.left_over(step.order, step.outcome, colluders=survivors)
-        assert not left.any()
-        assert rehearsal.insider.left_over(step.order, step.outcome, colluders=survivors[1:]).any()
+        assert not left.noise.any()
+        honest = rehearsal.insider.left_over(step.order, step.outcome, colluders=survivors[1:])
+        assert honest.noise.any()
+        assert honest.fractions.any() == prepared.plan.grid.noise_first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.audit.insider import LeftOver
 from discreet.audit.noise import exceeded, noise_findings
 from discreet.mechanisms import NoiseFamily, law_for, per_silo, sample_share
 from discreet.randomness import SeededRandom
@@ -23,7 +24,8 @@ def summed(family: NoiseFamily, silos: int = SILOS, seed: int = 1) -> np.ndarray
 
 
 def failing(noise: np.ndarray) -> set[str]:
-    findings = noise_findings(noise, variance=VARIANCE, scenario="test", confidence=CONFIDENCE)
+    whole = LeftOver(noise.astype(np.float64), np.zeros(noise.shape))
+    findings = noise_findings(whole, variance=VARIANCE, scenario="test", confidence=CONFIDENCE)
     assert exceeded(findings) == any(finding.exceeded for finding in findings)
     return {finding.check for finding in findings if finding.exceeded}
 
