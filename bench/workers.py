@@ -101,7 +101,8 @@ def ways(made: Prepared, crew: Crew) -> dict[str, Callable[[], object]]:
 
 def report(name: str, rounds: int) -> None:
     made = prepared(KINDS[name])
-    with Crew(made.plan, made.federation, 1, SpeedConfig(workers=WORKERS)) as crew:
+    with Crew(1, SpeedConfig(workers=WORKERS)) as crew:
+        crew.assign(made.plan, made.federation)
         rows = ways(made, crew)
         times: dict[str, list[float]] = {row: [] for row in rows}
         for number in range(rounds + 1):

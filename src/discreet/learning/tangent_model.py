@@ -114,7 +114,8 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
 
 def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, TangentRows]]:
     """Backward passes stop at the layers' outputs; the rules of the layers do the rest."""
-    logits, calls = recorded_forward(model, features)
+    layers = trainable_layers(model)
+    logits, calls = recorded_forward(model, features, layers)
     _require_logits(logits, len(features))
     outputs = [call.outputs for call in calls.values()]
     by_logit = [
@@ -122,7 +123,7 @@ def _book_kept(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, 
     ]
     rows: dict[str, TangentRows] = {}
     with torch.no_grad():
-        for (name, layer), *gradients in zip(trainable_layers(model).items(), *by_logit, strict=True):
+        for (name, layer), *gradients in zip(layers.items(), *by_logit, strict=True):
             backprops = torch.stack(gradients, dim=1)
             for leaf, found in _layer_rows(layer, calls[name].inputs, backprops).items():
                 rows[f"{name}.{leaf}" if name else leaf] = found

@@ -8,22 +8,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
-
-
-class TemperedSigmoid(nn.Module):
-    """s / (1 + exp(-T·z)) - o, bounded activations that tame per-record gradients.
-
-    Papernot, Thakurta, Song, Chien, Erlingsson (2021), equation 2. With scale 2, temperature 2 and offset
-    1 it is tanh.
-    """
-
-    def __init__(self, scale: float = 2.0, temperature: float = 2.0, offset: float = 1.0) -> None:
-        super().__init__()
-        self.scale, self.temperature, self.offset = scale, temperature, offset
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Applies the activation to every entry."""
-        return self.scale * torch.sigmoid(self.temperature * inputs) - self.offset
+from discreet.models.activations import TemperedSigmoid
 
 
 class AsImage(nn.Module):
@@ -36,7 +21,7 @@ class AsImage(nn.Module):
 
 def cnn_tanh(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """The convolutional network of Papernot et al. (2021), Table 1: 26,010 weights on 28 x 28 images."""
-    return _two_convolutions(feature_shape, num_classes, nn.Tanh)
+    return _two_convolutions(feature_shape, num_classes, TemperedSigmoid)
 
 
 def cnn_tanh_standardised(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
@@ -46,7 +31,7 @@ def cnn_tanh_standardised(feature_shape: tuple[int, ...], num_classes: int) -> n
     at zero (LeCun, Bottou, Orr, Müller 1998, section 4.6). Logits then move steadily with the weights from
     the first round, which is what `discreet.learning.TangentSteps` relies on.
     """
-    network = _two_convolutions(feature_shape, num_classes, nn.Tanh)
+    network = _two_convolutions(feature_shape, num_classes, TemperedSigmoid)
     for layer in network:
         if isinstance(layer, nn.Conv2d | nn.Linear) and layer.bias is not None:
             nn.init.normal_(layer.weight, std=1.0 / math.sqrt(layer.weight[0].numel()))

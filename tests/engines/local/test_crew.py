@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,8 +14,9 @@ from small_digits import KINDS, announced, prepared
 
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.engines.local.crew import Crew, crew_size, even_shares
+from discreet.engines.local.crew import Crew, WorkerProcess, crew_size, even_shares
 from discreet.engines.local.work import WorkerFailed, source_for
+from discreet.errors import ConfigurationError
 from discreet.rounds import RoundOrder
 
 FACTORY = """
@@ -31,8 +35,12 @@ def sums(made: Prepared, crew: Crew | None, rounds: int = 2) -> list[bytes]:
     return [engine.sum_round(order).total.tobytes() for order in orders]
 
 
-def crew_of(made: Prepared, workers: int) -> Crew:
-    return Crew(made.plan, made.federation, seed=5, speed=SpeedConfig(workers=workers))
+@contextmanager
+def crew_of(made: Prepared, workers: int | Literal["auto"]) -> Iterator[Crew]:
+    with Crew(seed=5, speed=SpeedConfig(workers=workers)) as crew:
+        assert not crew.wanted
+        crew.assign(made.plan, made.federation)
+        yield crew
 
 
 def test_two_workers_give_the_bits_of_one_process_until_one_dies(
@@ -54,6 +62,23 @@ def test_two_workers_give_the_bits_of_one_process_until_one_dies(
         assert all(process.returncode is not None for process in processes)
 
 
+def test_processes_that_were_started_early_end_with_the_crew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what should be trained turns out to be impossible."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    started: list[WorkerProcess] = []
+    end = WorkerProcess.end
+
+    def noted(worker: WorkerProcess) -> None:
+        started.append(worker)
+        end(worker)
+
+    monkeypatch.setattr(WorkerProcess, "end", noted)
+    with suppress(ConfigurationError), Crew(5, SpeedConfig(workers=64)):
+        raise ConfigurationError("no such data")
+    assert len(started) == 2
+    assert all(worker.process.returncode is not None for worker in started)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 4])
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,7 +91,7 @@ def test_any_number_of_workers_gives_the_bits_of_one_process(kind: str, workers:
 
 def test_a_crew_waits_until_it_pays() -> None:
     made = prepared("linear")
-    with Crew(made.plan, made.federation, seed=5, speed=SpeedConfig(workers="auto")) as crew:
+    with crew_of(made, "auto") as crew:
         crew.consider(round_seconds=0.01, rounds_left=100)
         assert not crew.wanted
         assert crew.workers == ()
@@ -75,7 +100,7 @@ def test_a_crew_waits_until_it_pays() -> None:
 def test_a_crew_takes_over_when_what_is_left_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     made = prepared("linear")
-    with Crew(made.plan, made.federation, seed=5, speed=SpeedConfig()) as crew:
+    with crew_of(made, "auto") as crew:
         assert not crew.wanted
         crew.consider(round_seconds=1.0, rounds_left=100)
         assert crew.wanted

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
 from discreet.config.speed import SpeedConfig
-from discreet.data import Federation, Records
+from discreet.data import Federation
 from discreet.engines.local.frames import Frame, read_frame, write_frame
 from discreet.engines.local.work import (
     Assignment,
@@ -25,6 +26,13 @@ from discreet.rounds import Contribution, RoundOrder
 # Starting a worker costs two to three seconds of a processor, most of it importing torch (docs/adr/0025).
 _SAVING_WORTH_A_START_SECONDS = 8.0
 
+# Every batch asks for the same few megabytes again. glibc would hand them back to the system in between, and
+# take a page fault for each 4 kB of the next batch; other C libraries do not read these names.
+_KEEP_FREED_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+
 
 class Crew:
     """Workers that each keep some of the silos for a whole training; a context manager.
@@ -32,23 +40,26 @@ class Crew:
     The contributions are those that the engine would compute itself, to the bit if the run is seeded: a
     silo's randomness is derived from its name, and both sides train on one thread.
 
+    Processes start as soon as the crew is entered if a number of them was asked for, so that they import
+    while the engine still reads and plans.
+
     Args:
-        plan: what to train.
-        federation: every silo and its records; each worker gets a copy of its own silos' records.
         seed: `RunConfig.seed`.
         speed: how many workers, and the device of their models.
     """
 
-    def __init__(self, plan: Plan, federation: Federation, seed: int | None, speed: SpeedConfig) -> None:
-        self._plan = plan
-        self._federation = federation
+    def __init__(self, seed: int | None, speed: SpeedConfig) -> None:
         self._seed = seed
-        self._device = speed.device
-        self._size = crew_size(speed, len(federation.silos))
+        self._speed = speed
+        self._job: _Job | None = None
         self._waits = speed.workers == "auto"
+        self._idle: list[WorkerProcess] = []
         self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
+        early = 1 if self._speed.workers == "auto" else min(self._speed.workers, _processors())
+        if early > 1:
+            self._idle = [WorkerProcess() for _ in range(early)]
         return self
 
     def __exit__(
@@ -61,10 +72,14 @@ class Crew:
         """The processes that are running."""
         return tuple(self._workers)
 
+    def assign(self, plan: Plan, federation: Federation) -> None:
+        """Says what to train: every silo and its records; each worker gets a copy of its own silos'."""
+        self._job = _Job(plan, federation, crew_size(self._speed, len(federation.silos)))
+
     @property
     def wanted(self) -> bool:
         """Whether the next round is the crew's."""
-        return self._size > 1 and not self._waits
+        return self._job is not None and self._job.size > 1 and not self._waits
 
     def consider(self, round_seconds: float, rounds_left: int) -> None:
         """Takes over from the next round on if that saves more than it costs.
@@ -73,7 +88,7 @@ class Crew:
             round_seconds: what training all silos took in the engine's own process.
             rounds_left: rounds to come.
         """
-        saved = rounds_left * round_seconds * (1.0 - 1.0 / self._size)
+        saved = rounds_left * round_seconds * (1.0 - 1.0 / self._assigned().size)
         if saved > _SAVING_WORTH_A_START_SECONDS:
             self._waits = False
 
@@ -94,26 +109,44 @@ class Crew:
         except BaseException:
             self.close()
             raise
-        return {name: found[name] for name in self._federation.silo_names}
+        return {name: found[name] for name in self._assigned().federation.silo_names}
 
     def close(self) -> None:
         """Ends the processes at once; they hold nothing that outlives a round."""
-        for worker in self._workers:
+        for worker in (*self._workers, *self._idle):
             worker.end()
-        self._workers = []
+        self._workers, self._idle = [], []
 
     def _start(self) -> None:
-        """Starts all workers, then waits for all of them."""
-        records = {silo.name: silo.train for silo in self._federation.silos}
-        shares = even_shares({name: len(own) for name, own in records.items()}, self._size)
-        self._workers = [WorkerProcess(share) for share in shares]
-        for worker in self._workers:
-            worker.send(self._assignment({name: records[name] for name in worker.silos}).to_frame())
+        """Gives every worker its silos, then waits for all of them."""
+        job = self._assigned()
+        records = {silo.name: silo.train for silo in job.federation.silos}
+        shares = even_shares({name: len(own) for name, own in records.items()}, job.size)
+        self._idle += [WorkerProcess() for _ in range(len(self._idle), job.size)]
+        self._workers, surplus = self._idle[: job.size], self._idle[job.size :]
+        self._idle = []
+        for worker in surplus:
+            worker.end()
+        for worker, share in zip(self._workers, shares, strict=True):
+            worker.silos = share
+            own = {name: records[name] for name in share}
+            worker.send(Assignment(job.plan, own, self._seed, self._speed.device).to_frame())
         for worker in self._workers:
             worker.receive()
 
-    def _assignment(self, records: Mapping[str, Records]) -> Assignment:
-        return Assignment(self._plan, records, self._seed, self._device)
+    def _assigned(self) -> _Job:
+        if self._job is None:
+            raise RuntimeError("Crew.assign must be called before a crew trains.")
+        return self._job
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a crew was assigned, and how many workers can use it; one means none."""
+
+    plan: Plan
+    federation: Federation
+    size: int
 
 
 def crew_size(speed: SpeedConfig, silos: int) -> int:
@@ -155,15 +188,15 @@ def _processors() -> int:
 class WorkerProcess:
     """One worker process, its silos and its pipes."""
 
-    def __init__(self, silos: Iterable[str]) -> None:
-        self.silos = tuple(silos)
+    def __init__(self) -> None:
+        self.silos: tuple[str, ...] = ()
         # the engine's own import path, so that a user's model factory is found
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "discreet.engines.local.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, **_KEEP_FREED_MEMORY, "PYTHONPATH": path},
         )
 
     def send(self, frame: Frame) -> None:

@@ -124,14 +124,15 @@ def run(
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
     """
-    prepared = prepare(config)
     directory = RunDirectory(out)
     seeded = config.run.seed is not None
-    ledger = _open(prepared.plan, directory, opening, seeded=seeded)
-    with ledger:
-        announce(prepared)
-        final = _carry_out(prepared, directory, ledger, observe)
-        spent = spending(ledger.entries)
+    with Crew(config.run.seed, config.speed) as crew:
+        prepared = prepare(config)
+        crew.assign(prepared.plan, prepared.federation)
+        with _open(prepared.plan, directory, opening, seeded=seeded) as ledger:
+            announce(prepared)
+            final = _carry_out(prepared, directory, ledger, crew, observe)
+            spent = spending(ledger.entries)
     _save_model(prepared.model, final.parameters, directory.model)
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
     metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
@@ -157,6 +158,7 @@ def _carry_out(
     prepared: Prepared,
     directory: RunDirectory,
     ledger: LedgerWriter,
+    crew: Crew,
     observe: Callable[[RoundReport], None],
 ) -> Training:
     config, plan = prepared.config, prepared.plan
@@ -165,17 +167,16 @@ def _carry_out(
     def measured(vector: npt.NDArray[np.float64]) -> dict[str, float]:
         return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}
 
-    with Crew(plan, prepared.federation, config.run.seed, config.speed) as crew:
-        engine = LocalEngine(
-            plan,
-            prepared.federation,
-            prepared.model,
-            source_for(config.run.seed),
-            session_label=len(ledger.entries),
-            dropouts=config.run.dropouts,
-            crew=crew,
-        )
-        return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
+    engine = LocalEngine(
+        plan,
+        prepared.federation,
+        prepared.model,
+        source_for(config.run.seed),
+        session_label=len(ledger.entries),
+        dropouts=config.run.dropouts,
+        crew=crew,
+    )
+    return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
 
 
 def _save_model(model: nn.Module, parameters: npt.NDArray[np.float64], path: Path) -> None:

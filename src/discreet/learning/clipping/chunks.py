@@ -1,4 +1,4 @@
-"""A batch cut into chunks of fixed size, on as many threads as torch may use, summed in one order.
+"""A batch cut into chunks of about one size, on as many threads as torch may use, summed in one order.
 
 Torch's own threads split every operation of a chunk, which is too little work for two; whole chunks are
 enough. Each chunk is computed by one thread and the chunks are given back in order, so the bits of a sum do
@@ -8,6 +8,7 @@ not depend on the number of threads.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -28,11 +29,13 @@ _GPU_CHUNK = 2048
 
 
 def chunks(model: nn.Module, records: int) -> list[slice]:
-    """Cuts ``records`` into chunks of a size that suits the model and its device."""
+    """Cuts ``records`` into equal chunks of about the size that suits the model and its device."""
     size = _CONVOLUTION_CHUNK if _convolves(model) else _DENSE_CHUNK
     if device_of(model).type != "cpu":
         size = _GPU_CHUNK
-    return [slice(first, first + size) for first in range(0, records, size)]
+    count = max(1, round(records / size))
+    edges = [records * number // count for number in range(count + 1)]
+    return [slice(first, last) for first, last in itertools.pairwise(edges)]
 
 
 def _convolves(model: nn.Module) -> bool:

@@ -18,7 +18,6 @@ from discreet.errors import ConfigurationError
 from discreet.learning.clipping.rules import Pieces, find_rule
 from discreet.learning.clipping.styles import ClippingStyle, count_within
 from discreet.learning.losses import record_losses
-from discreet.models.parameters import trainable
 
 _Arguments = tuple[torch.Tensor, ...]
 _Hook = Callable[[nn.Module, _Arguments, dict[str, torch.Tensor], torch.Tensor], None]
@@ -61,14 +60,15 @@ def layer_without_rule(model: nn.Module) -> str | None:
     return None
 
 
-def recorded_forward(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor, dict[str, Call]]:
-    """Returns the model's outputs and what each trainable layer saw, by name, in the model's order.
+def recorded_forward(
+    model: nn.Module, features: torch.Tensor, layers: dict[str, nn.Module]
+) -> tuple[torch.Tensor, dict[str, Call]]:
+    """Returns the model's outputs and what each of its trainable ``layers`` saw, by name, in their order.
 
     Raises:
         ConfigurationError: if a layer runs more than once a pass, does not keep records in its first
             dimension, or has its output changed in place.
     """
-    layers = trainable_layers(model)
     with _recording(layers) as tape:
         outputs = model(features)
     return outputs, {name: _single_call(name, tape.calls.get(name, []), len(features)) for name in layers}
@@ -85,7 +85,7 @@ def ghost_clipped_sum(
         ConfigurationError: if a layer cannot be book-kept; see `recorded_forward`.
     """
     layers = trainable_layers(model)
-    outputs, calls = recorded_forward(model, features)
+    outputs, calls = recorded_forward(model, features, layers)
     losses = record_losses(outputs, labels)
     backprops = torch.autograd.grad(losses.sum(), [call.outputs for call in calls.values()])
     with torch.no_grad():
@@ -100,13 +100,13 @@ def ghost_clipped_sum(
             ]
         )
         factors = dict(zip(layers, style.factors(norms, clip_norm), strict=True))
-        sums = {
-            f"{name}.{leaf}" if name else leaf: piece.weighted_sum(factors[name])
+        # layers and their parameters come in the order of `flatten`
+        sums = [
+            piece.weighted_sum(factors[name])
             for name, of_layer in pieces.items()
-            for leaf, piece in of_layer.items()
-        }
-    ordered = [sums[name] for name, _ in trainable(model)]
-    return torch.cat(ordered), float(losses.detach().double().sum()), count_within(norms, clip_norm)
+            for piece in of_layer.values()
+        ]
+    return torch.cat(sums), float(losses.detach().double().sum()), count_within(norms, clip_norm)
 
 
 def _trained_pieces(layer: nn.Module, inputs: torch.Tensor, gradient: torch.Tensor) -> Pieces:

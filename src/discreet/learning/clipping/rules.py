@@ -93,17 +93,18 @@ def _patches(
         inputs = functional.pad(inputs, (padding[1], padding[1], padding[0], padding[0]))
     records, channels = inputs.shape[:2]
     by_record, by_channel, by_row, by_column = inputs.stride()
-    view = inputs.as_strided(
-        (records, *output, *kernel, channels),
-        (
-            by_record,
-            by_row * stride[0],
-            by_column * stride[1],
-            by_row * dilation[0],
-            by_column * dilation[1],
-            by_channel,
-        ),
+    windows = (records, *output, *kernel)
+    strides = (
+        by_record,
+        by_row * stride[0],
+        by_column * stride[1],
+        by_row * dilation[0],
+        by_column * dilation[1],
     )
+    if channels == 1:
+        # A last dimension of one entry would make every copy of the view a loop over single numbers.
+        return inputs.as_strided(windows, strides).flatten(1, 2).unsqueeze(-1)
+    view = inputs.as_strided((*windows, channels), (*strides, by_channel))
     return view.flatten(1, 2)
 
 

@@ -111,9 +111,13 @@ def test_an_error_is_raised_and_torch_gets_its_threads_back(threads: int) -> Non
     assert torch.get_num_threads() == 2
 
 
-def test_chunks_cover_the_batch_once() -> None:
-    found = chunks(network(), 300)
-    assert [index for part in found for index in range(300)[part]] == list(range(300))
+@pytest.mark.parametrize(("records", "count"), [(1, 1), (191, 1), (193, 2), (300, 2), (520, 4)])
+def test_chunks_cover_the_batch_once_and_are_alike(records: int, count: int) -> None:
+    found = chunks(network(), records)
+    assert [index for part in found for index in range(records)[part]] == list(range(records))
+    sizes = {part.stop - part.start for part in found}
+    assert len(found) == count
+    assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.parametrize("style", [FLAT, PerLayer(), Automatic()], ids=str)
