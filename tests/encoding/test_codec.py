@@ -83,6 +83,15 @@ def test_bits_for_is_minimal(magnitude):
     assert bits == 8 or largest > 2 ** (bits - 2) - 1
 
 
+def test_no_update_is_zero_for_every_dither_and_a_tiny_one_is_dithered():
+    grid = plan_grid(REQUEST)
+    nothing = encode(np.zeros(grid.dimension), grid, SeededRandom(1))
+    assert nothing.dtype == np.int64
+    assert not nothing.any()
+    small = np.full(grid.dimension, 0.5 / grid.scale)
+    assert 100 < encode(small, grid, SeededRandom(1)).sum() < 200
+
+
 def test_float32_updates_are_scaled_exactly():
     update = _updates(1)[0].astype(np.float32)
     product = update[:50] * np.float64(GRID.scale)

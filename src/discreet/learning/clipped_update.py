@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,10 +13,11 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
+from discreet.learning.clients import trained
 from discreet.learning.contract import CountedUpdate, LocalUpdate
 from discreet.learning.float_error import project, require_finite, with_slack
 from discreet.learning.local_sgd import LocalSgd
-from discreet.learning.objective import objective_for
+from discreet.learning.objective import Client
 from discreet.privacy.events import NoSampling, PoissonSampling, Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -109,13 +111,23 @@ class ClippedUpdate:
         randomness: RandomSource,
     ) -> CountedUpdate:
         """Returns `update`, and one if the client took part and moved at most ``clip_norm``, else zero."""
-        population = len(records.labels)
-        takes_part = bool(randomness.bernoulli(1, self.sampling_prob)[0])
-        if not (takes_part and population > 0):
+        client = Client(records, randomness)
+        if not self.takes_part(client):
             return CountedUpdate(LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0), within=0)
+        (counted,) = self.counted_updates(model, parameters, [client])
+        return counted
+
+    def takes_part(self, client: Client) -> bool:
+        """Tosses the client's coin; one without records stays out."""
+        enters = bool(client.randomness.bernoulli(1, self.sampling_prob)[0])
+        return enters and len(client.records) > 0
+
+    def counted_updates(
+        self, model: nn.Module, parameters: npt.NDArray[np.float64], clients: Sequence[Client]
+    ) -> Iterator[CountedUpdate]:
+        """Yields what `counted_update` returns for each of several clients that take part, to the bit."""
         radius = self.clip_norm if self.project_steps else math.inf
-        objective = objective_for(model, records, randomness)
-        moved, loss = self.optimiser().run(objective, parameters, population, randomness, radius=radius)
-        require_finite(moved, "The local update")
-        within = int(float(np.linalg.norm(moved)) <= self.clip_norm)
-        return CountedUpdate(LocalUpdate(project(moved, self.clip_norm), loss, batch=1), within)
+        for moved, loss in trained(self.optimiser(), model, parameters, clients, radius=radius):
+            require_finite(moved, "The local update")
+            within = int(float(np.linalg.norm(moved)) <= self.clip_norm)
+            yield CountedUpdate(LocalUpdate(project(moved, self.clip_norm), loss, batch=1), within)

@@ -1,8 +1,13 @@
-"""Plain local SGD: several passes over shuffled batches, for the kinds that clip the whole update."""
+"""Plain local SGD: several passes over shuffled batches, for the kinds that clip the whole update.
+
+Several clients take the same steps at the same time, each on its own records and from its own coins: one
+call of numpy does the work of many small ones, and every client's row has the bits that it has alone.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +17,7 @@ from discreet.errors import ConfigurationError
 from discreet.learning.objective import Objective
 from discreet.randomness import RandomSource
 
-FloatVector = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +57,51 @@ class LocalSgd:
     def run(
         self,
         objective: Objective,
-        start: FloatVector,
+        start: FloatArray,
         population: int,
-        randomness: RandomSource,
+        sources: Sequence[RandomSource],
         *,
         radius: float = math.inf,
-    ) -> tuple[FloatVector, float]:
-        """Returns how far training moved the parameters, shape ``(d,)``, and the mean loss on the way.
+    ) -> tuple[FloatArray, FloatArray]:
+        """Returns how far training moved each client, shape ``(m, d)``, and its mean loss on the way.
 
         Args:
-            objective: the loss over records ``0 .. population - 1``.
-            start: parameters to start from.
-            population: number of records.
-            randomness: source of the shuffles.
+            objective: the losses of m clients over records ``0 .. population - 1`` of each.
+            start: parameters that all start from, shape ``(d,)``.
+            population: number of records, the same for each.
+            sources: of each client's shuffles.
             radius: after every step the movement is projected onto the ball of this radius (P3's in-ball
                 clipping); infinite leaves it alone.
         """
-        moved, velocity = np.zeros_like(start), np.zeros_like(start)
-        losses: list[float] = []
+        moved = np.zeros((len(sources), len(start)))
+        velocity, losses = np.zeros_like(moved), []
         for _ in range(self.epochs):
-            order = randomness.permutation(population)
+            orders = np.stack([source.permutation(population) for source in sources])
             for first in range(0, population, self.batch_size):
                 here = start + moved
-                gradient, loss = objective.mean_gradient(here, order[first : first + self.batch_size])
-                velocity = self.momentum * velocity + gradient + self.weight_decay * here
-                moved = moved - self.learning_rate * velocity
-                norm = float(np.linalg.norm(moved))
-                if norm > radius:
-                    moved *= radius / norm
+                gradients, loss = objective.mean_gradients(here, orders[:, first : first + self.batch_size])
+                velocity = self._velocity(velocity, gradients, here)
+                np.multiply(velocity, self.learning_rate, out=here)
+                moved -= here
+                _project_rows(moved, radius)
                 losses.append(loss)
-        return moved, float(np.mean(losses)) if losses else 0.0
+        return moved, np.stack(losses, axis=1).mean(axis=1) if losses else np.zeros(len(sources))
+
+    def _velocity(self, before: FloatArray, gradients: FloatArray, here: FloatArray) -> FloatArray:
+        """Returns momentum·before + gradients + weight_decay·here; all three are scratch space."""
+        if self.momentum > 0.0:
+            before *= self.momentum
+            gradients += before
+        if self.weight_decay > 0.0:
+            here *= self.weight_decay
+            gradients += here
+        return gradients
+
+
+def _project_rows(vectors: FloatArray, radius: float) -> None:
+    """Brings every row into the ball; rows inside are left alone to the bit."""
+    if radius == math.inf:
+        return
+    norms = np.sqrt(np.vecdot(vectors, vectors))
+    for row in np.flatnonzero(norms > radius):
+        vectors[row] *= radius / norms[row]

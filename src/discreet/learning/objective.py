@@ -1,12 +1,14 @@
-"""Mean gradients for ordinary local optimisation: closed form for linear heads, autograd for the rest.
+"""Mean gradients for ordinary local optimisation, of several clients at once.
 
-These gradients are not clipped record by record; only kinds that clip whole updates may use them.
+Closed form for linear heads and dense networks, autograd for the rest. These gradients are not clipped record
+by record; only kinds that clip whole updates may use them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +17,41 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
+from discreet.learning.dense import DenseNetwork, dense_network
 from discreet.learning.losses import mean_loss
-from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
+from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable
 from discreet.randomness import RandomSource
 
-FloatVector = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+_Float = TypeVar("_Float", np.float32, np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Client:
+    """One client, or one shard, that trains by itself: its records and its coins. Private."""
+
+    records: Records
+    randomness: RandomSource
 
 
 class Objective(Protocol):
-    """The mean loss over a batch as a function of the flat parameters."""
+    """The mean loss of each of m clients over a batch of its own, as a function of its flat parameters.
 
-    def mean_gradient(self, parameters: FloatVector, batch: Indices) -> tuple[FloatVector, float]:
-        """Returns the gradient, shape ``(d,)``, and the loss, over the records at ``batch``."""
+    Guarantee:
+        A client's gradient does not depend on which other clients are computed with it, to the bit.
+    """
+
+    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+        """Returns gradients, shape ``(m, d)``, and losses, ``(m,)``.
+
+        Args:
+            parameters: shape ``(m, d)``.
+            batches: places of the batches' records in each client's own, shape ``(m, b)``.
+        """
         ...
 
 
@@ -39,54 +60,95 @@ class LinearObjective:
     """A linear head: the gradient is residualsᵀ · features, in float64."""
 
     head: ConvexHead
-    features: npt.NDArray[np.float64]
-    labels: npt.NDArray[np.int64]
+    clients: tuple[Records, ...]
 
-    def mean_gradient(self, parameters: FloatVector, batch: Indices) -> tuple[FloatVector, float]:
-        """Returns the closed-form gradient and the loss."""
-        features, labels = self.features[batch], self.labels[batch]
-        logits = features @ parameters.reshape(self.head.outputs, -1).T
-        losses, residuals = self.head.losses_and_residuals(logits, labels)
-        gradient = residuals.T @ features
-        return gradient.ravel() / len(batch), float(losses.mean())
+    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+        """Returns the closed-form gradients and the losses."""
+        clients, batch = batches.shape
+        features, labels = _gathered(self.clients, batches, np.float64)
+        weights = parameters.reshape(clients, self.head.outputs, -1)
+        logits = features @ weights.swapaxes(1, 2)
+        losses, residuals = self.head.losses_and_residuals(
+            logits.reshape(clients * batch, -1), labels.ravel()
+        )
+        gradients = residuals.reshape(logits.shape).swapaxes(1, 2) @ features
+        gradients /= batch
+        return gradients.reshape(clients, -1), losses.reshape(clients, batch).mean(axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseObjective:
+    """A network of dense layers, in its own float32."""
+
+    network: DenseNetwork
+    clients: tuple[Records, ...]
+
+    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+        """Returns the gradients by back-propagation and the losses."""
+        features, labels = _gathered(self.clients, batches, np.float32)
+        return self.network.mean_gradients(parameters, features, labels)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkObjective:
-    """Any network, by autograd in the network's own precision and on its own device."""
+    """Any network, one client after the other, by autograd in its own precision and on its own device."""
 
     model: nn.Module
-    features: torch.Tensor
-    labels: torch.Tensor
-    randomness: RandomSource
+    clients: tuple[Client, ...]
 
-    def mean_gradient(self, parameters: FloatVector, batch: Indices) -> tuple[FloatVector, float]:
-        """Returns the gradient by back-propagation and the loss."""
+    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+        """Returns the gradients by back-propagation and the losses."""
+        found = [
+            self._mean_gradient(own, client, batch)
+            for own, client, batch in zip(parameters, self.clients, batches, strict=True)
+        ]
+        return np.stack([gradient for gradient, _ in found]), np.array([loss for _, loss in found])
+
+    def _mean_gradient(
+        self, parameters: FloatArray, client: Client, batch: Indices
+    ) -> tuple[FloatArray, float]:
         load_flat(self.model, parameters)
-        chosen = torch.from_numpy(batch).to(self.features.device)
-        with torch_seeded(self.randomness, self.features.device):
-            loss = mean_loss(self.model(self.features[chosen]), self.labels[chosen])
+        features, labels = on_device_of(self.model, client.records)
+        chosen = torch.from_numpy(batch).to(features.device)
+        with torch_seeded(client.randomness, features.device):
+            loss = mean_loss(self.model(features[chosen]), labels[chosen])
             weights = [param for _, param in trainable(self.model)]
             parts = torch.autograd.grad(loss, weights)
         gradient = np.concatenate([part.double().cpu().numpy().ravel() for part in parts])
         return gradient, float(loss.detach())
 
 
-def objective_for(model: nn.Module, records: Records, randomness: RandomSource) -> Objective:
-    """Returns the fastest objective for ``model`` over ``records``.
+def objective_for(model: nn.Module, clients: Sequence[Client]) -> Objective:
+    """Returns the fastest objective for ``model`` over the records of ``clients``.
 
     Args:
         model: the architecture; scratch space. Networks run on the device that it is on.
-        records: what to train on.
-        randomness: source of dropout masks, if the model draws any.
+        clients: what each trains on, and the source of dropout masks, if the model draws any.
 
     Raises:
         ConfigurationError: if the model keeps statistics of the data, which would outlive a clipped update.
     """
+    records = tuple(client.records for client in clients)
     head = convexity(model)
     if head is not None:
-        return LinearObjective(head, flat_features(records).astype(np.float64), records.labels)
+        return LinearObjective(head, records)
     check_model(model)
+    dense = dense_network(model, flat_records=records[0].features.ndim == 2)
+    if dense is not None and device_of(model).type == "cpu":
+        return DenseObjective(dense, records)
     use_fast_layout(model)
-    features, labels = on_device_of(model, records)
-    return NetworkObjective(model, features, labels, randomness.derive("dropout"))
+    masks = [Client(client.records, client.randomness.derive("dropout")) for client in clients]
+    return NetworkObjective(model, tuple(masks))
+
+
+def _gathered(
+    clients: Sequence[Records], batches: Indices, dtype: type[_Float]
+) -> tuple[npt.NDArray[_Float], Indices]:
+    """Returns the batches' features, one row a record, shape ``(m, b, p)``, and labels, ``(m, b)``."""
+    flat = [flat_features(records) for records in clients]
+    features = np.empty((*batches.shape, flat[0].shape[1]), dtype=dtype)
+    labels = np.empty(batches.shape, dtype=np.int64)
+    for place, (own, records, batch) in enumerate(zip(flat, clients, batches, strict=True)):
+        features[place] = own[batch]
+        labels[place] = records.labels[batch]
+    return features, labels

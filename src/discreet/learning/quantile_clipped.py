@@ -13,7 +13,7 @@ from discreet.errors import ConfigurationError
 from discreet.learning.adaptive_clipping import QuantileClipping, require_usable_norm
 from discreet.learning.clipped_update import ClippedUpdate
 from discreet.learning.clipping.styles import Automatic
-from discreet.learning.contract import LocalUpdate
+from discreet.learning.contract import CountedUpdate, LocalUpdate
 from discreet.learning.single_step import SingleStep
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
@@ -90,7 +90,10 @@ class QuantileClipped:
         randomness: RandomSource,
     ) -> LocalUpdate:
         """Trains from ``parameters``, shape ``(d,)``; the vector has one coordinate more."""
-        counted = self.kind.counted_update(model, parameters, records, randomness)
+        return self.joined(self.kind.counted_update(model, parameters, records, randomness))
+
+    def joined(self, counted: CountedUpdate) -> LocalUpdate:
+        """Returns an update of ``kind`` in units of the norm, its count behind it."""
         update = counted.update
         vector = self.rule.joined(
             update.vector, self.kind.clip_norm, within=counted.within, units=update.batch

@@ -12,10 +12,11 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
+from discreet.learning.clients import trained
 from discreet.learning.contract import LocalUpdate
 from discreet.learning.float_error import project, require_finite, with_slack
 from discreet.learning.local_sgd import LocalSgd
-from discreet.learning.objective import objective_for
+from discreet.learning.objective import Client
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -97,16 +98,15 @@ class Sharded:
         taking_part = Poisson(self.sampling_prob).draw(self.num_shards, randomness)
         assigned = randomness.integers_below(len(records), self.num_shards)
         salt = randomness.random_bytes(16)
+        members = [np.flatnonzero(assigned == shard) for shard in taking_part.tolist()]
+        shards = [
+            Client(records.take(own), randomness.derive("shard", shard, salt))
+            for shard, own in zip(taking_part.tolist(), members, strict=True)
+            if len(own)
+        ]
         total, losses, batch = np.zeros_like(parameters), 0.0, 0
-        for shard in taking_part.tolist():
-            members = np.flatnonzero(assigned == shard)
-            if len(members) == 0:
-                continue
-            coins = randomness.derive("shard", shard, salt)
-            moved, loss = self.local.run(
-                objective_for(model, records.take(members), coins), parameters, len(members), coins
-            )
+        for shard, (moved, loss) in zip(shards, trained(self.local, model, parameters, shards), strict=True):
             require_finite(moved, "The update of a shard")
             total += project(moved, self.clip_norm)
-            losses, batch = losses + loss * len(members), batch + len(members)
+            losses, batch = losses + loss * len(shard.records), batch + len(shard.records)
         return LocalUpdate(project(total, self.projection_radius), losses / max(1, batch), batch)

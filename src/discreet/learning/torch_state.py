@@ -37,8 +37,12 @@ def torch_seeded(randomness: RandomSource, device: torch.device) -> Iterator[Non
 
     Torch has one generator a process, so blocks must not overlap between threads.
     """
+    seed = int(randomness.words(1)[0])
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(int(randomness.words(1)[0]))
+        # torch.manual_seed also looks for devices that are not used, for most of a millisecond.
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         yield
 
 

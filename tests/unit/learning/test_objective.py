@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning.objective import objective_for
+from discreet.learning.objective import Client, objective_for
 from discreet.models import flatten
 from discreet.randomness import SeededRandom
 
@@ -18,9 +18,10 @@ def gradients(torch_seed: int, seed: int) -> list[bytes]:
     records = Records(rng.normal(size=(8, 5)).astype(np.float32), rng.integers(0, 3, 8))
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 6), nn.Dropout(0.5), nn.Linear(6, 3))
-    objective = objective_for(model, records, SeededRandom(seed))
+    objective = objective_for(model, [Client(records, SeededRandom(seed))])
     torch.manual_seed(torch_seed)
-    return [objective.mean_gradient(flatten(model), np.arange(8))[0].tobytes() for _ in range(2)]
+    start, batch = flatten(model)[None], np.arange(8)[None]
+    return [objective.mean_gradients(start, batch)[0].tobytes() for _ in range(2)]
 
 
 def test_dropout_of_local_sgd_takes_its_masks_from_the_random_source() -> None:

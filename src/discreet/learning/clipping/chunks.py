@@ -21,18 +21,15 @@ from discreet.learning.torch_state import device_of, draws_random_numbers, one_t
 
 _Part = TypeVar("_Part")
 
-# Chunks keep patches, written-out gradients and float64 copies in the processor's cache; dense layers alone
-# need less room a record, and longer matrix products pay. A GPU wants long batches and has no such cache.
-_CONVOLUTION_CHUNK = 128
-_DENSE_CHUNK = 256
+# A longer chunk has a smaller share of fixed costs, a shorter one keeps more of itself in the processor's
+# cache; a GPU wants long batches and has no such cache.
+_CHUNK = 256
 _GPU_CHUNK = 2048
 
 
 def chunks(model: nn.Module, records: int) -> list[slice]:
-    """Cuts ``records`` into equal chunks of about the size that suits the model and its device."""
-    size = _CONVOLUTION_CHUNK if _convolves(model) else _DENSE_CHUNK
-    if device_of(model).type != "cpu":
-        size = _GPU_CHUNK
+    """Cuts ``records`` into equal chunks of about the size that suits the model's device."""
+    size = _CHUNK if device_of(model).type == "cpu" else _GPU_CHUNK
     count = max(1, round(records / size))
     edges = [records * number // count for number in range(count + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(edges)]

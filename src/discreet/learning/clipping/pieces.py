@@ -138,9 +138,10 @@ def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order
     (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small.
     """
-    total = torch.zeros(len(flat), dtype=torch.float64, device=flat.device)
     unit_roundoff = torch.finfo(flat.dtype).eps / 2.0
-    for block in torch.split(flat, _COORDINATES_PER_BLOCK, dim=1):
-        norms = torch.linalg.vector_norm(block, dim=1).double()
-        total += norms.square() * (1.0 + 1.01 * (block.shape[1] + 4) * unit_roundoff)
-    return total
+    blocks = [
+        torch.linalg.vector_norm(block, dim=1).double().square_()
+        * (1.0 + 1.01 * (block.shape[1] + 4) * unit_roundoff)
+        for block in torch.split(flat, _COORDINATES_PER_BLOCK, dim=1)
+    ]
+    return blocks[0] if len(blocks) == 1 else torch.stack(blocks).sum(dim=0)

@@ -17,6 +17,9 @@ from discreet.models.convexity import LinearHead
 Pieces = Mapping[str, Piece]
 Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], Pieces]
 
+# The patches of so many images stay in the processor's cache from the copy to the product.
+_RECORDS_WRITTEN_OUT_AT_ONCE = 32
+
 
 def find_rule(layer: nn.Module) -> Rule | None:
     """Returns the rule for ``layer``, or None when its per-record gradients must be written out."""
@@ -26,11 +29,22 @@ def find_rule(layer: nn.Module) -> Rule | None:
 
 
 def _outer(backprops: torch.Tensor, activations: torch.Tensor) -> Piece:
-    """Chooses between writing gradients out and keeping factors, by the number of multiplications."""
-    positions, rows, columns = backprops.shape[1], backprops.shape[2], activations.shape[2]
+    """Chooses between writing gradients out and keeping factors, by the number of multiplications.
+
+    Args:
+        backprops: shape ``(n, positions, rows)``.
+        activations: shape ``(n, positions, columns)``, or a view that reshapes to it by a copy.
+    """
+    records, positions, rows = backprops.shape
+    columns = activations[:1].numel() // positions
     if positions == 1 or 2 * positions * (rows + columns) < rows * columns:
-        return OuterSum(backprops, activations)
-    return Explicit(torch.bmm(backprops.transpose(1, 2), activations))
+        return OuterSum(backprops, activations.reshape(records, positions, columns))
+    gradients = backprops.new_empty(records, rows, columns)
+    for first in range(0, records, _RECORDS_WRITTEN_OUT_AT_ONCE):
+        some = slice(first, first + _RECORDS_WRITTEN_OUT_AT_ONCE)
+        copied = activations[some].reshape(-1, positions, columns)
+        torch.bmm(backprops[some].transpose(1, 2), copied, out=gradients[some])
+    return Explicit(gradients)
 
 
 def _linear(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:  # noqa: ARG001
@@ -69,9 +83,9 @@ def _convolution(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor
     channels = inputs.shape[1]
     if layer.groups == 1:
         shape = (layer.out_channels, *kernel, channels)
-        return {"weight": Reordered(_outer(spread, patches.flatten(2)), shape, (0, 3, 1, 2)), "bias": bias}
+        return {"weight": Reordered(_outer(spread, patches), shape, (0, 3, 1, 2)), "bias": bias}
     by_group = spread.reshape(*spread.shape[:2], layer.groups, -1)
-    patches = patches.reshape(*patches.shape[:4], layer.groups, -1)
+    patches = patches.reshape(*spread.shape[:2], *kernel, layer.groups, -1)
     weight = torch.einsum("ntgk,ntabgp->ngkpab", by_group, patches)
     return {"weight": Explicit(weight), "bias": bias}
 
@@ -85,9 +99,10 @@ def _patches(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
 ) -> torch.Tensor:
-    """Every patch that the kernel sees, shape ``(n, positions, kernel rows, kernel columns, channels)``.
+    """A view of every patch that the kernel sees, shape ``(n, *output, *kernel, channels)``.
 
-    Channels come last because they lie next to each other in the channels-last layout.
+    Channels come last because they lie next to each other in the channels-last layout. A single channel has
+    no dimension: one of a single entry would make every copy of the view a loop over single numbers.
     """
     if any(padding):
         inputs = functional.pad(inputs, (padding[1], padding[1], padding[0], padding[0]))
@@ -102,10 +117,8 @@ def _patches(
         by_column * dilation[1],
     )
     if channels == 1:
-        # A last dimension of one entry would make every copy of the view a loop over single numbers.
-        return inputs.as_strided(windows, strides).flatten(1, 2).unsqueeze(-1)
-    view = inputs.as_strided((*windows, channels), (*strides, by_channel))
-    return view.flatten(1, 2)
+        return inputs.as_strided(windows, strides)
+    return inputs.as_strided((*windows, channels), (*strides, by_channel))
 
 
 def _embedding(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:

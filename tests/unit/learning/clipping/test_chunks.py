@@ -111,7 +111,7 @@ def test_an_error_is_raised_and_torch_gets_its_threads_back(threads: int) -> Non
     assert torch.get_num_threads() == 2
 
 
-@pytest.mark.parametrize(("records", "count"), [(1, 1), (191, 1), (193, 2), (300, 2), (520, 4)])
+@pytest.mark.parametrize(("records", "count"), [(1, 1), (383, 1), (385, 2), (520, 2), (1030, 4)])
 def test_chunks_cover_the_batch_once_and_are_alike(records: int, count: int) -> None:
     found = chunks(network(), records)
     assert [index for part in found for index in range(records)[part]] == list(range(records))

@@ -1,0 +1,171 @@
+"""Dense networks of several clients at once: forward and backward passes as stacks of matrix products.
+
+numpy multiplies a stack slice by slice, with the call that multiplies one pair of matrices, so a client's
+numbers are the same in every company. A batch of ten records is over before torch has dispatched a few of
+its operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from discreet.models.convexity import BinaryLogistic, ConvexHead, Softmax
+
+Floats = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.float64]
+
+
+class _Layer(Protocol):
+    """A layer over stacks of batches, shape ``(m, b, width)``; its parameters are given, ``(m, size)``."""
+
+    @property
+    def size(self) -> int:
+        """Number of its parameters."""
+        ...
+
+    def forward(self, own: Floats, inputs: Floats) -> Floats:
+        """Returns the outputs."""
+        ...
+
+    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:
+        """Returns the gradients by its parameters and by its inputs, given those by its outputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Affine:
+    """Weights and biases, in the order of `nn.Linear`."""
+
+    inputs: int
+    outputs: int
+    has_bias: bool
+
+    @property
+    def size(self) -> int:
+        return self.outputs * (self.inputs + self.has_bias)
+
+    def forward(self, own: Floats, inputs: Floats) -> Floats:
+        found: Floats = inputs @ self._weights(own).swapaxes(1, 2)
+        if self.has_bias:
+            found += own[:, None, -self.outputs :]
+        return found
+
+    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002 - the contract
+        gradient = np.empty_like(own)
+        self._weights(gradient)[...] = upward.swapaxes(1, 2) @ inputs
+        if self.has_bias:
+            gradient[:, -self.outputs :] = upward.sum(axis=1)
+        return gradient, upward @ self._weights(own)
+
+    def _weights(self, own: Floats) -> Floats:
+        """A view of the weights among the parameters."""
+        return own[:, : self.outputs * self.inputs].reshape(len(own), self.outputs, self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tanh:
+    @property
+    def size(self) -> int:
+        return 0
+
+    def forward(self, own: Floats, inputs: Floats) -> Floats:  # noqa: ARG002 - the contract
+        return np.tanh(inputs)
+
+    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        return own, upward * (np.float32(1.0) - outputs * outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Relu:
+    @property
+    def size(self) -> int:
+        return 0
+
+    def forward(self, own: Floats, inputs: Floats) -> Floats:  # noqa: ARG002 - the contract
+        return np.maximum(inputs, np.float32(0.0))
+
+    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+        return own, upward * (outputs > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseNetwork:
+    """Dense layers and activations with the cross entropy of their outputs, in float32.
+
+    Attributes:
+        layers: in order.
+        head: the loss of the last layer's outputs.
+    """
+
+    layers: tuple[_Layer, ...]
+    head: ConvexHead
+
+    def mean_gradients(
+        self, parameters: FloatArray, features: Floats, labels: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Returns the gradient of each client's mean loss, shape ``(m, d)``, and the losses, ``(m,)``.
+
+        Args:
+            parameters: shape ``(m, d)``.
+            features: shape ``(m, b, p)``.
+            labels: shape ``(m, b)``.
+        """
+        clients, batch = labels.shape
+        own = np.split(
+            parameters.astype(np.float32), np.cumsum([layer.size for layer in self.layers])[:-1], 1
+        )
+        values = [features]
+        for layer, mine in zip(self.layers, own, strict=True):
+            values.append(layer.forward(mine, values[-1]))
+        logits = values[-1].reshape(clients * batch, -1).astype(np.float64)
+        losses, residuals = self.head.losses_and_residuals(logits, labels.ravel())
+        upward = (residuals / batch).astype(np.float32).reshape(values[-1].shape)
+        gradients: list[Floats] = []
+        for place in reversed(range(len(self.layers))):
+            gradient, upward = self.layers[place].backward(
+                own[place], values[place], values[place + 1], upward
+            )
+            gradients.append(gradient)
+        joined = np.concatenate(gradients[::-1], axis=1).astype(np.float64)
+        return joined, losses.reshape(clients, batch).mean(axis=1)
+
+
+def dense_network(model: nn.Module, *, flat_records: bool) -> DenseNetwork | None:
+    """Returns ``model`` as a dense network, or None if it is more than flatten, linear, tanh and ReLU.
+
+    Args:
+        model: the architecture.
+        flat_records: whether a record's features are a vector already.
+    """
+    if not (type(model) is nn.Sequential and (flat_records or _flattens(model[0]))):
+        return None
+    layers = [_layer(module) for module in model if not _flattens(module)]
+    known = [layer for layer in layers if layer is not None]
+    outputs = [layer.outputs for layer in known if isinstance(layer, _Affine)]
+    weights = list(model.parameters())
+    # A layer that is used twice has its weights once, and a hook may do anything.
+    counted = sum(layer.size for layer in known) == sum(param.numel() for param in weights)
+    plain = all(param.requires_grad and param.dtype is torch.float32 for param in weights)
+    hooked = any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    if not (len(known) == len(layers) and outputs and counted and plain and not hooked):
+        return None
+    head: ConvexHead = BinaryLogistic() if outputs[-1] == 1 else Softmax(outputs[-1])
+    return DenseNetwork(tuple(known), head)
+
+
+def _flattens(module: nn.Module) -> bool:
+    return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
+
+
+def _layer(module: nn.Module) -> _Affine | _Tanh | _Relu | None:
+    if type(module) is nn.Linear:
+        return _Affine(module.in_features, module.out_features, module.bias is not None)
+    if type(module) is nn.Tanh:
+        return _Tanh()
+    return _Relu() if type(module) is nn.ReLU else None
