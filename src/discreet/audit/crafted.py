@@ -14,8 +14,18 @@ from discreet.accounting import epsilon
 from discreet.audit.membership import threshold_attack
 from discreet.audit.sensitivity import EqualCoins
 from discreet.data import Records
-from discreet.learning import ClippedUpdate, LocalSgd, LocalTraining, Sharded, SingleStep, StableSteps
-from discreet.models import LinearHead, convexity
+from discreet.learning import (
+    ClippedUpdate,
+    LocalSgd,
+    LocalTraining,
+    Sharded,
+    SingleStep,
+    StableSteps,
+    TangentSteps,
+)
+from discreet.models import LinearHead, convexity, flatten
+from discreet.models.convexity import ConvexHead
+from discreet.models.outputs import loss_on_outputs
 from discreet.privacy.events import GaussianNoise, Release
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
@@ -23,6 +33,7 @@ from discreet.randomness import SeededRandom
 Floats = npt.NDArray[np.float64]
 
 _GUARD_EDGE = 0.999
+_HIDDEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class Crafted:
 
     Attributes:
         kind: a PROVEN kind of local training.
-        model: a linear head; scratch space.
+        model: a linear head, or a small network for tangent-steps; scratch space.
         parameters: the public weights.
         outside: the silo without the target unit.
         inside: the silo with it.
@@ -52,14 +63,20 @@ class Crafted:
         return epsilon(event, delta=delta).epsilon
 
     def attacked(self, coins: int, *, delta: float, randomness: SeededRandom) -> float:
-        """Returns the largest ε that threshold attacks on the released sum show, over ``coins`` draws."""
+        """Returns the largest ε that threshold attacks on the released sum show, over ``coins`` draws.
+
+        Some attacks are told the silo's coins as well: the proofs hold for any coins, so this must not help.
+        """
         seeds = [int(word) >> 1 for word in randomness.words(coins)]
         outside, inside = (
             np.stack([self._update(records, seed) for seed in seeds])
             for records in (self.outside, self.inside)
         )
         stddev = self.noise_multiplier * self.kind.l2_sensitivity()
-        return threshold_attack(outside, inside, stddev=stddev, delta=delta)
+        told = [slice(None), *(slice(row, row + 1) for row in range(coins))]
+        return max(
+            threshold_attack(outside[rows], inside[rows], stddev=stddev, delta=delta) for rows in told
+        )
 
     def _update(self, records: Records, seed: int) -> Floats:
         return self.kind.update(self.model, self.parameters, records, EqualCoins(seed)).vector
@@ -71,49 +88,87 @@ def crafted_federations(count: int, randomness: SeededRandom) -> Iterator[Crafte
         yield _crafted(number, randomness.derive(number))
 
 
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Of one silo and its training; ``share`` is how much of the allowed learning rate is used."""
+
+    features: int
+    outputs: int
+    records: int
+    steps: int
+    share: float
+
+
 def _crafted(number: int, source: SeededRandom) -> Crafted:
     """Draws sizes, weights and records; the others stand where the target's step moves them."""
     draws = source.uniform(8)
-    features, others = 2 + int(3 * draws[0]), 3 + int(20 * draws[1])
-    outputs = (1, 3)[int(2 * draws[2])]
-    model = LinearHead(features, outputs)
-    steps = 2 + int(6 * draws[3])
-    kind = _kind(number, model, steps, others + 1, 0.1 + 0.9 * float(draws[4]))
-    direction = _unit(source.derive("direction"), features)
+    width, others, outputs = 2 + int(3 * draws[0]), 3 + int(20 * draws[1]), (1, 3)[int(2 * draws[2])]
+    steps, share = 2 + int(6 * draws[3]), 0.1 + 0.9 * float(draws[4])
+    model, kind = _training(number, _Size(width, outputs, others + 1, steps, share))
+    direction = _unit(source.derive("direction"), width)
     lean = 0.2 + 0.7 * float(draws[5])
     group = _amplifiers(source.derive("others"), direction, lean, others)
-    target = np.concatenate([group, direction[None, :]])
     labels = source.derive("labels").integers_below(others + 1, max(2, outputs))
     labels[:-1] = labels[0]
-    inside = Records(target.astype(np.float32), labels)
-    outside = inside.take(np.arange(0 if kind.unit is Unit.CLIENT else others))
     scale = 10.0 ** (3.0 * float(draws[6]) - 1.0)
-    parameters = scale * (source.derive("weights").uniform(features * outputs) - 0.5)
+    if source.derive("poised").bernoulli(1, 0.5)[0]:
+        # In pairs that disagree, near the middle of the loss: they pull nowhere until something moves them.
+        group, labels[:-1], scale = np.repeat(group, 2, axis=0)[:others], np.arange(others) % 2, 0.1
+    features = np.concatenate([group, direction[None, :]])
+    inside = Records(features.astype(np.float32), labels)
+    outside = inside.take(np.arange(0 if kind.unit is Unit.CLIENT else others))
+    parameters = scale * (source.derive("weights").uniform(len(flatten(model))) - 0.5)
     return Crafted(kind, model, parameters, outside, inside, noise_multiplier=0.5 + 3.5 * float(draws[7]))
 
 
-def _kind(number: int, model: nn.Module, steps: int, records: int, share: float) -> LocalTraining:
+def _training(number: int, size: _Size) -> tuple[nn.Module, LocalTraining]:
     """Takes the kinds in turn, with learning rates up to the edge of what they allow."""
-    local = LocalSgd(10.0 * share, batch_size=2, epochs=steps, momentum=0.5)
-    match number % 4:
+    model, rate = LinearHead(size.features, size.outputs), 10.0 * size.share
+    match number % 5:
         case 0:
-            return _stable_steps(model, steps, records, share)
+            return model, _stable_steps(model, size)
         case 1:
-            return Sharded(clip_norm=1.0, num_shards=3, local=local)
+            local = LocalSgd(rate, batch_size=2, epochs=size.steps, momentum=0.5)
+            return model, Sharded(clip_norm=1.0, num_shards=3, local=local)
         case 2:
-            return ClippedUpdate(1.0, 10.0 * share, batch_size=2, epochs=steps, momentum=0.5)
+            return model, ClippedUpdate(1.0, rate, batch_size=2, epochs=size.steps, momentum=0.5)
+        case 3:
+            return model, SingleStep(clip_norm=0.5 * size.share)
         case _:
-            return SingleStep(clip_norm=0.5 * share)
+            network = nn.Sequential(
+                nn.Linear(size.features, _HIDDEN), nn.Tanh(), nn.Linear(_HIDDEN, size.outputs)
+            )
+            return network, _tangent_steps(network, size)
 
 
-def _stable_steps(model: nn.Module, steps: int, records: int, share: float) -> StableSteps:
-    """Chooses γ as a share of 2/(β·b) for the largest batch that the guard lets through."""
+def _stable_steps(model: nn.Module, size: _Size) -> StableSteps:
     head = convexity(model)
     if head is None:  # a LinearHead always is
         raise TypeError("stable-steps needs a convex head.")
-    # The guard is at most the capacity, so this rate is always allowed.
-    rate = _GUARD_EDGE * share * 2.0 / (head.smoothness(1.0) * records)
-    return StableSteps(loss=head, norm_bound=1.0, learning_rate=rate, steps=steps, record_capacity=records)
+    return StableSteps(
+        loss=head,
+        norm_bound=1.0,
+        learning_rate=_longest_rate(head, 1.0, size),
+        steps=size.steps,
+        record_capacity=size.records,
+    )
+
+
+def _tangent_steps(network: nn.Module, size: _Size) -> TangentSteps:
+    """With a clipping norm that the spread of most records exceeds."""
+    loss, clip_norm = loss_on_outputs(network, (size.features,)), 2.0 * size.share
+    return TangentSteps(
+        loss=loss,
+        norm_bound=clip_norm,
+        learning_rate=_longest_rate(loss, clip_norm, size),
+        steps=size.steps,
+        record_capacity=size.records,
+    )
+
+
+def _longest_rate(loss: ConvexHead, norm_bound: float, size: _Size) -> float:
+    """Takes a share of γ = 2/(β·b); the guard b is at most the capacity, so the rate is always allowed."""
+    return _GUARD_EDGE * size.share * 2.0 / (loss.smoothness(norm_bound) * size.records)
 
 
 def _amplifiers(source: SeededRandom, direction: Floats, lean: float, count: int) -> Floats:
