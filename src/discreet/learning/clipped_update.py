@@ -113,9 +113,13 @@ class ClippedUpdate:
         """Returns `update`, and one if the client took part and moved at most ``clip_norm``, else zero."""
         client = Client(records, randomness)
         if not self.takes_part(client):
-            return CountedUpdate(LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0), within=0)
+            return self.absent(parameters)
         (counted,) = self.counted_updates(model, parameters, [client])
         return counted
+
+    def absent(self, parameters: npt.NDArray[np.float64]) -> CountedUpdate:
+        """Returns the contribution of a client that stays out: zero."""
+        return CountedUpdate(LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0), within=0)
 
     def takes_part(self, client: Client) -> bool:
         """Tosses the client's coin; one without records stays out."""

@@ -12,6 +12,7 @@ from discreet.rounds.contribution import (
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
+from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, update
 from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledger, train
 
@@ -27,6 +28,7 @@ __all__ = [
     "SumSeconds",
     "Training",
     "contribute",
+    "contributions",
     "initial_state",
     "open_ledger",
     "require_capacity",

@@ -69,6 +69,19 @@ def contribute(
     if isinstance(update, NoisyUpdate):
         encoding_seconds = update.encoding_seconds
         return Contribution(update.combined, update.loss, trained - encoding_seconds, encoding_seconds)
+    return encoded(plan, update, randomness, rotation, training_seconds=trained)
+
+
+def encoded(
+    plan: Plan,
+    update: LocalUpdate,
+    randomness: RandomSource,
+    rotation: Rotation | None,
+    *,
+    training_seconds: float,
+) -> Contribution:
+    """Rounds an update and adds the share of noise, both from the source that `contribute` is given."""
+    watch = Stopwatch()
     values = noisy_integers(
         update.vector,
         plan.grid,
@@ -78,7 +91,7 @@ def contribute(
         # As many threads as training may use; the draws do not depend on how many there are.
         workers=torch.get_num_threads(),
     )
-    return Contribution(values, update.loss, trained, watch.lap())
+    return Contribution(values, update.loss, training_seconds, watch.lap())
 
 
 def silo_source(randomness: _Source, sequence: int, silo: str) -> _Source:

@@ -20,9 +20,7 @@ from discreet.rounds import (
     RoundSum,
     Stopwatch,
     SumSeconds,
-    contribute,
-    round_rotation,
-    silo_source,
+    contributions,
 )
 from discreet.secagg import (
     RoundTerms,
@@ -65,7 +63,7 @@ class LocalEngine:
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos."""
         watch = Stopwatch()
-        contributions = self._contributions(order)
+        found = self._contributions(order)
         contributed = watch.lap()
         terms = RoundTerms(
             round_index=order.release,
@@ -74,11 +72,11 @@ class LocalEngine:
         )
         outcome = self._run.sum_round(
             terms,
-            {name: contribution.values for name, contribution in contributions.items()},
+            {name: contribution.values for name, contribution in found.items()},
             {drop.silo: Stage[drop.stage.upper()] for drop in self._dropouts if drop.round == order.release},
         )
-        losses = [contribution.loss for contribution in contributions.values()]
-        share = _training_share(contributions.values())
+        losses = [contribution.loss for contribution in found.values()]
+        share = _training_share(found.values())
         return RoundSum(
             total=outcome.total,
             survivors=outcome.survivors,
@@ -93,27 +91,22 @@ class LocalEngine:
             return self._crew.contributions(order)
         watch = Stopwatch()
         with one_thread():
-            found = {silo.name: self._contribution(silo.name, order) for silo in self._federation.silos}
+            found = contributions(
+                self._plan,
+                {silo.name: silo.train for silo in self._federation.silos},
+                order,
+                model=self._model,
+                randomness=self._randomness,
+            )
         if self._crew is not None:
             self._crew.consider(watch.lap(), self._plan.rounds - order.release)
         return found
 
-    def _contribution(self, name: str, order: RoundOrder) -> Contribution:
-        return contribute(
-            self._plan,
-            name,
-            model=self._model,
-            parameters=order.parameters,
-            records=self._federation.silo(name).train,
-            randomness=silo_source(self._randomness, order.sequence, name),
-            rotation=round_rotation(self._plan, order.sequence),
-        )
 
-
-def _training_share(contributions: Iterable[Contribution]) -> float:
+def _training_share(found: Iterable[Contribution]) -> float:
     """Returns which part of the silos' time was local training."""
     training = encoding = 0.0
-    for contribution in contributions:
+    for contribution in found:
         training += contribution.training_seconds
         encoding += contribution.encoding_seconds
     whole = training + encoding

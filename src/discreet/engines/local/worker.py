@@ -24,7 +24,7 @@ from discreet.engines.local.work import (
 from discreet.errors import ConfigurationError
 from discreet.models import build_model
 from discreet.plan import model_digest
-from discreet.rounds import RoundOrder, contribute, round_rotation, silo_source
+from discreet.rounds import RoundOrder, contributions
 
 
 class Worker:
@@ -48,22 +48,14 @@ class Worker:
 
     def train(self, order: RoundOrder) -> Frame:
         """Returns the contributions of all silos to one round."""
-        plan = self._assignment.plan
-        rotation = round_rotation(plan, order.sequence)
-        return contributions_frame(
-            [
-                contribute(
-                    plan,
-                    name,
-                    model=self._model,
-                    parameters=order.parameters,
-                    records=records,
-                    randomness=silo_source(self._randomness, order.sequence, name),
-                    rotation=rotation,
-                )
-                for name, records in self._assignment.records.items()
-            ]
+        found = contributions(
+            self._assignment.plan,
+            self._assignment.records,
+            order,
+            model=self._model,
+            randomness=self._randomness,
         )
+        return contributions_frame(list(found.values()))
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
