@@ -90,8 +90,9 @@ def _records(
     where = f"{file}, arrays {names[0]!r} and {names[1]!r}"
     if not (np.issubdtype(raw.dtype, np.number) and np.issubdtype(labels.dtype, np.integer)):
         raise DataError(f"{where}: features must be numbers and labels integers.")
-    pixels = raw.dtype == np.uint8
-    features = raw.astype(np.float32) / np.float32(255.0) if pixels else raw.astype(np.float32)
+    features = raw.astype(np.float32)
+    if raw.dtype == np.uint8:
+        features /= np.float32(255.0)
     records = checked_records(_at_least_flat(features), labels.astype(np.int64), where=where)
     if bound is None:
         return records

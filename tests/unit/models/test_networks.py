@@ -6,6 +6,7 @@ import torch
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.ghost import layer_without_rule
 from discreet.models import build_model, flatten
+from discreet.models.networks import TemperedSigmoid
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,16 @@ def test_sizes(name: str, shape: tuple[int, ...], classes: int, weights: int) ->
 def test_bundled_networks_clip_fast(name: str) -> None:
     assert layer_without_rule(build_model(name, (28, 28), 10, seed=0)) is None
     assert layer_without_rule(build_model("cnn-group-norm", (81, 7, 7), 10, seed=0)) is None
+
+
+def test_the_tempered_sigmoid_of_the_paper_is_tanh() -> None:
+    inputs = torch.linspace(-3, 3, 13, dtype=torch.float64)
+    torch.testing.assert_close(TemperedSigmoid()(inputs), torch.tanh(inputs))
+    half = TemperedSigmoid(1.0, 1.0, 0.0)(inputs)
+    torch.testing.assert_close(half, torch.sigmoid(inputs))
+    single = torch.linspace(-20, 20, 4001)
+    error = TemperedSigmoid()(single).double() - torch.tanh(single.double())
+    assert float(error.abs().max()) < 3e-7
 
 
 def test_a_standardised_network_ignores_brightness_and_contrast_and_keeps_the_size_of_activations() -> None:
