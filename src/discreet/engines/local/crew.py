@@ -29,7 +29,7 @@ _SAVING_WORTH_A_START_SECONDS = 8.0
 # Every batch asks for the same few megabytes again. glibc would hand them back to the system in between, and
 # take a page fault for each 4 kB of the next batch; other C libraries do not read these names.
 _KEEP_FREED_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 
