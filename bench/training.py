@@ -32,12 +32,14 @@ from discreet.data.records import Records
 from discreet.learning import ClippedUpdate
 from discreet.learning.clipping import FLAT, clipped_gradient_sum
 from discreet.learning.losses import record_losses
+from discreet.learning.objective import Client
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 
 BATCH, CLIP_NORM, RATE = 512, 1.0, 1e-3
 MEMORY_BATCH = 8192  # large enough to stand out from what importing torch takes
 MODELS = ("cnn-tanh", "logistic", "mlp")
+CLIENTS = (("logistic", (785,)), ("mlp", (8, 8)), ("mlp", (28, 28)))
 OPACUS = Path(__file__).with_name("opacus_step.py")
 
 Step = Callable[[], None]
@@ -143,22 +145,54 @@ def report_steps(name: str, rounds: int, clock: Clock) -> None:
         print(f"  {row:28s} {milliseconds:8.1f} ms  {ratio:5.2f} x plain")
 
 
-def report_clients(rounds: int = 30, clients: int = 1000) -> None:
-    """P3's local training: 50 records, batches of 10, 5 epochs, coins of probability 0.05 at the clients."""
+def clients(count: int, shape: tuple[int, ...]) -> list[Records]:
+    """P3's clients: 50 records each."""
     rng = np.random.default_rng(0)
-    silos = [
-        Records(rng.random((50, 785), dtype=np.float32), rng.integers(0, 10, 50)) for _ in range(clients)
+    return [
+        Records(rng.random((50, *shape), dtype=np.float32), rng.integers(0, 10, 50)) for _ in range(count)
     ]
-    kind = ClippedUpdate(0.3, 0.01, 10, epochs=5, weight_decay=4e-5, project_steps=True, sampling_prob=0.05)
-    model = build_model("logistic", (785,), 10, seed=0)
-    parameters, took_part = flatten(model), 0
-    start = time.perf_counter()
-    for number in range(rounds):
-        for index, silo in enumerate(silos):
-            coins = SeededRandom(0).derive(number, index)
-            took_part += kind.update(model, parameters, silo, coins).batch
-    seconds = time.perf_counter() - start
-    print(f"{clients} clients x {rounds} rounds of logistic training, {took_part} turns: {seconds:.1f} s")
+
+
+def torch_clients(model: nn.Module, silos: list[Records]) -> Step:
+    """The steps of P3's clients by torch.optim.SGD, one client after the other, clipped once at the end."""
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+
+    def step() -> None:
+        for silo in silos:
+            model.load_state_dict(start)
+            features, labels = torch.from_numpy(silo.features), torch.from_numpy(silo.labels)
+            optimiser = torch.optim.SGD(model.parameters(), lr=0.01, weight_decay=4e-5)
+            for _ in range(5):
+                for rows in torch.randperm(50).split(10):
+                    optimiser.zero_grad()
+                    nn.functional.cross_entropy(model(features[rows]), labels[rows]).backward()
+                    optimiser.step()
+            moved = torch.cat([(value - start[name]).flatten() for name, value in model.state_dict().items()])
+            moved *= min(1.0, 0.3 / float(moved.norm()))
+
+    return step
+
+
+def report_clients(name: str, shape: tuple[int, ...], rounds: int, count: int = 50) -> None:
+    """What training small clients costs, one after the other and together: P3's setting, all take part."""
+    silos = clients(count, shape)
+    kind = ClippedUpdate(0.3, 0.01, 10, epochs=5, weight_decay=4e-5, project_steps=True)
+    model = build_model(name, shape, 10, seed=0)
+    parameters = flatten(model)
+
+    def alone() -> None:
+        for number, silo in enumerate(silos):
+            kind.update(model, parameters, silo, SeededRandom(number))
+
+    def together() -> None:
+        crowd = [Client(silo, SeededRandom(number)) for number, silo in enumerate(silos)]
+        list(kind.counted_updates(model, parameters, [one for one in crowd if kind.takes_part(one)]))
+
+    peer = torch_clients(build_model(name, shape, 10, seed=0), silos)
+    print(f"{count} clients of 50 records of shape {shape}, 5 epochs in batches of 10, {name}")
+    steps: dict[str, Step] = {"torch.optim.SGD": peer, "discreet, one by one": alone, "discreet": together}
+    for row, (milliseconds, ratio) in measure(steps, rounds, CLOCKS["wall"]).items():
+        print(f"  {row:28s} {milliseconds / count:8.2f} ms a client  {ratio:5.2f} x torch")
 
 
 def report_peer(peer_python: str, rounds: int, threads: int, clock: str) -> None:
@@ -192,7 +226,8 @@ def main() -> None:
             if args.peer_python and name == "cnn-tanh":
                 report_peer(args.peer_python, args.rounds, threads, args.clock)
     plain, private = peak_bytes("plain SGD", "cnn-tanh"), peak_bytes("discreet", "cnn-tanh")
-    report_clients()
+    for name, shape in CLIENTS:
+        report_clients(name, shape, rounds=5)
     sizes = f"{private >> 20} MiB, plain SGD {plain >> 20} MiB"
     print(f"memory that a step of {MEMORY_BATCH} adds, cnn-tanh: {sizes}")
 

@@ -7,8 +7,9 @@ its operations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from discreet.models.convexity import BinaryLogistic, ConvexHead, Softmax
 
 Floats = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.float64]
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 
 class _Layer(Protocol):
@@ -33,8 +35,12 @@ class _Layer(Protocol):
         """Returns the outputs."""
         ...
 
-    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:
-        """Returns the gradients by its parameters and by its inputs, given those by its outputs."""
+    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+        """Writes the gradients by its parameters, given ``upward``, those by its outputs."""
+        ...
+
+    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+        """Returns the gradients by its inputs."""
         ...
 
 
@@ -56,42 +62,58 @@ class _Affine:
             found += own[:, None, -self.outputs :]
         return found
 
-    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002 - the contract
-        gradient = np.empty_like(own)
-        self._weights(gradient)[...] = upward.swapaxes(1, 2) @ inputs
+    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+        self._weights(out)[...] = upward.swapaxes(1, 2) @ inputs
         if self.has_bias:
-            gradient[:, -self.outputs :] = upward.sum(axis=1)
-        return gradient, upward @ self._weights(own)
+            out[:, -self.outputs :] = upward.sum(axis=1)
 
-    def _weights(self, own: Floats) -> Floats:
-        """A view of the weights among the parameters."""
+    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+        del outputs
+        found: Floats = upward @ self._weights(own)
+        return found
+
+    def _weights(self, own: npt.NDArray[_Float]) -> npt.NDArray[_Float]:
+        """Returns a view of the weights among the parameters, or of their gradients."""
         return own[:, : self.outputs * self.inputs].reshape(len(own), self.outputs, self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tanh:
+class _Activation:
+    """A function of single entries, and its derivative by way of its value."""
+
+    function: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+
     @property
     def size(self) -> int:
         return 0
 
-    def forward(self, own: Floats, inputs: Floats) -> Floats:  # noqa: ARG002 - the contract
-        return np.tanh(inputs)
+    def forward(self, own: Floats, inputs: Floats) -> Floats:
+        del own
+        return self.function(inputs)
 
-    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
-        return own, upward * (np.float32(1.0) - outputs * outputs)
+    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+        """Writes nothing: there are no parameters."""
+
+    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+        del own
+        return upward * self.slope(outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Relu:
-    @property
-    def size(self) -> int:
-        return 0
+def _rectified(inputs: Floats) -> Floats:
+    return np.maximum(inputs, np.float32(0.0))
 
-    def forward(self, own: Floats, inputs: Floats) -> Floats:  # noqa: ARG002 - the contract
-        return np.maximum(inputs, np.float32(0.0))
 
-    def backward(self, own: Floats, inputs: Floats, outputs: Floats, upward: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
-        return own, upward * (outputs > 0)
+def _rectified_slope(outputs: Floats) -> Floats:
+    return (outputs > 0).astype(np.float32)
+
+
+def _tanh_slope(outputs: Floats) -> Floats:
+    return np.float32(1.0) - outputs * outputs
+
+
+_TANH = _Activation(np.tanh, _tanh_slope)
+_RELU = _Activation(_rectified, _rectified_slope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +139,23 @@ class DenseNetwork:
             labels: shape ``(m, b)``.
         """
         clients, batch = labels.shape
-        own = np.split(
-            parameters.astype(np.float32), np.cumsum([layer.size for layer in self.layers])[:-1], 1
-        )
-        values = [features]
+        own, values = self._by_layer(parameters.astype(np.float32)), [features]
         for layer, mine in zip(self.layers, own, strict=True):
             values.append(layer.forward(mine, values[-1]))
         logits = values[-1].reshape(clients * batch, -1).astype(np.float64)
         losses, residuals = self.head.losses_and_residuals(logits, labels.ravel())
         upward = (residuals / batch).astype(np.float32).reshape(values[-1].shape)
-        gradients: list[Floats] = []
-        for place in reversed(range(len(self.layers))):
-            gradient, upward = self.layers[place].backward(
-                own[place], values[place], values[place + 1], upward
-            )
-            gradients.append(gradient)
-        joined = np.concatenate(gradients[::-1], axis=1).astype(np.float64)
+        joined = np.empty_like(parameters)
+        gradients = self._by_layer(joined)
+        for place, layer in reversed(list(enumerate(self.layers))):
+            layer.write_gradients(values[place], upward, gradients[place])
+            if place > 0:
+                upward = layer.below(own[place], values[place + 1], upward)
         return joined, losses.reshape(clients, batch).mean(axis=1)
+
+    def _by_layer(self, parameters: npt.NDArray[_Float]) -> list[npt.NDArray[_Float]]:
+        """Returns views of each layer's own, shape ``(m, size)``."""
+        return np.split(parameters, np.cumsum([layer.size for layer in self.layers])[:-1], axis=1)
 
 
 def dense_network(model: nn.Module, *, flat_records: bool) -> DenseNetwork | None:
@@ -163,9 +185,9 @@ def _flattens(module: nn.Module) -> bool:
     return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
-def _layer(module: nn.Module) -> _Affine | _Tanh | _Relu | None:
+def _layer(module: nn.Module) -> _Affine | _Activation | None:
     if type(module) is nn.Linear:
         return _Affine(module.in_features, module.out_features, module.bias is not None)
     if type(module) is nn.Tanh:
-        return _Tanh()
-    return _Relu() if type(module) is nn.ReLU else None
+        return _TANH
+    return _RELU if type(module) is nn.ReLU else None
