@@ -184,8 +184,10 @@ def _interrupted(prepared: Prepared, source: SeededRandom, confidence: float) ->
 def _sensitivities(
     prepared: Prepared, settings: AuditSettings, source: SeededRandom, progress: Progress
 ) -> Iterator[Finding]:
-    silos = prepared.plan.facts.silos
+    """Shares the trials among the silos; where there are more silos than trials, evenly spaced ones."""
+    names = prepared.plan.facts.silos
+    silos = names[:: math.ceil(len(names) / settings.trials)]
     for number, silo in enumerate(silos):
         progress("neighbouring silos", number, len(silos))
-        trials = max(1, settings.trials // len(silos))
+        trials = settings.trials // len(silos)
         yield sensitivity_finding(prepared, silo, trials=trials, randomness=source.derive(silo))

@@ -74,9 +74,7 @@ class Crafted:
         )
         stddev = self.noise_multiplier * self.kind.l2_sensitivity()
         told = [slice(None), *(slice(row, row + 1) for row in range(coins))]
-        return max(
-            threshold_attack(outside[rows], inside[rows], stddev=stddev, delta=delta) for rows in told
-        )
+        return max(threshold_attack(outside[rows], inside[rows], stddev=stddev, delta=delta) for rows in told)
 
     def _update(self, records: Records, seed: int) -> Floats:
         return self.kind.update(self.model, self.parameters, records, EqualCoins(seed)).vector

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,12 +25,17 @@ from discreet.audit import (
 from discreet.audit import audit as audit_claims
 from discreet.config import Config, load_config
 from discreet.engines.local import Prepared, prepare
+from discreet.errors import ConfigurationError
 from discreet.plan import load_plan
+from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 
 Row = tuple[str, str, str, str]
-_Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SensitivityFinding | SamplingFinding
+# How a terminal that is too narrow for one line a finding is shared out.
+_COLUMNS = (("attack", 15), ("against", 13), ("found", 22), ("claimed", 10), ("verdict", 8))
+_WIDE = 130
+_Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SamplingFinding
 
 
 def audit(
@@ -63,46 +69,81 @@ def audit(
     if as_json:
         typer.echo(json.dumps(document(prepared, settings, findings), indent=1))
     else:
-        Console(highlight=False).print(findings_table(prepared, settings, findings))
+        printer = Console(highlight=False)
+        printer.print(findings_table(prepared, settings, findings, narrow=printer.width < _WIDE))
     if any(finding.exceeded for finding in findings):
         raise typer.Exit(1)
 
 
 def _config(target: Path) -> Config:
     """Reads a config file, or takes the config out of a finished run's plan."""
-    return load_plan(RunDirectory(target).plan).config if target.is_dir() else load_config(target)
+    if not target.is_dir():
+        return load_config(target)
+    plan = RunDirectory(target).plan
+    if not plan.is_file():
+        raise ConfigurationError(
+            f"TARGET must be a TOML config or the directory of a run; the directory {target} holds no "
+            f"{plan.name}."
+        )
+    return load_plan(plan).config
 
 
-def findings_table(prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...]) -> Table:
+def findings_table(
+    prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...], *, narrow: bool
+) -> Table:
     """Returns one table: what was attacked, what was found, what was claimed, whether it held."""
     table = Table(
-        title=f"audit of {prepared.config.name}: each statement with {settings.confidence:.3g} confidence",
-        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
-    for name, justify in (("attack", "left"), ("against", "left"), ("found", "left"), ("claimed", "left"),
-                          ("verdict", "left")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    noise: dict[str, list[NoiseFinding]] = {}
-    for finding in findings:
-        if isinstance(finding, NoiseFinding):
-            noise.setdefault(finding.scenario, []).append(finding)
-    single = [finding for finding in findings if not isinstance(finding, NoiseFinding)]
-    for row, exceeded in [
-        *((_row(finding), finding.exceeded) for finding in single),
-        *((_noise_row(family), any(check.exceeded for check in family)) for family in noise.values()),
-    ]:
+        title=f"audit of {prepared.config.name}: claims at δ = {prepared.config.privacy.delta:g}, each "
+        f"statement with {settings.confidence:.3g} confidence",
+        caption="ε ≥: what the guesses show, and in brackets what they show if the trade-off curve is "
+        "Gaussian; p: of so many right guesses if the claim is true, or of noise so far off",
+        title_justify="left", caption_justify="left", title_style="bold", show_edge=False,
+        pad_edge=False, expand=narrow)  # fmt: skip
+    for name, ratio in _COLUMNS:
+        table.add_column(name, ratio=ratio, min_width=len("EXCEEDED"))
+    for row, exceeded in _rows(findings):
         verdict = "EXCEEDED" if exceeded else "holds"
         table.add_row(*row, verdict, style="bold red" if exceeded else "")
     return table
 
 
+def _rows(findings: tuple[Finding, ...]) -> Iterator[tuple[Row, bool]]:
+    """Summarises each family of findings by its worst, and gives every other finding a line."""
+    noise: dict[str, list[NoiseFinding]] = {}
+    silos: list[SensitivityFinding] = []
+    for finding in findings:
+        match finding:
+            case NoiseFinding():
+                noise.setdefault(finding.scenario, []).append(finding)
+            case SensitivityFinding():
+                silos.append(finding)
+            case _:
+                yield _row(finding), finding.exceeded
+    if silos:
+        yield _neighbours_row(silos), any(finding.exceeded for finding in silos)
+    for family in noise.values():
+        yield _noise_row(family), any(check.exceeded for check in family)
+
+
 def _noise_row(family: list[NoiseFinding]) -> Row:
-    """Summarises all checks of one scenario by the one that is furthest off."""
+    """The check that is furthest off."""
     worst = min(family, key=lambda check: check.p_value)
     return (
         f"noise law, {len(family)} checks of {worst.samples} integers",
         worst.scenario,
-        f"furthest off: {worst.check} {worst.observed:.4g}, p {worst.p_value:.2g}",
+        f"{worst.check} {worst.observed:.4g}, p {worst.p_value:.2g}",
         f"{worst.expected:.4g}",
+    )
+
+
+def _neighbours_row(silos: list[SensitivityFinding]) -> Row:
+    """The silo that came closest to its bound."""
+    worst = max(silos, key=lambda finding: finding.largest / finding.claimed)
+    return (
+        f"{sum(finding.trials for finding in silos)} pairs of neighbours",
+        f"local training, {len(silos)} silos; worst {worst.silo}",
+        f"moves by {worst.largest:.5g}",
+        f"≤ {worst.claimed:.5g}",
     )
 
 
@@ -113,22 +154,15 @@ def _row(finding: _Single) -> Row:
                 "local-state attack, two noisy local steps of a crafted federation",
                 f"sum over {finding.num_silos} honest silos, noise multiplier {finding.noise_multiplier:.3g}",
                 f"ε ≥ {finding.audited_epsilon_lower:.3f} in {finding.trials} rounds",
-                f"ε ≤ {finding.claimed:.3f}, δ {finding.delta:g}, {finding.status.value}",
+                f"ε ≤ {finding.claimed:.3f} {finding.status.value}",
             )
         case CanaryFinding():
             return (
                 f"{finding.count} {finding.canaries} canaries",
-                finding.claim.adversary.describe(),
-                f"{finding.correct} of {finding.guesses} right: ε ≥ {finding.audited_epsilon_lower:.3f} "
-                f"(Gaussian: {finding.audited_gaussian_epsilon_lower:.3f}), p {finding.p_value:.2g}",
-                f"ε ≤ {finding.claim.epsilon:.3f}, δ {finding.claim.delta:g}, {finding.claim.status.value}",
-            )
-        case SensitivityFinding():
-            return (
-                f"{finding.trials} pairs of neighbours",
-                f"local training of {finding.silo}",
-                f"moves by {finding.largest:.5g}",
-                f"≤ {finding.claimed:.5g}",
+                _short(finding.claim.adversary),
+                f"ε ≥ {finding.audited_epsilon_lower:.3f} "
+                f"({finding.audited_gaussian_epsilon_lower:.3f}), p {finding.p_value:.2g}",
+                f"ε ≤ {finding.claim.epsilon:.3f} {finding.claim.status.value}",
             )
         case PostProcessingFinding():
             return (
@@ -144,6 +178,19 @@ def _row(finding: _Single) -> Row:
                 f"{finding.actual:.17g}",
                 f"≤ {finding.claimed:.17g}",
             )
+
+
+def _short(adversary: Adversary) -> str:
+    """Names an adversary in few words."""
+    match adversary:
+        case ReleasedModels():
+            return "released models"
+        case AggregationServer():
+            return "server"
+        case ServerWithColluders(num_colluders=count):
+            return f"server and {count} colluding"
+        case other:
+            return other.describe()
 
 
 def document(prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...]) -> dict[str, Any]:

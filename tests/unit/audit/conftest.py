@@ -73,6 +73,20 @@ def sharded() -> Prepared:
 
 
 @pytest.fixture(scope="session")
+def quantile() -> Prepared:
+    """Single-step whose clipping norm follows a quantile, noise before rounding."""
+    training = {
+        "rounds": 2,
+        "local": {"kind": "single-step"},
+        "sampling": {"kind": "poisson", "probability": 0.25},
+    }
+    privacy = {"epsilon": 4.0, "delta": 1e-5, "clip_norm": {"quantile": 0.5, "initial": 1.0}}
+    aggregation = DIGITS["aggregation"] | {"noise_first": True}
+    changed = {"training": training, "privacy": privacy, "aggregation": aggregation}
+    return prepare(parse_config(DIGITS | changed, source="test"))
+
+
+@pytest.fixture(scope="session")
 def noise_first() -> Prepared:
     """The digits' plan on the coarse grid of noise that is added before rounding."""
     aggregation = DIGITS["aggregation"] | {"noise_first": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from test_planted_bugs import plant_half_the_noise
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.errors import ConfigurationError
 
 FEW = ["--canaries", "64", "--trials", "8", "--quiet"]
 
@@ -20,7 +22,7 @@ def test_audit_of_the_demo_prints_one_table() -> None:
     assert result.exit_code == 0, result.output
     assert "input-space canaries" in result.output
     assert "noise law, 7 checks" in result.output
-    assert "local training of switzerland" in result.output
+    assert "local training, 4 silos; worst" in result.output
     assert "the same sums, one record fewer" in result.output
     assert "EXCEEDED" not in result.output
 
@@ -43,6 +45,29 @@ def test_exit_code_is_one_when_a_claim_does_not_hold(monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(app, ["audit", str(HEART), *FEW])
     assert result.exit_code == 1
     assert "EXCEEDED" in result.output
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("no-such.toml", "no-such.toml: No such file"),
+        (
+            ".",
+            r"TARGET must be a TOML config or the directory of a run; the directory \. holds no plan\.json",
+        ),
+        ("plain.toml", r"plain\.toml must be valid TOML"),
+    ],
+)
+def test_a_target_that_is_none_is_refused_in_one_line(
+    target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plain.toml").write_text("not toml")
+    result = CliRunner().invoke(app, ["audit", target])
+    assert result.exit_code != 0
+    assert isinstance(result.exception, ConfigurationError)
+    assert re.search(message, str(result.exception))
+    assert "\n" not in str(result.exception)
 
 
 @pytest.mark.parametrize("option", [["--canaries", "3"], ["--confidence", "1"], ["--seed", "-1"]])

@@ -24,11 +24,11 @@ from discreet.randomness import SeededRandom
 SETTINGS = AuditSettings(canaries=650, trials=8)
 
 
-@pytest.mark.parametrize("name", ["sharded", "clients", "sampled"])
+@pytest.mark.parametrize("name", ["sharded", "clients", "sampled", "quantile"])
 def test_true_claims_hold(name: str, request: pytest.FixtureRequest) -> None:
     """False-alarm rate: at most 2 % a canary finding and 1 % a noise family; seeds are fixed."""
     # Lone gradients of a network are slow, so it gets fewer canaries.
-    settings = AuditSettings(canaries=96 if name == "sampled" else 650, trials=8)
+    settings = AuditSettings(canaries=96 if name in {"sampled", "quantile"} else 650, trials=8)
     findings = audit(request.getfixturevalue(name), settings)
     assert not [finding for finding in findings if finding.exceeded]
     kinds = {finding.canaries for finding in findings if isinstance(finding, CanaryFinding)}
