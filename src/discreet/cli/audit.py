@@ -33,7 +33,7 @@ from discreet.rounds import RunDirectory
 
 Row = tuple[str, str, str, str]
 # How a terminal that is too narrow for one line a finding is shared out.
-_COLUMNS = (("attack", 15), ("against", 13), ("found", 22), ("claimed", 10), ("verdict", 8))
+_COLUMNS = (("attack", 16), ("against", 12), ("found", 22), ("claimed", 11))
 _WIDE = 130
 _Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SamplingFinding
 
@@ -100,7 +100,8 @@ def findings_table(
         title_justify="left", caption_justify="left", title_style="bold", show_edge=False,
         pad_edge=False, expand=narrow)  # fmt: skip
     for name, ratio in _COLUMNS:
-        table.add_column(name, ratio=ratio, min_width=len("EXCEEDED"))
+        table.add_column(name, ratio=ratio)
+    table.add_column("verdict", width=len("EXCEEDED"))
     for row, exceeded in _rows(findings):
         verdict = "EXCEEDED" if exceeded else "holds"
         table.add_row(*row, verdict, style="bold red" if exceeded else "")
