@@ -12,6 +12,7 @@ import pytest
 from discreet.cli.finish import finish
 from discreet.config import Config, parse_config
 from discreet.engines.local import Opening, RunResult, prepare, run
+from discreet.learning import ClippedUpdate
 from discreet.plan import silo_training
 from discreet.randomness import SeededRandom
 from discreet.report import collect
@@ -69,7 +70,9 @@ def share_within(config: Config, directory: RunDirectory, norm: float) -> float:
     weights, within, units = directory.load_state().arrays["parameters"], 0, 0
     for silo in prepared.federation.silos:
         training = silo_training(prepared.plan, prepared.model, silo.name)
-        kind = dataclasses.replace(training.at(norm).kind, sampling_prob=1.0)  # type: ignore[union-attr]
+        kind = training.at(norm).kind  # type: ignore[union-attr]
+        if isinstance(kind, ClippedUpdate):
+            kind = dataclasses.replace(kind, sampling_prob=1.0)
         counted = kind.counted_update(prepared.model, weights, silo.train, SeededRandom(1))
         within, units = within + counted.within, units + counted.update.batch
     return within / units

@@ -19,6 +19,7 @@ from discreet.audit.noise import noise_findings
 from discreet.audit.noisy_steps import local_state_finding
 from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
 from discreet.audit.post_processing import post_processing_finding
+from discreet.audit.rehearsal import sampling_prob
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
@@ -85,7 +86,11 @@ def audit(
         prepared: config, records, public model and plan.
         settings: how much work.
         progress: called with what is being done, how much of it is done, and how much there is.
+
+    Raises:
+        UnsupportedAnalysisError: if units are not sampled independently of one another.
     """
+    sampling_prob(prepared.plan)  # what cannot be audited is refused before anything is rehearsed
     source = SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
     if prepared.plan.release.steps > 1:

@@ -46,7 +46,8 @@ class DataConfig(Section):
         source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH`` or ``module:function``. A PATH may
             hold environment variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be counted from private data.
+            silo by name. It is part of the plan, so it must not be counted from private data. With fixed-size
+            sampling it is the exact number, which is then not hidden.
         test_fraction: probability that a record is held out for measurements.
         keep_test_set: hold out the source's own test records, where it has some; false puts them among the
             others, and holds out ``test_fraction`` of all.

@@ -140,7 +140,22 @@ class PoissonConfig(Section):
     probability: Probability
 
 
-SamplingConfig = Annotated[NoSamplingConfig | PoissonConfig, Field(discriminator="kind")]
+class FixedSizeConfig(Section):
+    """The same number of a silo's records takes part in every round, drawn inside the silo; for single-step.
+
+    The number of records is then public and not hidden: ``data.record_capacity`` must be the exact number of
+    training records of every silo, and the guarantee is about exchanging a record for another one
+    (replace-one), which costs about twice the ε of Poisson sampling at the same noise.
+
+    Attributes:
+        fraction: share of each silo's records that a round takes, rounded down to whole records.
+    """
+
+    kind: Literal["fixed-size"]
+    fraction: Probability
+
+
+SamplingConfig = Annotated[NoSamplingConfig | PoissonConfig | FixedSizeConfig, Field(discriminator="kind")]
 
 
 class SmoothingConfig(Section):

@@ -19,21 +19,22 @@ from discreet.learning.float_error import project, require_finite, require_summa
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
+from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
 
 
 @dataclass(frozen=True, slots=True)
 class SingleStep:
-    """The negative sum of clipped gradients of a Poisson batch at the public model.
+    """The negative sum of clipped gradients of a sampled batch at the public model.
 
     Guarantee:
         Adding or removing one sampled record moves the update by at most ``clip_norm`` (Abadi et al. 2016,
         Algorithm 1, with the sum in place of the mean). It is a descent direction: the server's learning
-        rate and a public normaliser turn it into a step.
+        rate and a public normaliser turn it into a step. Under fixed-size sampling records are exchanged, not
+        added or removed, and one that takes the place of another moves the update by at most twice as much.
 
     Attributes:
         clip_norm: largest L2 norm of one record's gradient, real units.
-        sampling_prob: probability that a record enters a round.
+        sampler: which of the silo's records enter a round.
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
         style: how gradients are brought into the ball; the sensitivity is the same for all styles.
@@ -45,7 +46,7 @@ class SingleStep:
     unit: ClassVar[Unit] = Unit.RECORD
 
     clip_norm: float
-    sampling_prob: float = 1.0
+    sampler: Poisson | FixedSize = EVERY_ONE
     projection_radius: float = math.inf
     style: ClippingStyle = FLAT
 
@@ -56,7 +57,6 @@ class SingleStep:
             raise ConfigurationError(
                 f"'projection_radius' of SingleStep must be positive; got {self.projection_radius}."
             )
-        Poisson(self.sampling_prob)
 
     def l2_sensitivity(self) -> float:
         """``clip_norm``, enlarged for floating-point error."""
@@ -71,8 +71,8 @@ class SingleStep:
         return 0.0
 
     def release_sampling(self) -> Sampling:
-        """Poisson sampling of records, or none when all enter."""
-        return Poisson(self.sampling_prob).event()
+        """How records are sampled, as the sampler itself states it."""
+        return self.sampler.event()
 
     @property
     def most_units(self) -> float:
@@ -101,7 +101,7 @@ class SingleStep:
         randomness: RandomSource,
     ) -> CountedUpdate:
         """Returns `update` and how many gradients of its batch were within ``clip_norm``."""
-        batch = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
+        batch = self.sampler.draw(len(records.labels), randomness)
         require_summable(len(batch))
         total = clipped_gradient_sum(
             model,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from discreet.errors import UnsupportedAnalysisError
 from discreet.learning import LocalTraining, NoisySteps, Sharded
 from discreet.learning.noisy_steps import ASSUMPTION, INDEPENDENT_LOCAL_STATE
-from discreet.privacy.events import SampledChange, Sampling
+from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
 
 SiloTraining = LocalTraining | NoisySteps
 
@@ -66,6 +66,18 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
         guard_failure_prob=training.failure_prob(capacity),
         sampling=training.release_sampling(),
     )
+
+
+def most_sampling(footprints: Sequence[Footprint]) -> Sampling:
+    """Returns the sampling of the silo whose units take part most often: what it protects, every one does.
+
+    Only the shares of fixed-size sampling differ, since they are whole records of silos of different sizes.
+    """
+    return max((footprint.sampling for footprint in footprints), key=_share)
+
+
+def _share(sampling: Sampling) -> float:
+    return sampling.sample_size / sampling.population if isinstance(sampling, FixedSizeSampling) else 1.0
 
 
 @dataclass(frozen=True, slots=True)

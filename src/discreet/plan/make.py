@@ -21,12 +21,14 @@ from discreet.plan.footprint import (
     SiloTraining,
     extra_bits,
     footprint,
+    most_sampling,
     noise_sharing,
 )
 from discreet.plan.plan import Plan, adversary_guarantee
-from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
+from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for, neighboring_of
 from discreet.plan.training import batch_bound, local_training, quantile_clipping
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
+from discreet.privacy.units import NeighboringRelation
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.
@@ -46,8 +48,13 @@ class _Setting:
 
     @property
     def first(self) -> Footprint:
-        """Any silo's footprint: sampling, steps, weight and kind of change are common to all."""
+        """Any silo's footprint: steps, weight and kind of change are common to all."""
         return self.footprints[0]
+
+    @property
+    def neighboring(self) -> NeighboringRelation:
+        """The relation in which noise is calibrated."""
+        return neighboring_of(most_sampling(self.footprints))
 
     @property
     def dimension(self) -> int:
@@ -74,7 +81,7 @@ class _Setting:
             ),
             l2_sensitivity=grid.l2_sensitivity,
             dimension=self.dimension,
-            sampling=self.first.sampling,
+            sampling=most_sampling(self.footprints),
             rounding_failure_prob=grid.rounding_failure_prob,
             guard_failure_prob=max(footprint.guard_failure_prob for footprint in self.footprints),
             change=self.first.change,
@@ -154,7 +161,8 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     for _ in range(_MOST_REFINEMENTS):
         grid = plan_grid(_grid_request(setting, multiplier, min_stddev))
         release = setting.release(grid, multiplier * _INTEGER_COST)
-        if epsilon(setting.event(release), delta=privacy.delta).epsilon <= target:
+        spent = epsilon(setting.event(release), delta=privacy.delta, neighboring=setting.neighboring)
+        if spent.epsilon <= target:
             break
         min_stddev = 2.0 * multiplier * grid.l2_sensitivity
     else:
@@ -168,6 +176,7 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
             lambda z: setting.event(setting.release(grid, z)),
             epsilon=target,
             delta=privacy.delta,
+            neighboring=setting.neighboring,
             lower=multiplier / _INTEGER_COST,
             upper=multiplier * _INTEGER_COST,
         )
@@ -183,17 +192,19 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
 
     def event(multiplier: float) -> Event:
         noise = GaussianNoise(multiplier)
-        noisy = Release(noise, 1.0, setting.dimension, first.sampling, first.change)
+        noisy = Release(noise, 1.0, setting.dimension, most_sampling(setting.footprints), first.change)
         return Repeated(noisy, setting.releases)
 
     if privacy.noise_multiplier is not None:
-        return privacy.noise_multiplier, epsilon(event(privacy.noise_multiplier), delta=privacy.delta).epsilon
+        found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=setting.neighboring)
+        return privacy.noise_multiplier, found.epsilon
     if privacy.epsilon is None:
         raise ConfigurationError("one of 'privacy.epsilon' and 'privacy.noise_multiplier' must be given.")
     multiplier = calibrate(
         event,
         epsilon=privacy.epsilon,
         delta=privacy.delta,
+        neighboring=setting.neighboring,
         lower=_SMALLEST_MULTIPLIER,
         upper=_LARGEST_MULTIPLIER,
     )

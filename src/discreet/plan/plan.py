@@ -158,10 +158,11 @@ def adversary_guarantee(
     """Returns the guarantee of ``rounds`` rounds against one adversary.
 
     For the client unit, the server knows who took part, so what it cannot tell is a client's update from
-    an empty one (replace-special); for released models a client is present or absent (add/remove).
+    an empty one (replace-special); for released models a client is present or absent (add/remove). Where the
+    number of records is fixed, one is exchanged for another (replace-one).
     """
     unit = Unit(config.privacy.unit)
-    neighboring = NeighboringRelation.ADD_REMOVE
+    neighboring = release.neighboring
     if unit is Unit.CLIENT and not isinstance(adversary, ReleasedModels):
         neighboring = NeighboringRelation.REPLACE_SPECIAL
     found = guarantee(

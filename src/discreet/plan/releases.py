@@ -17,6 +17,7 @@ from discreet.privacy.events import (
     Composed,
     Event,
     Failure,
+    FixedSizeSampling,
     IntegerNoise,
     Release,
     Repeated,
@@ -24,6 +25,7 @@ from discreet.privacy.events import (
     Sampling,
     StatisticalDistance,
 )
+from discreet.privacy.units import NeighboringRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,21 @@ class RoundRelease:
     steps: int = 1
     sharing: NoiseSharing = SHARED
 
+    @property
+    def neighboring(self) -> NeighboringRelation:
+        """The relation in which this release is accounted."""
+        return neighboring_of(self.sampling)
+
     def counted_shares(self, honest_silos: int) -> int:
         """Returns how many of ``honest_silos`` shares of noise protect a record."""
         return honest_silos if self.sharing.adds_up else 1
+
+
+def neighboring_of(sampling: Sampling) -> NeighboringRelation:
+    """Returns the relation: where the number of units is fixed, one takes the place of another."""
+    if isinstance(sampling, FixedSizeSampling):
+        return NeighboringRelation.REPLACE_ONE
+    return NeighboringRelation.ADD_REMOVE
 
 
 def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event:
@@ -70,7 +84,9 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
     noisy = Release(law, release.l2_sensitivity, release.dimension, release.sampling, release.change)
     count = rounds * release.steps
     events: list[Event] = [Repeated(noisy, count)]
-    roundings = 2 if release.change is SampledChange.REPLACED else 1
+    replaced = release.change is SampledChange.REPLACED
+    exchanged = release.neighboring is NeighboringRelation.REPLACE_ONE
+    roundings = 2 if replaced or exchanged else 1
     if release.rounding_failure_prob > 0:
         prob = count * roundings * release.rounding_failure_prob
         events.append(Failure(prob, "the rounding bound of a release fails"))

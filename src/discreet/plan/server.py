@@ -28,7 +28,7 @@ from discreet.optim import (
     SecondMoment,
     ServerRule,
 )
-from discreet.plan.training import sampling_probability
+from discreet.plan.training import expected_batch, sampling_probability
 
 
 def server_rule(config: Config) -> ServerRule:
@@ -69,7 +69,7 @@ def normaliser(config: Config, capacities: Mapping[str, int], survivors: tuple[s
     """
     match config.training.local:
         case SingleStepConfig():
-            return sampling_probability(config) * sum(capacities[silo] for silo in survivors)
+            return sum(expected_batch(config, capacities[silo]) for silo in survivors)
         case StableStepsConfig() | TangentStepsConfig() | NoisyStepsConfig():
             return float(len(survivors))
         case ShardedConfig(num_shards=num_shards):

@@ -11,6 +11,7 @@ from discreet.config.sections import (
     AutomaticStyle,
     ClippedUpdateConfig,
     Config,
+    FixedSizeConfig,
     FlatStyle,
     NoisyStepsConfig,
     NoSamplingConfig,
@@ -43,6 +44,7 @@ from discreet.models.outputs import loss_on_outputs
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
+from discreet.sampling import FixedSize, Poisson
 
 
 def sampling_probability(config: Config) -> float:
@@ -52,6 +54,39 @@ def sampling_probability(config: Config) -> float:
             return 1.0
         case PoissonConfig(probability=probability):
             return probability
+        case FixedSizeConfig():
+            raise ConfigurationError(
+                f"'training.sampling' must be none or poisson for {config.training.local.kind}; got "
+                "fixed-size, which is for single-step: a server that drew clients would know who takes part, "
+                "and local steps and shards need independent coins.",
+                see=HowTo.LOCAL_KIND,
+            )
+
+
+def record_sampler(config: Config, capacity: int) -> Poisson | FixedSize:
+    """Returns how a silo of ``capacity`` records draws the batch of one clipped sum.
+
+    Raises:
+        ConfigurationError: if a fixed share of the records is less than one.
+    """
+    match config.training.sampling:
+        case FixedSizeConfig(fraction=fraction):
+            # The decimal number that the user wrote, exactly: 0.29 of 100 records are 29.
+            size = math.floor(Fraction(str(fraction)) * capacity)
+            if not size >= 1:
+                raise ConfigurationError(
+                    f"'training.sampling.fraction' must be at least one record in each silo; got {fraction} "
+                    f"of {capacity}. Raise it, or use poisson sampling, where a round may take none."
+                )
+            return FixedSize(size, capacity)
+        case _:
+            return Poisson(sampling_probability(config))
+
+
+def expected_batch(config: Config, capacity: int) -> float:
+    """Returns how many of a full silo's records a round's clipped sum takes, on average; a public number."""
+    sampler = record_sampler(config, capacity)
+    return float(sampler.sample_size) if isinstance(sampler, FixedSize) else sampler.prob * capacity
 
 
 def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
@@ -88,7 +123,7 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
             _require_unit(config, Unit.RECORD)
             return SingleStep(
                 clip_norm=_clip_norm(config),
-                sampling_prob=sampling_probability(config),
+                sampler=record_sampler(config, capacity),
                 projection_radius=_clip_norm(config) * batch_bound(config, capacity),
                 style=_style(local.style),
             )
@@ -152,6 +187,8 @@ def batch_bound(config: Config, capacity: int) -> float:
     Updates are projected onto the ball that so many records can reach. A projection keeps every sensitivity,
     so this concerns the width of the ring and not the guarantee; ten standard deviations are above the mean.
     """
+    if isinstance(config.training.sampling, FixedSizeConfig):
+        return expected_batch(config, capacity)
     mean = sampling_probability(config) * capacity
     return min(float(capacity), mean + 10.0 * math.sqrt(mean) + 10.0)
 

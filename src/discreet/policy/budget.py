@@ -12,6 +12,7 @@ from discreet.policy.document import BudgetTable, Policy
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import NeighboringRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,17 @@ class Charge:
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
-        """Charges a plan under the more pessimistic of the plan's and the owner's assumption."""
+        """Charges a plan under the more pessimistic of the plan's and the owner's assumption.
+
+        Raises:
+            PolicyRefusal: if its guarantee cannot be added to others, being about another relation.
+        """
+        if plan.release.neighboring is not NeighboringRelation.ADD_REMOVE:
+            raise PolicyRefusal(
+                RefusalCode.NOT_ALLOWED,
+                "the plan's guarantee must be about a record that is present or absent, as this silo's "
+                f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
+            )
         return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
 
     @property

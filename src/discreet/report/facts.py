@@ -7,6 +7,7 @@ import math
 from discreet.config.sections import (
     AggregationConfig,
     ClippedUpdateConfig,
+    FixedSizeConfig,
     LocalConfig,
     NoisyStepsConfig,
     NoSamplingConfig,
@@ -19,6 +20,7 @@ from discreet.config.sections import (
     TangentStepsConfig,
 )
 from discreet.plan import Plan
+from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
 from discreet.report.wording import UNITS
 
@@ -57,7 +59,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             "Sensitivity",
             sensitivity,
             f"how far {UNITS[plan.unit]} can move a round's sum, "
-            f"{'before' if plan.grid.noise_first else 'after'} rounding",
+            f"{'before' if plan.grid.noise_first else 'after'} rounding{_twice(plan)}",
         ),
         Fact(
             "Noise",
@@ -70,6 +72,12 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             f"noise of the {plan.thresholds.honest_survivors} silos that are certain, over the sensitivity",
         ),
     )
+
+
+def _twice(plan: Plan) -> str:
+    """Says what exchanging a unit does, where that is what the guarantee is about."""
+    exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
+    return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
 def _clipping(clip: float | QuantileNormConfig | None, unit: str) -> Fact:
@@ -168,5 +176,8 @@ def _sampling(sampling: SamplingConfig, unit: str) -> str:
     match sampling:
         case NoSamplingConfig():
             return "none: everyone takes part in every round"
+        case FixedSizeConfig():
+            share = f"{sampling.fraction:g} of each silo's records"
+            return f"fixed size: exactly {share}, drawn without replacement; their number is public"
         case PoissonConfig():
             return f"Poisson: {unit} enters a round with probability {sampling.probability:g}"

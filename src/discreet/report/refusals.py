@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.config.sections import NoSamplingConfig, StableStepsConfig, TangentStepsConfig
+from discreet.config.sections import (
+    FixedSizeConfig,
+    NoSamplingConfig,
+    StableStepsConfig,
+    TangentStepsConfig,
+)
 from discreet.plan import Plan
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
@@ -57,6 +62,13 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
     if isinstance(config.training.sampling, NoSamplingConfig):
         found.append(
             Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
+        )
+    if isinstance(config.training.sampling, FixedSizeConfig):
+        found.append(
+            Refusal(
+                "secrecy of how many records a silo holds",
+                "fixed-size sampling makes it public; what is hidden is which records they are",
+            )
         )
     if isinstance(config.training.local, StableStepsConfig | TangentStepsConfig):
         found.append(

@@ -16,6 +16,7 @@ from discreet.errors import DataError
 from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
 from discreet.plan import Plan, silo_training
 from discreet.plan.footprint import SiloTraining
+from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
 
@@ -152,6 +153,12 @@ def require_capacity(plan: Plan, silo: str, records: Records) -> None:
         DataError: without saying how many there are.
     """
     capacity = plan.capacities[plan.facts.silos.index(silo)]
+    if plan.release.neighboring is NeighboringRelation.REPLACE_ONE and len(records.labels) != capacity:
+        raise DataError(
+            f"{silo} must hold exactly the {capacity} training records that 'data.record_capacity' names, "
+            "since fixed-size sampling does not hide their number; it holds another. Name the true number of "
+            "every silo, or use poisson sampling."
+        )
     if len(records.labels) > capacity:
         raise DataError(
             f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "

@@ -78,6 +78,10 @@ class Poisson:
         return NoSampling() if self.prob == 1.0 else PoissonSampling(self.prob)
 
 
+EVERY_ONE = Poisson(1.0)
+"""Every unit takes part; states no amplification."""
+
+
 @dataclass(frozen=True, slots=True)
 class FixedSize:
     """Exactly ``sample_size`` of ``population`` units without replacement (replace-one relation)."""

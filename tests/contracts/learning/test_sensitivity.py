@@ -29,6 +29,7 @@ from discreet.learning.tangent_model import TangentModel
 from discreet.models import Capped, LinearHead, flatten, load_flat
 from discreet.models.capped import ConvexLoss
 from discreet.models.convexity import BinaryLogistic, Softmax
+from discreet.sampling import FixedSize, Poisson
 
 
 def linear_case(outputs: int, *, radius: float = 1.0, records: int = 6, features: int = 3) -> Case:
@@ -144,9 +145,13 @@ def test_no_update_exceeds_the_claimed_norm(kind: LocalTraining, case: Case) -> 
 
 
 def half_sampled(kind: LocalTraining) -> LocalTraining:
-    if isinstance(kind, QuantileClipped):
-        return dataclasses.replace(kind, kind=dataclasses.replace(kind.kind, sampling_prob=0.5))
-    return dataclasses.replace(kind, sampling_prob=0.5)  # type: ignore[type-var]
+    match kind:
+        case QuantileClipped():
+            return dataclasses.replace(kind, kind=half_sampled(kind.kind))  # type: ignore[arg-type]
+        case SingleStep():
+            return dataclasses.replace(kind, sampler=Poisson(0.5))
+        case _:
+            return dataclasses.replace(kind, sampling_prob=0.5)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize(("kind", "case"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
@@ -156,6 +161,36 @@ def test_a_unit_that_is_not_sampled_changes_nothing(kind: LocalTraining, case: C
     zero = sum(distance(sampled, case, dataclasses.replace(where, seed=seed)) == 0.0 for seed in range(24))
     # the coin falls out of (2, 22) with probability below 4e-5
     assert 2 <= zero <= 22
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (SingleStep(0.5, sampler=FixedSize(3, 6)), 6),
+        (following(SingleStep(4.0, sampler=FixedSize(3, 6)), weight=2.0), 6),
+    ],
+    ids=["single-step", "single-step, quantile"],
+)
+def test_a_record_in_the_place_of_another_moves_a_fixed_size_sum_at_most_twice(
+    kind: LocalTraining, size: int
+) -> None:
+    """Equal coins choose the same places, so the two batches differ in that record or not at all."""
+    rng, case = np.random.default_rng(13), linear_case(1)
+    largest, unchanged = 0.0, 0
+    for trial in range(400):
+        features = rng.normal(size=(size + 1, 3))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        labels, weights = rng.integers(0, 2, size + 1), rng.normal(size=3) * rng.choice([0.1, 10.0, 100.0])
+        both = Records(features.astype(np.float32), labels)
+        one, other = both.take(np.arange(size)), both.take(np.array([*range(size - 1), size]))
+        vectors = [
+            kind.update(case.model, weights, records, Coupled(trial)).vector for records in (one, other)
+        ]
+        moved = float(np.linalg.norm(vectors[0] - vectors[1]))
+        largest, unchanged = max(largest, moved), unchanged + (moved == 0.0)
+    assert 1.6 * kind.l2_sensitivity() < largest <= 2.0 * kind.l2_sensitivity()
+    # Half of the draws leave the record out; outside (150, 250) with probability below 6e-7.
+    assert 150 < unchanged < 250
 
 
 # --- planted violations: the search must find each ---------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from conftest import DIGITS, noisy_steps
 
@@ -18,6 +20,7 @@ from discreet.audit.one_run import coordinate_run
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import UnsupportedAnalysisError
+from discreet.privacy.events import FixedSizeSampling
 from discreet.privacy.units import Status
 from discreet.randomness import SeededRandom
 
@@ -55,6 +58,14 @@ def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
     assert not [finding for finding in findings if finding.exceeded]
     guessed = [f for f in findings if isinstance(f, CanaryFinding) and f.canaries == "gradient-space"]
     assert all(finding.correct / finding.guesses > 0.65 for finding in guessed)
+
+
+def test_a_fixed_size_is_refused_before_anything_is_rehearsed(sampled: Prepared) -> None:
+    plan = sampled.plan
+    release = dataclasses.replace(plan.release, sampling=FixedSizeSampling(100, 400))
+    fixed = dataclasses.replace(sampled, plan=dataclasses.replace(plan, release=release))
+    with pytest.raises(UnsupportedAnalysisError, match="independent sampling of units; got FixedSize"):
+        audit(fixed, SETTINGS)
 
 
 def test_the_published_claim_for_noisy_steps_is_refuted() -> None:

@@ -6,6 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
+from discreet.config import parse_config
+from discreet.engines.local import prepare
 from discreet.models import build_model
 from discreet.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
 from discreet.policy.review import first_difference, model_digest
@@ -41,6 +43,27 @@ def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
 
 def test_even_if_all_others_collude_the_silos_own_noise_stands(document):
     assert Charge(read_plan(document), 9).honest_silos == 1
+
+
+def test_a_guarantee_about_exchanging_records_cannot_be_added_to_the_budget(policy):
+    exact = {"cleveland": 239, "hungary": 193, "long_beach_va": 108, "switzerland": 34}
+    plan = prepare(
+        parse_config(
+            {
+                "data": {"source": "heart-disease", "record_capacity": exact},
+                "training": {
+                    "rounds": 3,
+                    "local": {"kind": "single-step"},
+                    "sampling": {"kind": "fixed-size", "fraction": 0.5},
+                },
+                "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
+                "aggregation": {"min_survivors": 3, "max_colluding": 1},
+            }
+        )
+    ).plan
+    found = refusal(plan.document(), policy)
+    assert found.code is RefusalCode.NOT_ALLOWED
+    assert "present or absent, as this silo's budget is; got replace-one" in str(found)
 
 
 def test_the_last_day_counts(document, policy):

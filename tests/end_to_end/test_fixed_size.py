@@ -1,0 +1,74 @@
+"""Fixed-size sampling through the whole walk on bundled data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.cli.finish import finish
+from discreet.config import Config, parse_config
+from discreet.engines.local import prepare, run
+from discreet.errors import DataError
+from discreet.learning import SingleStep
+from discreet.privacy.units import NeighboringRelation
+from discreet.report import collect
+from discreet.verify import verify
+
+# The training records of the bundled federation under the default split.
+EXACT = {"cleveland": 239, "hungary": 193, "long_beach_va": 108, "switzerland": 34}
+
+
+def configured(capacities: dict[str, int] = EXACT, **tables: Any) -> Config:
+    return parse_config(
+        {
+            "data": {"source": "heart-disease", "record_capacity": capacities},
+            "training": {
+                "rounds": 6,
+                "local": {"kind": "single-step"},
+                "sampling": {"kind": "fixed-size", "fraction": 0.25},
+                "server": {"kind": "averaging", "learning_rate": 4.0},
+            },
+            "privacy": {"epsilon": 8.0, "delta": 1e-5, "clip_norm": 1.0},
+            "aggregation": {"protocol": "ideal", "min_survivors": 3},
+            "run": {"seed": 5},
+            **tables,
+        }
+    )
+
+
+def test_every_round_takes_exactly_the_planned_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: Counter[int] = Counter()
+    real = SingleStep.counted_update
+
+    def watched(self: SingleStep, *arguments: Any) -> Any:
+        counted = real(self, *arguments)
+        batches[counted.update.batch] += 1
+        return counted
+
+    monkeypatch.setattr(SingleStep, "counted_update", watched)
+    result = run(configured(), tmp_path / "run")
+    assert batches == {59: 6, 48: 6, 27: 6, 8: 6}
+    assert result.metrics["auc"] > 0.7
+
+
+def test_the_run_verifies_and_says_what_is_public(tmp_path: Path) -> None:
+    result = run(configured(), tmp_path / "run")
+    assert result.plan.spent(6).neighboring is NeighboringRelation.REPLACE_ONE
+    finish(result, None)
+    assert "report.html, report.json" in [finding.subject for finding in verify(tmp_path / "run")]
+    shown = collect(tmp_path / "run")
+    assert any("exactly 0.25 of each silo's records" in fact.value for fact in shown.facts)
+    assert any("takes the place of another, twice as far" in fact.meaning for fact in shown.facts)
+    assert any("how many records a silo holds" in refusal.what for refusal in shown.refusals)
+
+
+@pytest.mark.parametrize("wrong", [238, 240])
+def test_a_number_that_is_not_exact_is_refused_without_the_true_one(wrong: int) -> None:
+    with pytest.raises(DataError, match=f"cleveland must hold exactly the {wrong} ") as caught:
+        prepare(configured({**EXACT, "cleveland": wrong}))
+    assert "239" not in str(caught.value)
