@@ -96,6 +96,11 @@ def audit_section(path: Path) -> str:
                 f"| {finding['trials']} neighbours | local training of {finding['silo']} | moves by "
                 f"{finding['largest']:.4g} | ≤ {finding['claimed']:.4g} | {_verdict(finding)} |"
             )
+        elif finding["kind"] == "PostProcessingFinding":
+            lines.append(
+                f"| the same sums, one record fewer, {finding['rounds']} rounds | the server's update, "
+                f"{finding['silo']} | models move by {finding['largest']:.4g} | 0 | {_verdict(finding)} |"
+            )
         elif finding["kind"] == "NoiseFinding":
             lines.append(
                 f"| noise: {finding['check']} | {finding['scenario']} | {finding['observed']:.4g}, "
