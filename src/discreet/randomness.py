@@ -158,12 +158,19 @@ class SeededRandom(RandomSource):
             if not seed >= 0:
                 raise ValueError(f"seed must be a non-negative integer; got {seed}.")
             seed = seed.to_bytes(max(8, (seed.bit_length() + 7) // 8), "big")
-        self._key = hashlib.sha256(b"discreet/seed/v1" + seed).digest()
-        super().__init__(self._key)
+        # The stream is started, which the base class would do now, when its first bit is asked for.
+        self._key, self._started = hashlib.sha256(b"discreet/seed/v1" + seed).digest(), False
 
     def fill(self, out: npt.NDArray[np.uint64]) -> None:
         """Overwrites ``out``, contiguous and of one dimension, with the next words of the stream."""
         self._encrypt_into(out)
+
+    def _encrypt_into(self, out: npt.NDArray[np.uint64]) -> None:
+        """Writes the next keystream over ``out``; sources that are only derived from never start one."""
+        if not self._started:
+            self._rekey(self._key)
+            self._started = True
+        super()._encrypt_into(out)
 
     def derive(self, *labels: Label) -> SeededRandom:
         """Returns the source that belongs to ``labels`` under this one; the same labels, the same bits."""
