@@ -21,6 +21,8 @@ class HowTo(Enum):
     FOUR_MACHINES = "docs/tutorial/four-machines.md"
     EPSILON = "docs/how-to/choose-epsilon.md"
     LOCAL_KIND = "docs/how-to/choose-local-kind.md"
+    CLIP_NORM = "docs/how-to/adapt-the-clip-norm.md"
+    SAMPLING = "docs/how-to/sample-records.md"
     RING = "docs/how-to/size-the-ring.md"
     DROPOUTS = "docs/how-to/survive-dropouts.md"
     VERIFY = "docs/how-to/verify-a-run.md"

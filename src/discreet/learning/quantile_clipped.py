@@ -9,7 +9,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.learning.adaptive_clipping import QuantileClipping, require_usable_norm
 from discreet.learning.clipped_update import ClippedUpdate
 from discreet.learning.clipping.styles import Automatic
@@ -44,7 +44,8 @@ class QuantileClipped:
         if isinstance(self.kind, ClippedUpdate) and self.kind.project_steps:
             raise ConfigurationError(
                 "'project_steps' must be false where the clipping norm follows a quantile: steps that are "
-                "kept in the ball do not say how far they would have gone; got true. Use a fixed clip_norm."
+                "kept in the ball do not say how far they would have gone; got true. Use a fixed clip_norm.",
+                see=HowTo.CLIP_NORM,
             )
         if isinstance(self.kind, SingleStep) and isinstance(self.kind.style, Automatic):
             raise ConfigurationError(

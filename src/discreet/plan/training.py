@@ -59,7 +59,7 @@ def sampling_probability(config: Config) -> float:
                 f"'training.sampling' must be none or poisson for {config.training.local.kind}; got "
                 "fixed-size, which is for single-step: a server that drew clients would know who takes part, "
                 "and local steps and shards need independent coins.",
-                see=HowTo.LOCAL_KIND,
+                see=HowTo.SAMPLING,
             )
 
 
@@ -76,7 +76,8 @@ def record_sampler(config: Config, capacity: int) -> Poisson | FixedSize:
             if not size >= 1:
                 raise ConfigurationError(
                     f"'training.sampling.fraction' must be at least one record in each silo; got {fraction} "
-                    f"of {capacity}. Raise it, or use poisson sampling, where a round may take none."
+                    f"of {capacity}. Raise it, or use poisson sampling, where a round may take none.",
+                    see=HowTo.SAMPLING,
                 )
             return FixedSize(size, capacity)
         case _:
@@ -102,7 +103,7 @@ def local_training(config: Config, facts: FederationFacts, model: nn.Module, cap
         raise ConfigurationError(
             "'privacy.clip_norm' can follow a quantile with single-step (record) or clipped-update (client); "
             f"got {config.training.local.kind}. Use one of these, or give the norm as a number.",
-            see=HowTo.LOCAL_KIND,
+            see=HowTo.CLIP_NORM,
         )
     return QuantileClipped(training, rule)
 
@@ -118,9 +119,9 @@ def quantile_clipping(config: Config) -> QuantileClipping | None:
 
 def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
     """Returns what the [training.local] table names, at the norm of the first round."""
+    _require_unit(config)
     match config.training.local:
         case SingleStepConfig() as local:
-            _require_unit(config, Unit.RECORD)
             return SingleStep(
                 clip_norm=_clip_norm(config),
                 sampler=record_sampler(config, capacity),
@@ -128,7 +129,6 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
                 style=_style(local.style),
             )
         case ClippedUpdateConfig() as local:
-            _require_unit(config, Unit.CLIENT)
             return ClippedUpdate(
                 clip_norm=_clip_norm(config),
                 learning_rate=local.learning_rate,
@@ -140,22 +140,8 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
                 sampling_prob=sampling_probability(config),
             )
         case ShardedConfig() as local:
-            _require_unit(config, Unit.RECORD)
-            return Sharded(
-                clip_norm=_clip_norm(config),
-                num_shards=local.num_shards,
-                local=LocalSgd(
-                    learning_rate=local.learning_rate,
-                    batch_size=local.batch_size,
-                    epochs=local.epochs,
-                    momentum=local.momentum,
-                    weight_decay=local.weight_decay,
-                ),
-                sampling_prob=sampling_probability(config),
-                projection_radius=_clip_norm(config) * batch_bound(config, min(local.num_shards, capacity)),
-            )
+            return _sharded(config, local, capacity)
         case NoisyStepsConfig() as local:
-            _require_unit(config, Unit.RECORD)
             return NoisySteps(
                 clip_norm=_clip_norm(config),
                 rates=_step_rates(local),
@@ -164,11 +150,25 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
                 style=_style(local.style),
             )
         case StableStepsConfig() as local:
-            _require_unit(config, Unit.RECORD)
             return _stable_steps(config, local, facts, model, capacity)
         case TangentStepsConfig() as local:
-            _require_unit(config, Unit.RECORD)
             return _tangent_steps(config, local, facts, model, capacity)
+
+
+def _sharded(config: Config, local: ShardedConfig, capacity: int) -> Sharded:
+    return Sharded(
+        clip_norm=_clip_norm(config),
+        num_shards=local.num_shards,
+        local=LocalSgd(
+            learning_rate=local.learning_rate,
+            batch_size=local.batch_size,
+            epochs=local.epochs,
+            momentum=local.momentum,
+            weight_decay=local.weight_decay,
+        ),
+        sampling_prob=sampling_probability(config),
+        projection_radius=_clip_norm(config) * batch_bound(config, min(local.num_shards, capacity)),
+    )
 
 
 def _style(style: StyleConfig) -> ClippingStyle:
@@ -273,7 +273,8 @@ def _step_count(local: StableStepsConfig | TangentStepsConfig, capacity: int) ->
     return max(1, -(-capacity // (local.records_per_step or 1)))
 
 
-def _require_unit(config: Config, unit: Unit) -> None:
+def _require_unit(config: Config) -> None:
+    unit = Unit.CLIENT if isinstance(config.training.local, ClippedUpdateConfig) else Unit.RECORD
     if config.privacy.unit != unit.value:
         raise ConfigurationError(
             f"'privacy.unit' must be {unit.value!r} for {config.training.local.kind}; "

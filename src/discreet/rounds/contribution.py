@@ -12,7 +12,7 @@ from torch import nn
 
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
-from discreet.errors import DataError
+from discreet.errors import DataError, HowTo
 from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
 from discreet.plan import Plan, silo_training
 from discreet.plan.footprint import SiloTraining
@@ -157,7 +157,8 @@ def require_capacity(plan: Plan, silo: str, records: Records) -> None:
         raise DataError(
             f"{silo} must hold exactly the {capacity} training records that 'data.record_capacity' names, "
             "since fixed-size sampling does not hide their number; it holds another. Name the true number of "
-            "every silo, or use poisson sampling."
+            "every silo, or use poisson sampling.",
+            see=HowTo.SAMPLING,
         )
     if len(records.labels) > capacity:
         raise DataError(

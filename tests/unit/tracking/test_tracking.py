@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.cli import main
+from discreet.cli.display import describe
 from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.privacy.adversary import ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -47,6 +49,14 @@ def test_no_silo_and_no_training_loss_is_told_and_epsilon_names_its_adversary() 
         "round/bytes per silo": 77.0,
         "round/seconds": 0.25,
     }
+
+
+def test_a_clipping_norm_that_moves_is_told_because_it_is_released() -> None:
+    moving = dataclasses.replace(REPORT, clip_norm=0.25)
+    told = public_values(moving, per_silo=False)
+    assert told == public_values(REPORT, per_silo=False) | {"round/clipping norm": 0.25}
+    assert "clip norm 0.25" in describe(moving)
+    assert "clip norm" not in describe(REPORT)
 
 
 def test_a_silo_is_told_where_that_is_allowed() -> None:
