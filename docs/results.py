@@ -98,8 +98,9 @@ def audit_section(path: Path) -> str:
             )
         elif finding["kind"] == "PostProcessingFinding":
             lines.append(
-                f"| the same sums, one record fewer, {finding['rounds']} rounds | the server's update, "
-                f"{finding['silo']} | models move by {finding['largest']:.4g} | 0 | {_verdict(finding)} |"
+                f"| the same sums, {finding['difference']}, {finding['rounds']} rounds | the server's "
+                f"update, {finding['silo']} | models move by {finding['largest']:.4g} | 0 | "
+                f"{_verdict(finding)} |"
             )
         elif finding["kind"] == "NoiseFinding":
             lines.append(

@@ -18,8 +18,8 @@ from discreet.audit.judge import judge
 from discreet.audit.noise import noise_findings
 from discreet.audit.noisy_steps import local_state_finding
 from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
+from discreet.audit.participation import most_canaries
 from discreet.audit.post_processing import post_processing_finding
-from discreet.audit.rehearsal import sampling_prob
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
@@ -29,7 +29,7 @@ from discreet.plan.releases import adversaries
 from discreet.privacy.adversary import Adversary
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.tradeoff import TradeoffCurve
-from discreet.privacy.units import Unit
+from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.randomness import SeededRandom
 
 _MOST_RECORD_CANARIES = 32
@@ -76,7 +76,8 @@ def audit(
     """Audits everything that a config claims, by rehearsals with seeded noise.
 
     The noise of several noisy local steps cannot be taken off again in a rehearsal, so they are audited by
-    the local-state attack instead of canaries.
+    the local-state attack instead of canaries. Where a fixed number of records takes part, who knows the
+    others' part knows a record's, so canaries are in gradient space only, in no real record's place.
 
     Guarantee:
         If every claim holds, a finding on sensitivity, sampling or post-processing is never ``exceeded``;
@@ -86,11 +87,7 @@ def audit(
         prepared: config, records, public model and plan.
         settings: how much work.
         progress: called with what is being done, how much of it is done, and how much there is.
-
-    Raises:
-        UnsupportedAnalysisError: if units are not sampled independently of one another.
     """
-    sampling_prob(prepared.plan)  # what cannot be audited is refused before anything is rehearsed
     source = SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
     if prepared.plan.release.steps > 1:
@@ -100,7 +97,8 @@ def audit(
     findings: list[Finding] = list(
         _canary_findings(prepared.plan, [run.scores for run in runs], "gradient-space", settings)
     )
-    if prepared.plan.unit is Unit.RECORD:
+    plan = prepared.plan
+    if plan.unit is Unit.RECORD and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
         crafted = _record_runs(prepared, settings, source.derive("records"), progress)
         findings.extend(_canary_findings(prepared.plan, crafted, "input-space", settings))
     findings.extend(_noise(prepared.plan, runs, settings.confidence))
@@ -113,7 +111,7 @@ def audit(
 def _coordinate_runs(
     prepared: Prepared, settings: AuditSettings, source: SeededRandom, progress: Progress
 ) -> list[CanaryRun]:
-    per_run = min(settings.canaries, prepared.plan.facts.dimension)
+    per_run = min(settings.canaries, most_canaries(prepared.plan))
     runs = math.ceil(settings.canaries / per_run)
     done = []
     for number in range(runs):

@@ -17,6 +17,7 @@ from discreet.errors import ConfigurationError
 from discreet.learning import LocalTraining
 from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
+from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import SeededRandom
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +76,8 @@ class CoordinateCanaries:
         coordinates: one for each canary, distinct, shape ``(m,)``.
         height: grid units, at most the accounted sensitivity; whole unless noise comes before rounding.
         dimension: number of coordinates of the sum.
-        opposed: whether a canary that is out is replaced by its opposite, as a record of a shard may be.
+        opposed: whether a canary that is out is replaced by its opposite, as a record of a shard may be, or
+            one that is exchanged for another.
     """
 
     owner: str
@@ -171,7 +173,7 @@ class RecordCanaries:
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:
-    """Chooses ``count`` weights at random; fewer if there are fewer.
+    """Chooses ``count`` weights at random, at most `participation.most_canaries`.
 
     Their owner is a silo that survives and never colludes.
 
@@ -186,9 +188,15 @@ def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> Coo
             f"got {sensitivity}. Raise 'aggregation.bits', or set 'aggregation.noise_first'."
         )
     owner = plan.facts.silos[plan.thresholds.min_survivors - 1]
-    opposed = plan.release.change is SampledChange.REPLACED
+    # Replacing turns a contribution into its opposite at worst; presence and absence differ by one.
+    opposed = plan.release.change is SampledChange.REPLACED or is_exchange(plan)
     coordinates = randomness.permutation(plan.facts.dimension)[:count]
     return CoordinateCanaries(owner, coordinates, height, plan.grid.dimension, opposed)
+
+
+def is_exchange(plan: Plan) -> bool:
+    """Says whether neighbours differ in what one unit is, and not in whether it is there."""
+    return plan.release.neighboring is NeighboringRelation.REPLACE_ONE
 
 
 def record_canaries(plan: Plan, model: nn.Module, count: int, randomness: SeededRandom) -> RecordCanaries:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from discreet.audit.canaries import crafted_records
 from discreet.audit.findings import SamplingFinding
-from discreet.audit.rehearsal import sampling_prob
 from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.errors import UnsupportedAnalysisError
 from discreet.models import flatten
+from discreet.privacy.events import PoissonSampling
 from discreet.randomness import Label, RandomSource, SeededRandom
 
 _WORDS = 1 << 64
@@ -42,7 +42,7 @@ class OneWord(RandomSource):
 
 
 def sampling_finding(prepared: Prepared) -> SamplingFinding | None:
-    """Measures the inclusion probability of the first silo's sampler; None if every unit takes part.
+    """Measures the inclusion probability of the first silo's sampler; None if it tosses no coins.
 
     Guarantee:
         The probability is exact for samplers that include a unit when its first 64-bit word is below some
@@ -52,9 +52,9 @@ def sampling_finding(prepared: Prepared) -> SamplingFinding | None:
         UnsupportedAnalysisError: if the sampler does not decide by such a threshold.
     """
     plan = prepared.plan
-    claimed = sampling_prob(plan)
-    if claimed == 1.0:
+    if not isinstance(plan.release.sampling, PoissonSampling):
         return None
+    claimed = plan.release.sampling.prob
     silo = plan.facts.silos[0]
     training = rehearsed_training(plan, prepared.model, silo)
     parameters = flatten(prepared.model)

@@ -154,15 +154,17 @@ class LocalStateFinding:
 
 @dataclass(frozen=True, slots=True)
 class PostProcessingFinding:
-    """Models that the server made of the same sums, with and without one record at a silo.
+    """Models that the server made of the same sums, from neighbouring records.
 
     Attributes:
-        silo: which one had one record fewer.
+        silo: whose records differed.
+        difference: how, in words.
         rounds: how many models were compared.
         largest: L2 distance of two models after the same round, the largest of them.
     """
 
     silo: str
+    difference: str
     rounds: int
     largest: float
 

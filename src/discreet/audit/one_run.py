@@ -17,7 +17,8 @@ from discreet.audit.canaries import (
     with_canaries,
 )
 from discreet.audit.insider import Insider, LeftOver, left_over, stacked, sum_of
-from discreet.audit.rehearsal import Rehearsal, Step, rehearse, sampling_prob
+from discreet.audit.participation import participation
+from discreet.audit.rehearsal import Rehearsal, Step, rehearse
 from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
@@ -82,13 +83,13 @@ class Seen:
 
 def coordinate_run(prepared: Prepared, canaries: CoordinateCanaries, randomness: SeededRandom) -> CanaryRun:
     """Rehearses once with gradient-space canaries, each in or out by a fair coin."""
-    prob = sampling_prob(prepared.plan)
+    taking_part = participation(prepared.plan)
     included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
     sampling = randomness.derive("canary sampling")
     injected: list[Floats] = []
 
     def inject(insider: Insider, order: RoundOrder, outcome: RoundSum) -> RoundSum:
-        injected.append(canaries.injected(included, sampling.bernoulli(canaries.count, prob)))
+        injected.append(canaries.injected(included, taking_part.drawn(canaries.count, sampling)))
         return insider.lengthened(order, outcome, canaries.owner, injected[-1])
 
     rehearsal = rehearse(
@@ -156,7 +157,7 @@ def _sum_scores(
 
     A canary that is out contributes nothing, or its opposite if it is ``opposed``.
     """
-    prob, scores = sampling_prob(plan), np.zeros(len(directions[0].squared_norms()))
+    prob, scores = participation(plan).prob, np.zeros(len(directions[0].squared_norms()))
     for round_, canary in zip(seen, directions, strict=True):
         left = (round_.by_colluders if colluding else round_.by_server).noise + round_.injected
         variance = per_silo(plan.release.share, len(round_.step.outcome.survivors) - colluding).variance
@@ -179,7 +180,7 @@ def _model_scores(plan: Plan, rehearsal: Rehearsal, seen: list[Seen], directions
 
     The last model is compared with the one that the same walk would have reached on known sums only.
     """
-    state, prob = rehearsal.start, sampling_prob(plan)
+    state, prob = rehearsal.start, participation(plan).prob
     rotations = [round_rotation(plan, step.order.sequence) for step in rehearsal.steps]
     for round_, rotation in zip(seen, rotations, strict=True):
         outcome = dataclasses.replace(round_.step.outcome, total=to_ring(round_.known, plan.grid.bits))

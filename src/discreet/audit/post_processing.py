@@ -6,17 +6,20 @@ import dataclasses
 
 import numpy as np
 
-from discreet.audit.canaries import replace_train
+from discreet.audit.canaries import is_exchange, replace_train
 from discreet.audit.findings import PostProcessingFinding
 from discreet.audit.insider import Insider
 from discreet.audit.rehearsal import rehearse
+from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum
 
 
 def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> PostProcessingFinding:
-    """Rehearses a plan twice, the second time with one record fewer, but with the sums of the first time.
+    """Rehearses a plan twice, the second time on a neighbour, but with the sums of the first time.
+
+    The neighbour has one record fewer, or another label on one where the number of records is public.
 
     All that a guarantee covers is the sums, so models that differ although the sums do not are a leak: a sum
     divided by a count of records, for example.
@@ -30,14 +33,20 @@ def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> Pos
     # A survivor of every round: whoever drops out could not be noticed.
     silo = first.steps[0].outcome.survivors[0]
     own = prepared.federation.silo(silo).train
-    fewer = replace_train(prepared.federation, silo, own.take(np.arange(len(own) - 1)))
+    if is_exchange(prepared.plan):
+        labels = own.labels.copy()
+        labels[-1] = (labels[-1] + 1) % prepared.plan.facts.num_classes
+        neighbor, difference = Records(own.features, labels), "one record exchanged"
+    else:
+        neighbor, difference = own.take(np.arange(len(own) - 1)), "one record fewer"
+    known = replace_train(prepared.federation, silo, neighbor)
 
     def with_the_same_sum(_: Insider, order: RoundOrder, outcome: RoundSum) -> RoundSum:
         return dataclasses.replace(outcome, total=sums[order.release])
 
-    second = rehearse(prepared, randomness, known=fewer, alter=with_the_same_sum)
+    second = rehearse(prepared, randomness, known=known, alter=with_the_same_sum)
     moved = [
         float(np.linalg.norm(one.after.parameters - other.after.parameters))
         for one, other in zip(first.steps, second.steps, strict=True)
     ]
-    return PostProcessingFinding(silo, len(moved), max(moved))
+    return PostProcessingFinding(silo, difference, len(moved), max(moved))

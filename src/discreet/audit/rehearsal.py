@@ -12,10 +12,8 @@ from discreet.audit.insider import Insider
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.errors import UnsupportedAnalysisError
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
-from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, Training, initial_state, round_rotation, update
 
@@ -105,24 +103,6 @@ def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...
         for release in range(1, plan.rounds + 1)
         for name in leaving
     )
-
-
-def sampling_prob(plan: Plan) -> float:
-    """Returns the probability with which a unit takes part in a round.
-
-    Raises:
-        UnsupportedAnalysisError: for samplings whose coins are not independent from unit to unit.
-    """
-    match plan.release.sampling:
-        case NoSampling():
-            return 1.0
-        case PoissonSampling(prob=prob):
-            return prob
-        case other:
-            raise UnsupportedAnalysisError(
-                f"canaries need independent sampling of units; got {type(other).__name__}. "
-                "Audit a plan with Poisson sampling, or without."
-            )
 
 
 def initial_parameters(prepared: Prepared) -> npt.NDArray[np.float64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.canaries import crafted_records
+from discreet.audit.canaries import crafted_records, is_exchange
 from discreet.audit.findings import SensitivityFinding
 from discreet.audit.training import rehearsed_training
 from discreet.data import Records
@@ -48,7 +48,8 @@ def sensitivity_finding(
     """Adds a crafted unit to ``silo`` in many ways and measures how far the update moves.
 
     The unit is a real record with another label, or noise as large as the plan allows; the public model is
-    the initial one or random weights. For the client unit the neighbour has no records at all.
+    the initial one or random weights. Where neighbours exchange a record, the unit takes the place of one,
+    and twice the movement is claimed. For the client unit the neighbour has no records at all.
 
     Args:
         prepared: plan, model and records.
@@ -75,11 +76,12 @@ def sensitivity_finding(
             # A run-time check stopped the round: nothing would have left the silo.
             continue
         largest = max(largest, float(np.linalg.norm(with_unit - without)))
-    return SensitivityFinding(silo, largest, training.l2_sensitivity(), trials)
+    claimed = training.l2_sensitivity() * (2.0 if is_exchange(plan) else 1.0)
+    return SensitivityFinding(silo, largest, claimed, trials)
 
 
 def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom) -> tuple[Records, Records]:
-    """Returns a silo's records without and with one unit more."""
+    """Returns a silo's records without and with one unit more, or with one unit for another."""
     plan = prepared.plan
     own = prepared.federation.silo(silo).train
     capacity = plan.capacities[plan.facts.silos.index(silo)]
@@ -96,4 +98,4 @@ def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom)
             scale = _FEATURE_SCALES[trial // 2 % len(_FEATURE_SCALES)]
             unit = Records(unit.features * np.float32(scale), unit.labels)
     more = Records(np.concatenate([base.features, unit.features]), np.concatenate([base.labels, unit.labels]))
-    return base, more
+    return own if is_exchange(plan) else base, more

@@ -167,7 +167,7 @@ def _row(finding: _Single) -> Row:
             )
         case PostProcessingFinding():
             return (
-                f"the same sums, one record fewer, {finding.rounds} rounds",
+                f"the same sums, {finding.difference}, {finding.rounds} rounds",
                 f"the server's update, {finding.silo}",
                 f"models move by {finding.largest:.5g}",
                 "0",

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from discreet.config import load_config, parse_config
-from discreet.engines.local import Prepared, prepare
-
 sys.path.insert(0, str(Path(__file__).parent))
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+from audited_configs import DIGITS, HEART
 
-DIGITS: dict[str, Any] = {
-    "name": "digits",
-    "data": {"source": "digits", "record_capacity": 420, "partition": {"kind": "iid", "silos": 4}},
-    "training": {
-        "rounds": 3,
-        "local": {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 20},
-    },
-    "privacy": {"epsilon": 3.0, "delta": 1e-5},
-    "aggregation": {"protocol": "ideal", "min_survivors": 3, "max_colluding": 1},
-}
+from discreet.config import load_config, parse_config
+from discreet.engines.local import Prepared, prepare
 
 
 @pytest.fixture(scope="session")
@@ -87,17 +75,17 @@ def quantile() -> Prepared:
 
 
 @pytest.fixture(scope="session")
+def fixed_size(sampled: Prepared) -> Prepared:
+    """`sampled`, but the same number of records takes part in every round; their numbers are public."""
+    records = {silo.name: len(silo.train) for silo in sampled.federation.silos}
+    config = sampled.config.model_dump(mode="json", exclude_none=True)
+    config["data"]["record_capacity"] = records
+    config["training"]["sampling"] = {"kind": "fixed-size", "fraction": 0.25}
+    return prepare(parse_config(config, source="test"))
+
+
+@pytest.fixture(scope="session")
 def noise_first() -> Prepared:
     """The digits' plan on the coarse grid of noise that is added before rounding."""
     aggregation = DIGITS["aggregation"] | {"noise_first": True}
     return prepare(parse_config(DIGITS | {"aggregation": aggregation}, source="test"))
-
-
-def noisy_steps(epsilon: float, *accepted: str) -> Prepared:
-    """Five noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
-    data = DIGITS["data"] | {"record_capacity": 60, "partition": {"kind": "iid", "silos": 30}}
-    training = {"rounds": 2, "local": {"kind": "noisy-steps", "learning_rate": 0.01, "steps": 5}}
-    privacy = {"epsilon": epsilon, "delta": 1e-5, "clip_norm": 1.0, "accept_assumptions": list(accepted)}
-    aggregation = {"protocol": "ideal"}
-    changed = {"data": data, "training": training, "privacy": privacy, "aggregation": aggregation}
-    return prepare(parse_config(DIGITS | changed, source="test"))

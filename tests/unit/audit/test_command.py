@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import HEART
+from audited_configs import HEART
 from test_planted_bugs import plant_half_the_noise
 from typer.testing import CliRunner
 

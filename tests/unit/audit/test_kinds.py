@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 
+import numpy as np
 import pytest
-from conftest import DIGITS, noisy_steps
+from audited_configs import DIGITS, noisy_steps
 
 from discreet.audit import (
     AuditSettings,
@@ -13,15 +14,16 @@ from discreet.audit import (
     LocalStateFinding,
     PostProcessingFinding,
     SamplingFinding,
+    SensitivityFinding,
     audit,
 )
 from discreet.audit.canaries import coordinate_canaries
 from discreet.audit.one_run import coordinate_run
+from discreet.audit.participation import FixedNumber
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import UnsupportedAnalysisError
-from discreet.privacy.events import FixedSizeSampling
-from discreet.privacy.units import Status
+from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
 
 SETTINGS = AuditSettings(canaries=650, trials=8)
@@ -60,12 +62,28 @@ def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
     assert all(finding.correct / finding.guesses > 0.65 for finding in guessed)
 
 
-def test_a_fixed_size_is_refused_before_anything_is_rehearsed(sampled: Prepared) -> None:
-    plan = sampled.plan
-    release = dataclasses.replace(plan.release, sampling=FixedSizeSampling(100, 400))
-    fixed = dataclasses.replace(sampled, plan=dataclasses.replace(plan, release=release))
-    with pytest.raises(UnsupportedAnalysisError, match="independent sampling of units; got FixedSize"):
-        audit(fixed, SETTINGS)
+def test_exchanged_records_are_audited_by_opposed_canaries(fixed_size: Prepared) -> None:
+    """A canary turns into its opposite, in as many of the silo's places as the plan draws each round."""
+    findings = audit(fixed_size, AuditSettings(canaries=1000, trials=16))
+    assert not [finding for finding in findings if finding.exceeded]
+    guessed = [finding for finding in findings if isinstance(finding, CanaryFinding)]
+    assert {finding.canaries for finding in guessed} == {"gradient-space"}
+    assert {finding.claim.neighboring for finding in guessed} == {NeighboringRelation.REPLACE_ONE}
+    assert all(finding.correct / finding.guesses > 0.6 for finding in guessed)
+    moved = [finding for finding in findings if isinstance(finding, SensitivityFinding)]
+    clip_norm = fixed_size.config.privacy.clip_norm
+    assert all(finding.claimed == pytest.approx(2.0 * clip_norm, rel=1e-2) for finding in moved)
+    assert max(finding.largest for finding in moved) > clip_norm
+    made_of_sums = [finding for finding in findings if isinstance(finding, PostProcessingFinding)]
+    assert [finding.difference for finding in made_of_sums] == ["one record exchanged"]
+
+
+def test_a_fixed_number_of_canaries_takes_part() -> None:
+    drawn = FixedNumber(25, 100).drawn(100, SeededRandom(1))
+    assert drawn.sum() == 25
+    share = np.mean([FixedNumber(25, 100).drawn(10, SeededRandom(seed)) for seed in range(400)], axis=0)
+    # Each of ten canaries over 400 rounds: five standard deviations.
+    assert np.all(np.abs(share - 0.25) < 5.0 * math.sqrt(0.25 * 0.75 / 400))
 
 
 def test_the_published_claim_for_noisy_steps_is_refuted() -> None:

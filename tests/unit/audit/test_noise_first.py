@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import DIGITS
+from audited_configs import DIGITS
 from test_claims import audited_once
 
 from discreet.audit import AuditSettings, CanaryFinding, NoiseFinding, audit
