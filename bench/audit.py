@@ -2,9 +2,10 @@
 
     python bench/audit.py [--repetitions 100] [--runs 8]
 
-Prints a table in Markdown: how often the claim was exceeded, and the largest ε that an audit showed. Four
-silos of handwritten digits, (3, 10⁻⁵) per record against the server and one colluding silo; each repetition
-rehearses the training ``--runs`` times with a gradient-space canary in every weight.
+Prints a table in Markdown: how often the claim was exceeded, and the largest ε that an audit showed, with
+noise after rounding and before it. Four silos of handwritten digits, (3, 10⁻⁵) per record against the server
+and one colluding silo; each repetition rehearses the training ``--runs`` times with a gradient-space canary
+in every weight.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -24,15 +26,16 @@ from discreet.audit.judge import judge
 from discreet.audit.one_run import coordinate_run
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
-from discreet.mechanisms import sample_share
+from discreet.mechanisms import round_with_noise, sample_share
 from discreet.privacy.adversary import ServerWithColluders
-from discreet.privacy.events import IntegerNoise
+from discreet.privacy.events import IntegerNoise, RoundedGaussianNoise
 from discreet.randomness import RandomSource, SeededRandom
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.99
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "name": "digits",
     "data": {"source": "digits", "record_capacity": 420, "partition": {"kind": "iid", "silos": 4}},
     "training": {
@@ -60,7 +63,13 @@ def audited(prepared: Prepared, seed: int, runs: int) -> CanaryFinding:
 
 @contextmanager
 def half_the_noise() -> Iterator[None]:
-    """Lets every silo draw noise of half the planned deviation; colluders tell what they drew."""
+    """Lets every silo draw noise of half the planned deviation, also before it rounds."""
+
+    def first(
+        values: Floats, law: RoundedGaussianNoise, randomness: RandomSource, *, workers: int = 1
+    ) -> Integers:
+        half = RoundedGaussianNoise(0.5 * law.silo_stddev, law.num_silos)
+        return round_with_noise(values, half, randomness, workers=workers)
 
     def drawn(law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1) -> Integers:
         return np.rint(0.5 * sample_share(law, size, randomness, workers=workers)).astype(np.int64)
@@ -71,6 +80,7 @@ def half_the_noise() -> Iterator[None]:
     with (
         mock.patch("discreet.encoding.contribution.add_share", added),
         mock.patch("discreet.encoding.contribution.sample_share", drawn),
+        mock.patch("discreet.encoding.contribution.round_with_noise", first),
     ):
         yield
 
@@ -87,19 +97,28 @@ def row(name: str, findings: list[CanaryFinding]) -> str:
     )
 
 
+def training_with(*, noise_first: bool) -> Prepared:
+    """Returns the training with noise on either side of the rounding."""
+    aggregation = CONFIG["aggregation"] | {"noise_first": noise_first}
+    return prepare(parse_config(CONFIG | {"aggregation": aggregation}, source="bench"))
+
+
 def main() -> None:
-    """Prints both rows."""
+    """Prints all rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=100)
     parser.add_argument("--runs", type=int, default=8)
     asked = parser.parse_args()
-    prepared = prepare(parse_config(CONFIG, source="bench"))
     print("| noise | claimed ε | claim exceeded | largest ε shown | Gaussian: median, largest | right |")
     print("|---|---|---|---|---|---|")
     seeds = range(asked.repetitions)
-    print(row("as planned", [audited(prepared, seed, asked.runs) for seed in seeds]), flush=True)
-    with half_the_noise():
-        print(row("half of it", [audited(prepared, seed, asked.runs) for seed in seeds]))
+    for noise_first, name in ((False, ""), (True, ", before rounding")):
+        training = training_with(noise_first=noise_first)
+        honest = [audited(training, seed, asked.runs) for seed in seeds]
+        print(row(f"as planned{name}", honest), flush=True)
+        with half_the_noise():
+            halved = [audited(training, seed, asked.runs) for seed in seeds]
+        print(row(f"half of it{name}", halved), flush=True)
 
 
 if __name__ == "__main__":

@@ -87,21 +87,23 @@ def audit(
         prepared: config, records, public model and plan.
         settings: how much work.
         progress: called with what is being done, how much of it is done, and how much there is.
+
+    Raises:
+        UnsupportedAnalysisError: for a single noisy step, which is audited as single-step.
     """
-    source = SeededRandom(settings.seed).derive("audit")
+    plan, source = prepared.plan, SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
-    if prepared.plan.release.steps > 1:
-        attacked = local_state_finding(prepared.plan, settings.confidence, source.derive("local state"))
+    if plan.release.steps > 1:
+        attacked = local_state_finding(plan, settings.confidence, source.derive("local state"))
         return (attacked, made_of_sums)
     runs = _coordinate_runs(prepared, settings, source.derive("coordinates"), progress)
     findings: list[Finding] = list(
-        _canary_findings(prepared.plan, [run.scores for run in runs], "gradient-space", settings)
+        _canary_findings(plan, [run.scores for run in runs], "gradient-space", settings)
     )
-    plan = prepared.plan
     if plan.unit is Unit.RECORD and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
         crafted = _record_runs(prepared, settings, source.derive("records"), progress)
-        findings.extend(_canary_findings(prepared.plan, crafted, "input-space", settings))
-    findings.extend(_noise(prepared.plan, runs, settings.confidence))
+        findings.extend(_canary_findings(plan, crafted, "input-space", settings))
+    findings.extend(_noise(plan, runs, settings.confidence))
     findings.extend(_interrupted(prepared, source.derive("interruption"), settings.confidence))
     findings.extend(_sensitivities(prepared, settings, source.derive("neighbours"), progress))
     sampled = sampling_finding(prepared)

@@ -43,6 +43,6 @@ def _separable(training: SiloTraining) -> LocalTraining:
 def inseparable_noise() -> UnsupportedAnalysisError:
     """Returns the refusal of a training whose noise cannot be told from what it hides."""
     return UnsupportedAnalysisError(
-        "canaries need noise that is added once a round; noisy-steps adds it in every local step. Audit such "
-        "a plan by the local-state attack."
+        "canaries need noise that is added once a round; noisy-steps adds it in every local step. Audit "
+        "several steps by the local-state attack, and a single one as the kind single-step: it trains alike."
     )

@@ -22,10 +22,10 @@ DIGITS: dict[str, Any] = {
 }
 
 
-def noisy_steps(epsilon: float, *accepted: str) -> Prepared:
-    """Five noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
+def noisy_steps(epsilon: float, *accepted: str, steps: int = 5) -> Prepared:
+    """Noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
     data = DIGITS["data"] | {"record_capacity": 60, "partition": {"kind": "iid", "silos": 30}}
-    training = {"rounds": 2, "local": {"kind": "noisy-steps", "learning_rate": 0.01, "steps": 5}}
+    training = {"rounds": 2, "local": {"kind": "noisy-steps", "learning_rate": 0.01, "steps": steps}}
     privacy = {"epsilon": epsilon, "delta": 1e-5, "clip_norm": 1.0, "accept_assumptions": list(accepted)}
     aggregation = {"protocol": "ideal"}
     changed = {"data": data, "training": training, "privacy": privacy, "aggregation": aggregation}

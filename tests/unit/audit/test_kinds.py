@@ -109,3 +109,9 @@ def test_noisy_steps_cannot_be_rehearsed_with_canaries() -> None:
     canaries = coordinate_canaries(prepared.plan, 8, SeededRandom(0))
     with pytest.raises(UnsupportedAnalysisError, match="local-state attack"):
         coordinate_run(prepared, canaries, SeededRandom(0))
+
+
+def test_a_single_noisy_step_is_sent_to_single_step() -> None:
+    prepared = noisy_steps(5.0, steps=1)
+    with pytest.raises(UnsupportedAnalysisError, match="a single one as the kind single-step"):
+        audit(prepared, SETTINGS)
