@@ -102,6 +102,7 @@ class Insider:
             vector: grid units, shape ``(d,)``; integers unless noise comes before rounding.
         """
         if self.plan.grid.noise_first:
+            # The same noise on a longer update: a real shift does not pass through the rounding.
             source = silo_source(self.randomness, order.sequence, silo)
             real = signal_reals(self._update(order, silo), self.plan.grid, self._rotation(order))
             longer, before = (
