@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from local_dp import BATCH, Schedule, scattered
+from local_dp import PAPER_BATCH, Schedule, scattered
 from overlapping import FILE_VARIABLE
 
 from discreet.accounting import calibrate, epsilon
@@ -16,7 +16,7 @@ from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accu
 TABLES = {"MNIST": ("mnist.npz", 2.93), "Fashion-MNIST": ("fashion_mnist.npz", 2.7)}
 SILOS = (10, 25, 50, 100)
 RECORDS, DELTA = 6000, 1e-5
-SCHEDULE = Schedule(epochs=1, rounds=20, batch=BATCH, records=RECORDS)
+SCHEDULE = Schedule(epochs=1, rounds=20, batch=PAPER_BATCH, records=RECORDS)
 
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
@@ -44,7 +44,7 @@ def owners(stated: float) -> Iterator[Computed]:
 
 def training(silos: int, multiplier: float) -> Repeated:
     """All steps of the silos that hold a record."""
-    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(BATCH / RECORDS))
+    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(PAPER_BATCH / RECORDS))
     return Repeated(release, silos * SCHEDULE.steps * SCHEDULE.rounds)
 
 
