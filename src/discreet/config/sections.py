@@ -89,7 +89,7 @@ class QuantileNormConfig(Section):
 
     Attributes:
         quantile: share of the units (records, or clients) that should not be clipped.
-        initial: the norm of the first round, a public guess.
+        initial: the norm of the first round, a public guess; rather too small than too large.
         weight: how much of the sensitivity is spent on the count; 0.5 costs 3 % more noise.
         learning_rate: how fast the norm follows: its logarithm moves by less than this in a round.
     """
