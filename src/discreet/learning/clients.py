@@ -38,22 +38,11 @@ def trained(
         local: the steps that all take.
         model: the architecture; scratch space.
         start: parameters, shape ``(d,)``.
-        clients: each with at least one record; those with equally many go together.
+        clients: each with at least one record.
         radius: as in `LocalSgd.run`.
     """
     size = clients_at_once(len(start))
     for first in range(0, len(clients), size):
-        chunk = clients[first : first + size]
-        found: dict[int, tuple[FloatVector, float]] = {}
-        for population in dict.fromkeys(len(client.records) for client in chunk):
-            places = [place for place, client in enumerate(chunk) if len(client.records) == population]
-            together = [chunk[place] for place in places]
-            moved, losses = local.run(
-                objective_for(model, together),
-                start,
-                population,
-                [client.randomness for client in together],
-                radius=radius,
-            )
-            found |= zip(places, zip(moved, losses.tolist(), strict=True), strict=True)
-        yield from (found[place] for place in range(len(chunk)))
+        together = clients[first : first + size]
+        moved, losses = local.run(objective_for(model, together), start, together, radius=radius)
+        yield from zip(moved, losses.tolist(), strict=True)

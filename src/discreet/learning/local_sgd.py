@@ -7,17 +7,17 @@ call of numpy does the work of many small ones, and every client's row has the b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import ConfigurationError
-from discreet.learning.objective import Objective
-from discreet.randomness import RandomSource
+from discreet.learning.objective import Client, Objective
 
 FloatArray = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +55,66 @@ class LocalSgd:
             )
 
     def run(
-        self,
-        objective: Objective,
-        start: FloatArray,
-        population: int,
-        sources: Sequence[RandomSource],
-        *,
-        radius: float = math.inf,
+        self, objective: Objective, start: FloatArray, clients: Sequence[Client], *, radius: float = math.inf
     ) -> tuple[FloatArray, FloatArray]:
-        """Returns how far training moved each client, shape ``(m, d)``, and its mean loss on the way.
+        """Returns how far training moved each of m clients, shape ``(m, d)``, and mean losses, ``(m,)``.
 
         Args:
-            objective: the losses of m clients over records ``0 .. population - 1`` of each.
+            objective: the losses of ``clients``.
             start: parameters that all start from, shape ``(d,)``.
-            population: number of records, the same for each.
-            sources: of each client's shuffles.
+            clients: how many records each has, and the source of its shuffles.
             radius: after every step the movement is projected onto the ball of this radius (P3's in-ball
                 clipping); infinite leaves it alone.
         """
-        moved = np.zeros((len(sources), len(start)))
-        velocity, losses = np.zeros_like(moved), []
+        moved = np.zeros((len(clients), len(start)))
+        velocity = np.zeros_like(moved)
+        losses: list[list[float]] = [[] for _ in clients]
         for _ in range(self.epochs):
-            orders = np.stack([source.permutation(population) for source in sources])
-            for first in range(0, population, self.batch_size):
-                here = start + moved
-                gradients, loss = objective.mean_gradients(here, orders[:, first : first + self.batch_size])
-                velocity = self._velocity(velocity, gradients, here)
-                np.multiply(velocity, self.learning_rate, out=here)
-                moved -= here
-                _project_rows(moved, radius)
-                losses.append(loss)
-        return moved, np.stack(losses, axis=1).mean(axis=1) if losses else np.zeros(len(sources))
+            orders = [client.randomness.permutation(len(client.records)) for client in clients]
+            for places, batches in _in_step(orders, self.batch_size):
+                all_of_them = len(places) == len(clients)
+                own = moved if all_of_them else moved[places]
+                here = start + own
+                gradients, found = objective.mean_gradients(here, places, batches)
+                direction = self._velocity(velocity, places, gradients, here)
+                np.multiply(direction, self.learning_rate, out=here)
+                own -= here
+                _project_rows(own, radius)
+                if not all_of_them:
+                    moved[places] = own
+                for place, loss in zip(places, found.tolist(), strict=True):
+                    losses[place].append(loss)
+        return moved, np.array([np.mean(of_client) for of_client in losses])
 
-    def _velocity(self, before: FloatArray, gradients: FloatArray, here: FloatArray) -> FloatArray:
-        """Returns momentum·before + gradients + weight_decay·here; all three are scratch space."""
+    def _velocity(
+        self, velocity: FloatArray, places: list[int], gradients: FloatArray, here: FloatArray
+    ) -> FloatArray:
+        """Returns momentum·velocity + gradients + weight_decay·here; gradients and here are scratch space.
+
+        The velocity of the clients at ``places`` is written down if there is any momentum.
+        """
         if self.momentum > 0.0:
-            before *= self.momentum
-            gradients += before
+            gradients += self.momentum * velocity[places]
         if self.weight_decay > 0.0:
             here *= self.weight_decay
             gradients += here
+        if self.momentum > 0.0:
+            velocity[places] = gradients
         return gradients
+
+
+def _in_step(orders: list[Indices], batch_size: int) -> Iterator[tuple[list[int], Indices]]:
+    """Yields the steps of one pass: places of clients, and their batches, which are of one size.
+
+    Clients take their first steps together, then their second ones, and so on; only a last batch, which may
+    be smaller, parts those of different sizes.
+    """
+    for first in range(0, max(map(len, orders)), batch_size):
+        batches = [order[first : first + batch_size] for order in orders]
+        for size in dict.fromkeys(map(len, batches)):
+            places = [place for place, batch in enumerate(batches) if len(batch) == size]
+            if size:
+                yield places, np.stack([batches[place] for place in places])
 
 
 def _project_rows(vectors: FloatArray, radius: float) -> None:

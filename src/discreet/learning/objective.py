@@ -39,17 +39,20 @@ class Client:
 
 
 class Objective(Protocol):
-    """The mean loss of each of m clients over a batch of its own, as a function of its flat parameters.
+    """The mean loss of each of some clients over a batch of its own, as a function of its flat parameters.
 
     Guarantee:
         A client's gradient does not depend on which other clients are computed with it, to the bit.
     """
 
-    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
-        """Returns gradients, shape ``(m, d)``, and losses, ``(m,)``.
+    def mean_gradients(
+        self, parameters: FloatArray, places: Sequence[int], batches: Indices
+    ) -> tuple[FloatArray, FloatArray]:
+        """Returns the gradients of m of the clients, shape ``(m, d)``, and their losses, ``(m,)``.
 
         Args:
             parameters: shape ``(m, d)``.
+            places: which clients, m of them.
             batches: places of the batches' records in each client's own, shape ``(m, b)``.
         """
         ...
@@ -62,10 +65,12 @@ class LinearObjective:
     head: ConvexHead
     clients: tuple[Records, ...]
 
-    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+    def mean_gradients(
+        self, parameters: FloatArray, places: Sequence[int], batches: Indices
+    ) -> tuple[FloatArray, FloatArray]:
         """Returns the closed-form gradients and the losses."""
         clients, batch = batches.shape
-        features, labels = _gathered(self.clients, batches, np.float64)
+        features, labels = _gathered([self.clients[place] for place in places], batches, np.float64)
         weights = parameters.reshape(clients, self.head.outputs, -1)
         logits = features @ weights.swapaxes(1, 2)
         losses, residuals = self.head.losses_and_residuals(
@@ -83,9 +88,11 @@ class DenseObjective:
     network: DenseNetwork
     clients: tuple[Records, ...]
 
-    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+    def mean_gradients(
+        self, parameters: FloatArray, places: Sequence[int], batches: Indices
+    ) -> tuple[FloatArray, FloatArray]:
         """Returns the gradients by back-propagation and the losses."""
-        features, labels = _gathered(self.clients, batches, np.float32)
+        features, labels = _gathered([self.clients[place] for place in places], batches, np.float32)
         return self.network.mean_gradients(parameters, features, labels)
 
 
@@ -96,11 +103,13 @@ class NetworkObjective:
     model: nn.Module
     clients: tuple[Client, ...]
 
-    def mean_gradients(self, parameters: FloatArray, batches: Indices) -> tuple[FloatArray, FloatArray]:
+    def mean_gradients(
+        self, parameters: FloatArray, places: Sequence[int], batches: Indices
+    ) -> tuple[FloatArray, FloatArray]:
         """Returns the gradients by back-propagation and the losses."""
         found = [
-            self._mean_gradient(own, client, batch)
-            for own, client, batch in zip(parameters, self.clients, batches, strict=True)
+            self._mean_gradient(own, self.clients[place], batch)
+            for own, place, batch in zip(parameters, places, batches, strict=True)
         ]
         return np.stack([gradient for gradient, _ in found]), np.array([loss for _, loss in found])
 

@@ -21,7 +21,7 @@ def gradients(torch_seed: int, seed: int) -> list[bytes]:
     objective = objective_for(model, [Client(records, SeededRandom(seed))])
     torch.manual_seed(torch_seed)
     start, batch = flatten(model)[None], np.arange(8)[None]
-    return [objective.mean_gradients(start, batch)[0].tobytes() for _ in range(2)]
+    return [objective.mean_gradients(start, [0], batch)[0].tobytes() for _ in range(2)]
 
 
 def test_dropout_of_local_sgd_takes_its_masks_from_the_random_source() -> None:
