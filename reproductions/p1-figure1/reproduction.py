@@ -120,11 +120,10 @@ def computed(name: str, curves: list[list[float]]) -> Computed:
     means = [fmean(values) for values in zip(*curves, strict=True)]
     shown = [f"{means[number - 1]:.1f} after {number}" for number in SHOWN if number < len(means)]
     last = Score(tuple(values[-1] for values in curves))
-    is_papers = name.startswith("paper's") or name.endswith("CONDITIONAL")
-    return Computed(
+    return Computed.by(
         name,
-        reproduced=last.mean if is_papers else None,
-        ours=None if is_papers else last.mean,
+        last.mean,
+        papers=name.startswith("paper's") or name.endswith("CONDITIONAL"),
         note="; ".join([*shown, last.note]),
         curve=tuple((float(number), mean) for number, mean in enumerate(means, start=1)),
     )

@@ -93,9 +93,7 @@ def trained(
             changed(config, federation | changes | {"run.seed": seed, "data.split_seed": seed})
             for seed in settings.seeds
         )
-    if name.endswith("CONDITIONAL"):
-        return Computed(name, reproduced=result.mean, note=result.note)
-    return Computed(name, ours=result.mean, note=result.note)
+    return Computed.by(name, result.mean, papers=name.endswith("CONDITIONAL"), note=result.note)
 
 
 def single_step(settings: Settings) -> dict[str, Any]:

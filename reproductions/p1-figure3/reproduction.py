@@ -77,9 +77,7 @@ def trained(name: str, context: Context, changes: dict[str, Any], source: Path) 
             "privacy.epsilon": float(size.step),
         }
         result = score(changed(config, federation | changes | {"run.seed": seed}) for seed in size.seeds)
-    if name.endswith("CONDITIONAL"):
-        return Computed(name, reproduced=result.mean, note=result.note)
-    return Computed(name, ours=result.mean, note=result.note)
+    return Computed.by(name, result.mean, papers=name.endswith("CONDITIONAL"), note=result.note)
 
 
 def single_step() -> dict[str, Any]:

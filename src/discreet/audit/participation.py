@@ -1,4 +1,4 @@
-"""Which of the canaries take part in a round: drawn as the plan's own sampler would draw them."""
+"""Which of the canaries take part in a round: drawn by the sampler that the plan states."""
 
 from __future__ import annotations
 
@@ -11,39 +11,35 @@ from discreet.errors import UnsupportedAnalysisError
 from discreet.plan import Plan
 from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
+from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
 
 Coins = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Independent:
-    """Each canary by a coin of its own."""
+class Participation:
+    """The canaries are the first of the units that ``sampler`` draws from."""
 
-    prob: float
-
-    def drawn(self, count: int, randomness: SeededRandom) -> Coins:
-        """Says who takes part, shape ``(count,)``."""
-        return randomness.bernoulli(count, self.prob)
-
-
-@dataclass(frozen=True, slots=True)
-class FixedNumber:
-    """The canaries are the first of ``population`` units, of which ``size`` take part."""
-
-    size: int
-    population: int
+    sampler: Poisson | FixedSize
 
     @property
     def prob(self) -> float:
         """Probability with which one canary takes part."""
-        return self.size / self.population
+        match self.sampler:
+            case Poisson(prob=prob):
+                return prob
+            case FixedSize(sample_size=size, population=population):
+                return size / population
 
     def drawn(self, count: int, randomness: SeededRandom) -> Coins:
-        """Says who takes part, shape ``(count,)``; ``count`` is at most ``population``."""
-        return np.argsort(randomness.permutation(self.population))[:count] < self.size
+        """Says who of ``count`` canaries takes part, shape ``(count,)``; at most as many as units."""
+        units = self.sampler.population if isinstance(self.sampler, FixedSize) else count
+        coins = np.zeros(units, dtype=np.bool_)
+        coins[self.sampler.draw(units, randomness)] = True
+        return coins[:count]
 
 
-def participation(plan: Plan) -> Independent | FixedNumber:
+def participation(plan: Plan) -> Participation:
     """Returns how units take part in a round.
 
     Raises:
@@ -51,11 +47,11 @@ def participation(plan: Plan) -> Independent | FixedNumber:
     """
     match plan.release.sampling:
         case NoSampling():
-            return Independent(1.0)
+            return Participation(EVERY_ONE)
         case PoissonSampling(prob=prob):
-            return Independent(prob)
+            return Participation(Poisson(prob))
         case FixedSizeSampling(sample_size=size, population=population):
-            return FixedNumber(size, population)
+            return Participation(FixedSize(size, population))
         case other:
             raise UnsupportedAnalysisError(
                 f"canaries need sampling by coins or of a fixed size; got {type(other).__name__}. Audit a "
@@ -65,6 +61,6 @@ def participation(plan: Plan) -> Independent | FixedNumber:
 
 def most_canaries(plan: Plan) -> int:
     """Returns how many gradient-space canaries one rehearsal can hold: no two share a weight or a unit."""
-    taking_part = participation(plan)
-    units = taking_part.population if isinstance(taking_part, FixedNumber) else plan.facts.dimension
+    sampler = participation(plan).sampler
+    units = sampler.population if isinstance(sampler, FixedSize) else plan.facts.dimension
     return min(plan.facts.dimension, units)

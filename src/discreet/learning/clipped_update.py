@@ -14,7 +14,7 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clients import trained
-from discreet.learning.contract import CountedUpdate, LocalUpdate
+from discreet.learning.contract import CountedUpdate, CountingTraining, LocalUpdate
 from discreet.learning.float_error import project, require_finite, with_slack
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import Client
@@ -24,7 +24,7 @@ from discreet.randomness import RandomSource
 
 
 @dataclass(frozen=True, slots=True)
-class ClippedUpdate:
+class ClippedUpdate(CountingTraining):
     """Local SGD from the public model, then the whole update clipped to ``clip_norm``.
 
     Guarantee:
@@ -93,16 +93,6 @@ class ClippedUpdate:
         """Returns the same kind at another clip norm."""
         return replace(self, clip_norm=clip_norm)
 
-    def update(
-        self,
-        model: nn.Module,
-        parameters: npt.NDArray[np.float64],
-        records: Records,
-        randomness: RandomSource,
-    ) -> LocalUpdate:
-        """Trains and clips; a client that stays out, or has no records, contributes zero."""
-        return self.counted_update(model, parameters, records, randomness).update
-
     def counted_update(
         self,
         model: nn.Module,
@@ -110,7 +100,10 @@ class ClippedUpdate:
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:
-        """Returns `update`, and one if the client took part and moved at most ``clip_norm``, else zero."""
+        """Trains and clips; counts one if the client took part and moved at most ``clip_norm``, else zero.
+
+        A client that stays out, or has no records, contributes zero.
+        """
         client = Client(records, randomness)
         if not self.takes_part(client):
             return self.absent(parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +48,32 @@ class CountedUpdate:
 
     def __repr__(self) -> str:
         return "CountedUpdate(<private>)"
+
+
+class CountingTraining(ABC):
+    """A kind that sums clipped contributions, and can say how many of them were not shortened."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def counted_update(
+        self,
+        model: nn.Module,
+        parameters: npt.NDArray[np.float64],
+        records: Records,
+        randomness: RandomSource,
+    ) -> CountedUpdate:
+        """Returns `update` and how many of its units were within the clipping norm."""
+
+    def update(
+        self,
+        model: nn.Module,
+        parameters: npt.NDArray[np.float64],
+        records: Records,
+        randomness: RandomSource,
+    ) -> LocalUpdate:
+        """Trains from ``parameters``; see `LocalTraining.update`."""
+        return self.counted_update(model, parameters, records, randomness).update
 
 
 class LocalTraining(Protocol):

@@ -14,7 +14,7 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
-from discreet.learning.contract import CountedUpdate, LocalUpdate
+from discreet.learning.contract import CountedUpdate, CountingTraining, LocalUpdate
 from discreet.learning.float_error import project, require_finite, require_summable, with_slack
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
@@ -23,7 +23,7 @@ from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
 
 
 @dataclass(frozen=True, slots=True)
-class SingleStep:
+class SingleStep(CountingTraining):
     """The negative sum of clipped gradients of a sampled batch at the public model.
 
     Guarantee:
@@ -83,16 +83,6 @@ class SingleStep:
         """Returns the same kind at another clip norm, with room for as many records in the projection."""
         return replace(self, clip_norm=clip_norm, projection_radius=self.most_units * clip_norm)
 
-    def update(
-        self,
-        model: nn.Module,
-        parameters: npt.NDArray[np.float64],
-        records: Records,
-        randomness: RandomSource,
-    ) -> LocalUpdate:
-        """Draws the batch and sums its clipped gradients; an empty batch contributes zero."""
-        return self.counted_update(model, parameters, records, randomness).update
-
     def counted_update(
         self,
         model: nn.Module,
@@ -100,7 +90,7 @@ class SingleStep:
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:
-        """Returns `update` and how many gradients of its batch were within ``clip_norm``."""
+        """Sums a batch of clipped gradients and counts those within ``clip_norm``; an empty one gives 0."""
         batch = self.sampler.draw(len(records.labels), randomness)
         require_summable(len(batch))
         total = clipped_gradient_sum(

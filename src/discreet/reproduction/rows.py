@@ -29,6 +29,19 @@ class Computed:
     note: str = ""
     curve: tuple[tuple[float, float], ...] = ()
 
+    @classmethod
+    def by(
+        cls,
+        name: str,
+        value: float,
+        *,
+        papers: bool,
+        note: str = "",
+        curve: tuple[tuple[float, float], ...] = (),
+    ) -> Computed:
+        """Returns a cell that has one number: of the paper's own method, or else of ours."""
+        return cls(name, value if papers else None, None if papers else value, note, curve)
+
     @property
     def value(self) -> float | None:
         """The cell's number: ours, or else what the paper's method gave."""

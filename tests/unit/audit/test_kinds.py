@@ -19,12 +19,13 @@ from discreet.audit import (
 )
 from discreet.audit.canaries import coordinate_canaries
 from discreet.audit.one_run import coordinate_run
-from discreet.audit.participation import FixedNumber
+from discreet.audit.participation import Participation
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
+from discreet.sampling.samplers import FixedSize
 
 SETTINGS = AuditSettings(canaries=650, trials=8)
 
@@ -79,9 +80,11 @@ def test_exchanged_records_are_audited_by_opposed_canaries(fixed_size: Prepared)
 
 
 def test_a_fixed_number_of_canaries_takes_part() -> None:
-    drawn = FixedNumber(25, 100).drawn(100, SeededRandom(1))
+    drawn = Participation(FixedSize(25, 100)).drawn(100, SeededRandom(1))
     assert drawn.sum() == 25
-    share = np.mean([FixedNumber(25, 100).drawn(10, SeededRandom(seed)) for seed in range(400)], axis=0)
+    share = np.mean(
+        [Participation(FixedSize(25, 100)).drawn(10, SeededRandom(seed)) for seed in range(400)], axis=0
+    )
     # Each of ten canaries over 400 rounds: five standard deviations.
     assert np.all(np.abs(share - 0.25) < 5.0 * math.sqrt(0.25 * 0.75 / 400))
 
