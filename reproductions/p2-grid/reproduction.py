@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from local_dp import FEATURE_NORM, LARGE_BATCH, PAPER_BATCH, Schedule, scattered
+from local_dp import FEATURE_NORM, LARGE_BATCH, PAPER_BATCH, Schedule, paper_noise, scattered
 
 from discreet.config import load_config
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
@@ -51,16 +51,22 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
 def local(  # noqa: PLR0917 - partially applied
     name: str, context: Context, schedule: Schedule, epsilon: float, network: str, source: Path
 ) -> Computed:
-    """The paper's method: each silo's own noise is its guarantee."""
+    """The paper's method: each silo's own noise is its guarantee.
+
+    In the paper's batches the noise is the paper's too; in larger ones it is what the same ε really needs.
+    """
+    noise = paper_noise(epsilon, schedule) if schedule.batch == PAPER_BATCH else None
     changes = schedule.changes() | {
         "model.name": NETWORKS[network],
-        "privacy.epsilon": epsilon,
+        "privacy.epsilon": epsilon if noise is None else noise.epsilon,
         "data.source": f"npz:{scattered(source, context.cache) if 'SN' in network else source}",
     }
     if network == "SN+Lin":
         changes["data.feature_norm_bound"] = FEATURE_NORM
     score = accuracy(changed(load_config(context.folder / "silos.toml"), changes))
-    return Computed(name, reproduced=score) if schedule.batch == PAPER_BATCH else Computed(name, ours=score)
+    if noise is None:
+        return Computed(name, ours=score)
+    return Computed(name, reproduced=score, note=noise.note)
 
 
 def secure_sum(name: str, context: Context, epsilon: float, source: Path) -> Computed:

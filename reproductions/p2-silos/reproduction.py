@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from local_dp import PAPER_BATCH, Schedule, scattered
+from local_dp import DELTA, PAPER_BATCH, Schedule, paper_noise, scattered
 from overlapping import FILE_VARIABLE
 
 from discreet.accounting import calibrate, epsilon
 from discreet.config import load_config
-from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 TABLES = {"MNIST": ("mnist.npz", 2.93), "Fashion-MNIST": ("fashion_mnist.npz", 2.7)}
 SILOS = (10, 25, 50, 100)
-RECORDS, DELTA = 6000, 1e-5
-SCHEDULE = Schedule(epochs=1, rounds=20, batch=PAPER_BATCH, records=RECORDS)
+SCHEDULE = Schedule(epochs=1, rounds=20, batch=PAPER_BATCH, records=6000)
 
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
@@ -32,25 +30,23 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
 
 def owners(stated: float) -> Iterator[Computed]:
     """Silos that each promise ε: what holds for someone whose record is in a tenth of them."""
-    multiplier = calibrate(partial(training, 1), epsilon=stated, delta=DELTA, lower=0.1, upper=10.0)
+    multiplier = calibrate(SCHEDULE.event, epsilon=stated, delta=DELTA, lower=0.1, upper=10.0)
     for silos in SILOS:
         most = -(-silos // 10)
         yield Computed(
             f"ε of a record's owner, k = {silos}",
-            ours=epsilon(training(most, multiplier), delta=DELTA).epsilon,
+            ours=epsilon(SCHEDULE.event(multiplier, silos=most), delta=DELTA).epsilon,
             note=f"the record is in {most} silos",
         )
-
-
-def training(silos: int, multiplier: float) -> Repeated:
-    """All steps of the silos that hold a record."""
-    release = Release(GaussianNoise(multiplier), 1.0, 1, PoissonSampling(PAPER_BATCH / RECORDS))
-    return Repeated(release, silos * SCHEDULE.steps * SCHEDULE.rounds)
 
 
 def trained(name: str, context: Context, silos: int, target: float, source: Path) -> Computed:
     """The paper's method on scattering features with a linear model."""
     os.environ[FILE_VARIABLE] = str(scattered(source, context.cache))
     config = load_config(context.folder / "silos.toml")
-    changes = SCHEDULE.changes() | {"data.source": f"overlapping:silos_{silos}", "privacy.epsilon": target}
-    return Computed(name, reproduced=accuracy(changed(config, changes)))
+    noise = paper_noise(target, SCHEDULE)
+    changes = SCHEDULE.changes() | {
+        "data.source": f"overlapping:silos_{silos}",
+        "privacy.epsilon": noise.epsilon,
+    }
+    return Computed(name, reproduced=accuracy(changed(config, changes)), note=noise.note)

@@ -12,6 +12,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.rdp import RdpAccountant
 
 from discreet.models import build_model
 from discreet.randomness import SeededRandom
@@ -53,6 +55,19 @@ def test_schedules_pass_over_the_records_as_often_whatever_the_rounds(load):
         steps, prob = changes["training.local"]["steps"], changes["training.sampling"]["probability"]
         passes.append(rounds * steps * prob)
     assert passes == pytest.approx([20.0] * 3)
+
+
+@pytest.mark.parametrize(("stated", "tight"), [(2.93, 2.623), (2.7, 2.427), (1.2, 1.093)])
+def test_the_papers_noise_is_what_renyi_accounting_asks_for(load, stated, tight):
+    local_dp = load("local_dp.py")
+    schedule = local_dp.Schedule(epochs=1, rounds=20, batch=50, records=6000)
+    noise = local_dp.paper_noise(stated, schedule)
+    reference = RdpAccountant()
+    steps = PoissonSampledDpEvent(50 / 6000, GaussianDpEvent(noise.multiplier))
+    reference.compose(SelfComposedDpEvent(steps, 2400))
+    assert reference.get_epsilon(local_dp.DELTA) == pytest.approx(stated, rel=1e-3)
+    assert noise.epsilon == pytest.approx(tight, abs=1e-3)
+    assert local_dp.paper_noise(stated, local_dp.Schedule(20, 1, 50, 6000)) == noise
 
 
 def test_roles_hold_windows_of_their_own_text(load, monkeypatch, tmp_path):
