@@ -10,13 +10,12 @@ import numpy as np
 from discreet.randomness import SeededRandom
 
 
-def images(source: Path, folder: Path, every: int) -> Path:
-    """Writes every ``every``-th image of both parts of ``source``; 1 uses the file as it is."""
-    if every == 1:
-        return source
+def images(source: Path, folder: Path, every: int, train: int | None = None) -> Path:
+    """Writes every ``every``-th image of both parts of ``source``, of those at most ``train`` to train on."""
     with np.load(source, allow_pickle=False) as arrays:
         kept = {name: arrays[name][::every] for name in ("x_train", "y_train", "x_test", "y_test")}
-    path = folder / f"every-{every}-{source.name}"
+    kept |= {name: kept[name][:train] for name in ("x_train", "y_train")}
+    path = folder / f"subset-{source.name}"
     np.savez(path, **kept)
     return path
 

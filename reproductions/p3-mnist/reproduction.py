@@ -18,7 +18,7 @@ from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Rep
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 IMAGES = "mnist.npz"
-CLIENTS, ROUNDS, RATE, BOUND = 1000, 30, 0.05, 0.3
+CLIENTS, DIGITS, ROUNDS, RATE, BOUND = 1000, 50, 30, 0.05, 0.3
 DELTA = CLIENTS**-1.1
 FORMS = {"uniform": UNIFORM, "Poisson": POISSON}
 
@@ -95,7 +95,7 @@ def trained(context: Context, source: Path, stddev: float, sigma: float, *, seed
     size = SIZES[context.scale]
     with tempfile.TemporaryDirectory() as folder:
         changes = {
-            "data.source": f"npz:{subsets.images(source, Path(folder), size.every)}",
+            "data.source": f"npz:{subsets.images(source, Path(folder), size.every, DIGITS * size.clients)}",
             "data.partition": {"kind": "iid", "silos": size.clients},
             "training.rounds": size.rounds,
             "training.sampling": {"kind": "poisson", "probability": size.rate},
