@@ -14,7 +14,7 @@ import torch
 
 _GRAM_RELATIVE_ERROR = 1e-12
 _COORDINATES_PER_BLOCK = 4096
-_VALUES_PER_TEMPORARY = 1 << 16
+_VALUES_PER_TEMPORARY = 1 << 18
 
 
 class Piece(Protocol):
@@ -43,10 +43,17 @@ class Explicit:
         """A vector-matrix product, a few records at a time: large temporaries cost more than the product."""
         flat = self.gradients.flatten(1)
         step = max(1, _VALUES_PER_TEMPORARY // flat.shape[1])
-        total = torch.zeros(flat.shape[1], dtype=torch.float64, device=flat.device)
+        exact = flat.new_empty(min(step, len(flat)), flat.shape[1], dtype=torch.float64)
+        total = torch.zeros_like(exact[0])
         for first in range(0, len(flat), step):
-            total += factors[first : first + step] @ flat[first : first + step].double()
+            some = flat[first : first + step]
+            total.addmv_(exact[: len(some)].copy_(some).T, factors[first : first + step])
         return total
+
+
+def factors_are_cheaper(positions: int, rows: int, columns: int) -> bool:
+    """Says whether `OuterSum` takes fewer multiplications than writing out gradients of rows x columns."""
+    return positions == 1 or 2 * positions * (rows + columns) < rows * columns
 
 
 @dataclass(frozen=True, slots=True)

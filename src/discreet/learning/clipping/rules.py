@@ -11,14 +11,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece, Reordered
+from discreet.learning.clipping.convolution import convolution_pieces
+from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece, factors_are_cheaper
 from discreet.models.convexity import LinearHead
 
 Pieces = Mapping[str, Piece]
 Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], Pieces]
-
-# The patches of so many images stay in the processor's cache from the copy to the product.
-_RECORDS_WRITTEN_OUT_AT_ONCE = 32
 
 
 def find_rule(layer: nn.Module) -> Rule | None:
@@ -29,22 +27,15 @@ def find_rule(layer: nn.Module) -> Rule | None:
 
 
 def _outer(backprops: torch.Tensor, activations: torch.Tensor) -> Piece:
-    """Chooses between writing gradients out and keeping factors, by the number of multiplications.
+    """Chooses between writing gradients out and keeping factors.
 
     Args:
         backprops: shape ``(n, positions, rows)``.
-        activations: shape ``(n, positions, columns)``, or a view that reshapes to it by a copy.
+        activations: shape ``(n, positions, columns)``.
     """
-    records, positions, rows = backprops.shape
-    columns = activations[:1].numel() // positions
-    if positions == 1 or 2 * positions * (rows + columns) < rows * columns:
-        return OuterSum(backprops, activations.reshape(records, positions, columns))
-    gradients = backprops.new_empty(records, rows, columns)
-    for first in range(0, records, _RECORDS_WRITTEN_OUT_AT_ONCE):
-        some = slice(first, first + _RECORDS_WRITTEN_OUT_AT_ONCE)
-        copied = activations[some].reshape(-1, positions, columns)
-        torch.bmm(backprops[some].transpose(1, 2), copied, out=gradients[some])
-    return Explicit(gradients)
+    if factors_are_cheaper(backprops.shape[1], backprops.shape[2], activations.shape[2]):
+        return OuterSum(backprops, activations)
+    return Explicit(torch.bmm(backprops.transpose(1, 2), activations))
 
 
 def _linear(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:  # noqa: ARG001
@@ -57,68 +48,6 @@ def _linear(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> 
 
 def _linear_head(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:
     return {"weight": _linear(layer, inputs.flatten(1), backprops)["weight"]}
-
-
-def _convolution(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:
-    """One- and two-dimensional convolutions: the patches are the activations of a linear layer."""
-    if isinstance(layer, nn.Conv1d):
-        inputs, backprops = inputs.unsqueeze(2), backprops.unsqueeze(2)
-        kernel, stride, padding, dilation = (
-            (1, *layer.kernel_size),
-            (1, *layer.stride),
-            (0, *_numbers(layer.padding)),
-            (1, *layer.dilation),
-        )
-    elif isinstance(layer, nn.Conv2d):
-        kernel, stride, dilation = layer.kernel_size, layer.stride, layer.dilation
-        padding = _numbers(layer.padding)
-    else:
-        raise TypeError(f"Not a convolution: {type(layer).__name__}.")
-    # (n, positions, out channels): a view when the network runs in the channels-last layout
-    spread = backprops.permute(0, 2, 3, 1).flatten(1, 2)
-    patches = _patches(
-        inputs, backprops.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    )
-    bias = Explicit(spread.sum(dim=1))
-    channels = inputs.shape[1]
-    if layer.groups == 1:
-        shape = (layer.out_channels, *kernel, channels)
-        return {"weight": Reordered(_outer(spread, patches), shape, (0, 3, 1, 2)), "bias": bias}
-    by_group = spread.reshape(*spread.shape[:2], layer.groups, -1)
-    patches = patches.reshape(*spread.shape[:2], *kernel, layer.groups, -1)
-    weight = torch.einsum("ntgk,ntabgp->ngkpab", by_group, patches)
-    return {"weight": Explicit(weight), "bias": bias}
-
-
-def _patches(
-    inputs: torch.Tensor,
-    output: torch.Size,
-    *,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-) -> torch.Tensor:
-    """A view of every patch that the kernel sees, shape ``(n, *output, *kernel, channels)``.
-
-    Channels come last because they lie next to each other in the channels-last layout. A single channel has
-    no dimension: one of a single entry would make every copy of the view a loop over single numbers.
-    """
-    if any(padding):
-        inputs = functional.pad(inputs, (padding[1], padding[1], padding[0], padding[0]))
-    records, channels = inputs.shape[:2]
-    by_record, by_channel, by_row, by_column = inputs.stride()
-    windows = (records, *output, *kernel)
-    strides = (
-        by_record,
-        by_row * stride[0],
-        by_column * stride[1],
-        by_row * dilation[0],
-        by_column * dilation[1],
-    )
-    if channels == 1:
-        return inputs.as_strided(windows, strides)
-    return inputs.as_strided((*windows, channels), (*strides, by_channel))
 
 
 def _embedding(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:
@@ -166,15 +95,11 @@ def _is_plain_convolution(layer: nn.Conv1d | nn.Conv2d) -> bool:
     return layer.padding_mode == "zeros" and layer.padding != "same"
 
 
-def _numbers(padding: str | tuple[int, ...]) -> tuple[int, ...]:
-    return (0, 0) if isinstance(padding, str) else padding
-
-
 _RULES: dict[type[nn.Module], Rule] = {
     nn.Linear: _linear,
     LinearHead: _linear_head,
-    nn.Conv1d: _convolution,
-    nn.Conv2d: _convolution,
+    nn.Conv1d: convolution_pieces,
+    nn.Conv2d: convolution_pieces,
     nn.Embedding: _embedding,
     nn.GroupNorm: _group_norm,
     nn.LayerNorm: _layer_norm,

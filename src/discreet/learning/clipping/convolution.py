@@ -1,0 +1,149 @@
+"""Convolutions: a record's gradient is the sum over positions of output gradient ⊗ what the kernel saw there.
+
+What the kernel sees at neighbouring positions overlaps. Only its columns are copied out, into strips; the
+rows of a kernel are then slices of one strip, shifted by whole output rows, which are multiplied in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from discreet.learning.clipping.pieces import Explicit, OuterSum, Piece, Reordered, factors_are_cheaper
+from discreet.learning.clipping.products import multiply
+
+# The strips of so many images stay in the processor's cache from the copy to the product.
+_RECORDS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a kernel reaches and how it moves, in rows and columns; one-dimensional kernels have one row."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+    @classmethod
+    def of(cls, layer: nn.Conv1d | nn.Conv2d) -> Window:
+        """Returns the window of a convolution whose padding is given as numbers, or none."""
+        padding = (0, 0) if isinstance(layer.padding, str) else layer.padding
+        kernel, stride, dilation = layer.kernel_size, layer.stride, layer.dilation
+        if isinstance(layer, nn.Conv1d):
+            return cls((1, kernel[0]), (1, stride[0]), (0, padding[0]), (1, dilation[0]))
+        return cls(
+            (kernel[0], kernel[1]),
+            (stride[0], stride[1]),
+            (padding[0], padding[1]),
+            (dilation[0], dilation[1]),
+        )
+
+
+def convolution_pieces(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> dict[str, Piece]:
+    """The rule of one- and two-dimensional convolutions with zero padding."""
+    if not isinstance(layer, nn.Conv1d | nn.Conv2d):
+        raise TypeError(f"Not a convolution: {type(layer).__name__}.")
+    window = Window.of(layer)
+    if isinstance(layer, nn.Conv1d):
+        inputs, backprops = inputs.unsqueeze(2), backprops.unsqueeze(2)
+    rows, columns = window.padding
+    if rows or columns:
+        inputs = functional.pad(inputs, (columns, columns, rows, rows))
+    # (n, positions, out channels): a view when the network runs in the channels-last layout
+    spread = backprops.permute(0, 2, 3, 1).flatten(1, 2)
+    positions = backprops.shape[2:]
+    bias = Explicit(spread.sum(dim=1))
+    if layer.groups > 1:
+        return {"weight": _grouped(layer.groups, window, inputs, spread, positions), "bias": bias}
+    gradients: Piece
+    if factors_are_cheaper(spread.shape[1], layer.out_channels, layer.weight[0].numel()):
+        patches = _windows(inputs, window, positions[0], positions[1]).reshape(*spread.shape[:2], -1)
+        gradients = OuterSum(spread, patches)
+    else:
+        gradients = Explicit(_written_out(inputs, spread, window, positions))
+    shape = (layer.out_channels, *window.kernel, inputs.shape[1])
+    return {"weight": Reordered(gradients, shape, (0, 3, 1, 2)), "bias": bias}
+
+
+def _written_out(
+    inputs: torch.Tensor, spread: torch.Tensor, window: Window, positions: torch.Size
+) -> torch.Tensor:
+    """The gradients of all records, shape ``(n, out channels, kernel rows, kernel columns · channels)``."""
+    records, channels = inputs.shape[:2]
+    gradients = spread.new_empty(records, spread.shape[2], window.kernel[0], window.kernel[1] * channels)
+    left = spread.transpose(1, 2).unsqueeze(1)
+    for first in range(0, records, _RECORDS_AT_ONCE):
+        some = slice(first, first + _RECORDS_AT_ONCE)
+        for rows, seen in _seen_by_rows(inputs[some], window, positions):
+            multiply(left[some], seen, out=gradients[some, :, rows].transpose(1, 2))
+    return gradients
+
+
+def _seen_by_rows(
+    inputs: torch.Tensor, window: Window, positions: torch.Size
+) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Yields some rows of the kernel, k of them, and what they see, shape ``(n, k, positions, ·)``.
+
+    Kernel rows that lie a multiple of the stride apart see rows of one strip, each next one of them ``shift``
+    rows further down.
+    """
+    common = math.gcd(window.stride[0], window.dilation[0])
+    every, shift = window.stride[0] // common, window.dilation[0] // common
+    for first in range(min(every, window.kernel[0])):
+        rows = slice(first, None, every)
+        count = len(range(first, window.kernel[0], every))
+        below, down = inputs[:, :, first * window.dilation[0] :], positions[0] + shift * (count - 1)
+        strip = _windows(below, window, down, positions[1], rows=1).contiguous()
+        width = window.kernel[1] * inputs.shape[1]
+        by_row = positions[1] * width
+        size = (len(inputs), count, positions.numel(), width)
+        yield rows, strip.as_strided(size, (down * by_row, shift * by_row, width, 1))
+
+
+def _grouped(
+    groups: int, window: Window, inputs: torch.Tensor, spread: torch.Tensor, positions: torch.Size
+) -> Piece:
+    """The gradients of a convolution whose groups of channels do not meet."""
+    seen = _windows(inputs, window, positions[0], positions[1])
+    by_group = spread.reshape(*spread.shape[:2], groups, -1)
+    patches = seen.reshape(*spread.shape[:2], *window.kernel, groups, -1)
+    return Explicit(torch.einsum("ntgk,ntabgp->ngkpab", by_group, patches))
+
+
+def _windows(
+    inputs: torch.Tensor, window: Window, down: int, across: int, rows: int | None = None
+) -> torch.Tensor:
+    """A view of what the kernel sees, shape ``(n, down, across, kernel rows, kernel columns, channels)``.
+
+    Channels come last because they lie next to each other in the channels-last layout. Of the last three
+    dimensions those of a single entry are left out: a last one would make every copy of the view a loop over
+    single numbers.
+
+    Args:
+        inputs: padded.
+        window: the kernel.
+        down: output rows.
+        across: output columns.
+        rows: how many rows of the kernel, all if None.
+    """
+    records, channels = inputs.shape[:2]
+    by_record, by_channel, by_row, by_column = inputs.stride()
+    dimensions = [
+        (records, by_record),
+        (down, by_row * window.stride[0]),
+        (across, by_column * window.stride[1]),
+    ]
+    inner = [
+        (window.kernel[0] if rows is None else rows, by_row * window.dilation[0]),
+        (window.kernel[1], by_column * window.dilation[1]),
+        (channels, by_channel),
+    ]
+    dimensions += [(size, stride) for size, stride in inner if size > 1]
+    sizes, strides = zip(*dimensions, strict=True)
+    return inputs.as_strided(sizes, strides)
