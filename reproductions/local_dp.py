@@ -17,6 +17,12 @@ from discreet.models.scattering import Scattering
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 
 DELTA = 1e-5
+NETWORKS = {
+    "CNN+RL": "cnn-relu",
+    "CNN+TS": "cnn-tempered-sigmoid",
+    "SN+Lin": "logistic",
+    "SN+CNN": "cnn-group-norm",
+}
 # Our notes on the paper give no batch size: 50 is inferred from its numbers at (20, 1), 250 was chosen on
 # training images held out (p2-grid/README.md says how).
 PAPER_BATCH = 50

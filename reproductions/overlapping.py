@@ -18,12 +18,12 @@ from local_dp import FEATURE_NORM
 from discreet.data import Federation, Records, Silo, scale_to_norm, with_constant
 from discreet.randomness import SeededRandom
 
-FILE_VARIABLE = "DISCREET_SCATTERING"
+FILE_VARIABLE = "DISCREET_OVERLAPPING"
 _PARTS = 10
 
 
 def overlapping(silos: int, *, test_fraction: float, split_seed: int) -> Federation:  # noqa: ARG001
-    """Returns ``silos`` silos over the scattering features in the file that ``$DISCREET_SCATTERING`` names.
+    """Returns ``silos`` silos over the images, or their features, in the file ``$DISCREET_OVERLAPPING``.
 
     The file's own test images are the test records, dealt out one by one.
     """
@@ -53,8 +53,12 @@ def deals(count: int, silos: int, randomness: SeededRandom) -> list[npt.NDArray[
     return rows[:silos]
 
 
-def records(features: npt.NDArray[np.float16], labels: npt.NDArray[np.uint8]) -> Records:
-    """Flat features with a constant, at the norm that they have by their construction."""
+def records(
+    features: npt.NDArray[np.uint8] | npt.NDArray[np.float16], labels: npt.NDArray[np.uint8]
+) -> Records:
+    """Bytes of images from 0 to 1; scattering features flat with a constant, at the norm they have anyway."""
+    if features.dtype == np.uint8:
+        return Records(features.astype(np.float32) / np.float32(255.0), labels.astype(np.int64))
     scaled = scale_to_norm(with_constant(features.astype(np.float64)), FEATURE_NORM)
     return Records(scaled, labels.astype(np.int64))
 

@@ -4,18 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from local_dp import FEATURE_NORM, LARGE_BATCH, PAPER_BATCH, Schedule, paper_noise, scattered
+from local_dp import FEATURE_NORM, LARGE_BATCH, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
 
 from discreet.config import load_config
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
-NETWORKS = {
-    "CNN+RL": "cnn-relu",
-    "CNN+TS": "cnn-tempered-sigmoid",
-    "SN+Lin": "logistic",
-    "SN+CNN": "cnn-group-norm",
-}
 ALL = ((1, 20), (2, 10), (4, 5), (5, 4), (10, 2), (20, 1))
 ENDS = ((1, 20), (20, 1))
 # All in the paper's batches; in larger ones, at the same guarantee, the two that show what that does.

@@ -47,6 +47,16 @@ def test_every_image_is_in_a_tenth_of_the_silos(load, silos):
     assert not np.array_equal(rows[0], np.sort(rows[0]))
 
 
+def test_overlapping_silos_hold_images_or_features(load):
+    records = load("overlapping.py").records
+    labels = np.zeros(2, np.uint8)
+    images = records(np.array([[[0, 255]], [[51, 0]]], np.uint8), labels).features
+    assert images.tolist() == [[[0.0, 1.0]], [[pytest.approx(0.2), 0.0]]]
+    features = records(np.array([[[1, 2]], [[3, 0]]], np.float16), labels).features
+    assert features.shape == (2, 3)
+    assert np.linalg.norm(features, axis=1) == pytest.approx([63.0, 63.0])
+
+
 def test_schedules_pass_over_the_records_as_often_whatever_the_rounds(load):
     schedule = load("local_dp.py").Schedule
     passes = []
