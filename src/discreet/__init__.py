@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.accounting import calibrate, delta, epsilon, guarantee, tradeoff
     from discreet.config import Config, load_config, parse_config
     from discreet.data import Federation, Records, Silo, load_federation
-    from discreet.engines.local.run import Opening, RunResult, prepare, run
+    from discreet.engines.local.job import Opening, RunResult, prepare, run
     from discreet.errors import DiscreetError
     from discreet.plan import Plan, load_plan, make_plan
     from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import final
 
 from scipy.optimize import brentq
-from scipy.stats import binom
 
 from discreet.accounting.compose import compose
 from discreet.accounting.discrete_pairs import tradeoff_pair
@@ -111,6 +110,8 @@ def known_participation(segments: Sequence[Segment]) -> MixtureTradeoff:
         >>> round(curve.epsilon(1e-5), 3)
         9.165
     """
+    from scipy.stats import binom
+
     law: dict[float, float] = {0.0: 1.0}
     for segment in segments:
         after: dict[float, float] = {}

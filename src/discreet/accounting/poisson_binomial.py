@@ -16,7 +16,6 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import binom
 
 from discreet.accounting.pairs import Floats
 from discreet.errors import UnsupportedAnalysisError
@@ -88,6 +87,8 @@ def _special_pairs(trials: int, high: float, low: float) -> list[tuple[Floats, F
 
 def _binomial(trials: int, prob: float) -> Floats:
     """Returns the law of Binomial(trials, prob), shape ``(trials + 1,)``."""
+    from scipy.stats import binom
+
     return np.asarray(binom.pmf(np.arange(trials + 1), trials, prob), dtype=np.float64)
 
 

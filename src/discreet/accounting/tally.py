@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from scipy.stats import binom
-
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     Composed,
@@ -59,6 +57,8 @@ def _collect(  # noqa: PLR0911 - one return per kind of event
     match event:
         case Release(sampling=TruncatedPoissonSampling(prob=prob, max_batch=size, population=population)):
             # Equal to Poisson sampling unless a batch is too large, on either data set.
+            from scipy.stats import binom
+
             distance = float(binom.sf(size, population, prob))
             plain = replace(event, sampling=PoissonSampling(prob))
             return _collect_all((plain, StatisticalDistance(distance, "truncation")), count, counts)

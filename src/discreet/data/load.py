@@ -16,7 +16,7 @@ from discreet.data.function_source import federation_of_function
 from discreet.data.heart_disease import heart_disease
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import Assignment, ColumnSilos, Partition, deal
-from discreet.data.pool import Pool, merged
+from discreet.data.pool import Pool
 from discreet.data.split import test_rows
 from discreet.data.table import nearest_hint, read_table
 from discreet.errors import DataError
@@ -83,9 +83,7 @@ def load_federation(
                 "remove the partition and the other facts about the data."
             )
         return federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
-    pool = _pool(source, facts)
-    if not keep_test_set:
-        pool = merged(pool)
+    pool = _pool(source, facts, keep_test_set=keep_test_set)
     partition = partition or _own_partition(pool)
     return _federation(pool, partition, test_fraction=test_fraction, split_seed=split_seed)
 
@@ -111,7 +109,7 @@ def _own_partition(pool: Pool) -> ColumnSilos:
     return ColumnSilos(pool.own_silos)
 
 
-def _pool(source: str, facts: PublicFacts) -> Pool:
+def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
     """Reads a source that is a file or bundled."""
     scheme, _, path = source.partition(":")
     if scheme == "csv":
@@ -120,7 +118,10 @@ def _pool(source: str, facts: PublicFacts) -> Pool:
         if facts.label is not None or facts.ranges or facts.categories:
             raise DataError(f"{source}: label and feature columns are for csv files; remove them.")
         return pool_of_npz(
-            Path(path), num_classes=facts.num_classes, feature_norm_bound=facts.feature_norm_bound
+            Path(path),
+            num_classes=facts.num_classes,
+            feature_norm_bound=facts.feature_norm_bound,
+            keep_test_set=keep_test_set,
         )
     if source not in BUNDLED:
         raise DataError(
@@ -174,8 +175,10 @@ def _silo(
     split_seed: int,
 ) -> Silo:
     """Returns one silo: the source's own test records where there are any, else held-out ones."""
-    own = pool.records.take(np.flatnonzero(silos == number))
+    own = np.flatnonzero(silos == number)
     if pool.test is not None and test_silos is not None:
-        return Silo(name, train=own, test=pool.test.take(np.flatnonzero(test_silos == number)))
+        test = pool.test.take(np.flatnonzero(test_silos == number))
+        return Silo(name, train=pool.records.take(own), test=test)
     held_out = test_rows(len(own), test_fraction=test_fraction, split_seed=split_seed, silo=name)
-    return Silo(name, train=own.take(~held_out), test=own.take(held_out))
+    train, test = pool.records.take(own[~held_out]), pool.records.take(own[held_out])
+    return Silo(name, train=train, test=test)

@@ -20,8 +20,13 @@ from discreet.errors import DataError
 
 SILO = "silo"
 
+Part = tuple[str, str]
+"""The names of the arrays of a part's features and labels."""
 
-def pool_of_npz(path: Path, *, num_classes: int | None, feature_norm_bound: float | None) -> Pool:
+
+def pool_of_npz(
+    path: Path, *, num_classes: int | None, feature_norm_bound: float | None, keep_test_set: bool = True
+) -> Pool:
     """Reads the arrays of ``path``.
 
     The file holds ``x``, ``y`` and optionally ``silo`` (one text or number a record), or ``x_train``,
@@ -32,21 +37,27 @@ def pool_of_npz(path: Path, *, num_classes: int | None, feature_norm_bound: floa
         num_classes: public number of classes; None if the file has an array ``classes`` of their names.
         feature_norm_bound: if given, records are flattened, a constant feature is appended and each record is
             scaled to this L2 norm, as linear models need. None keeps shapes and promises no bound.
+        keep_test_set: if False, the file's own test records are put after the others.
 
     Raises:
-        DataError: if the file or an array is missing or does not fit.
+        DataError: if the file or an array is missing or does not fit; or if test records are to be put among
+            records that have silos of their own, because test records have none.
     """
     arrays = _arrays(path)
     classes = num_classes if num_classes is not None else _class_count(arrays, path.name)
-    train, test = ("x", "y"), None
+    parts: list[Part] = [("x", "y")]
     if "x_train" in arrays:
-        train, test = ("x_train", "y_train"), ("x_test", "y_test")
-    records = _records(arrays, train, path.name, feature_norm_bound)
+        parts = [("x_train", "y_train"), ("x_test", "y_test")]
+    if SILO in arrays and not keep_test_set and len(parts) > 1:
+        raise DataError(f"{path.name}: keep_test_set must be true where records have silos of their own.")
+    together = parts[:1] if keep_test_set else parts
+    records = _records(arrays, together, path.name, feature_norm_bound)
+    apart = parts[len(together) :]
     return Pool(
         name=path.name,
         records=records,
         num_classes=classes,
-        test=None if test is None else _records(arrays, test, path.name, feature_norm_bound),
+        test=_records(arrays, apart, path.name, feature_norm_bound) if apart else None,
         groups=_groups(arrays, len(records), path.name),
         own_silos=SILO if SILO in arrays else None,
         feature_norm_bound=feature_norm_bound,
@@ -80,23 +91,47 @@ def _class_count(arrays: dict[str, npt.NDArray[Any]], name: str) -> int:
 
 
 def _records(
-    arrays: dict[str, npt.NDArray[Any]], names: tuple[str, str], file: str, bound: float | None
+    arrays: dict[str, npt.NDArray[Any]], parts: list[Part], file: str, bound: float | None
 ) -> Records:
-    """Returns one part of the file as records."""
-    for name in names:
-        if name not in arrays:
-            raise DataError(f"{file}: there is no array {name!r}.{nearest_hint(name, arrays)}")
-    raw, labels = (arrays[name] for name in names)
-    where = f"{file}, arrays {names[0]!r} and {names[1]!r}"
-    if not (np.issubdtype(raw.dtype, np.number) and np.issubdtype(labels.dtype, np.integer)):
-        raise DataError(f"{where}: features must be numbers and labels integers.")
-    features = raw.astype(np.float32)
-    if raw.dtype == np.uint8:
-        features /= np.float32(255.0)
-    records = checked_records(_at_least_flat(features), labels.astype(np.int64), where=where)
+    """Returns the records of some parts of the file, one part after the other."""
+    found = [_part(arrays, part, file) for part in parts]
+    where = f"{file}, arrays {' and '.join(repr(name) for part in parts for name in part)}"
+    shapes = {raw.shape[1:] for raw, _ in found}
+    if len(shapes) > 1:
+        raise DataError(f"{where}: all features must have one shape; got {sorted(shapes)}.")
+    # Filled part by part: a copy of each and then one of all would hold everything twice.
+    features = np.empty((sum(len(raw) for raw, _ in found), *shapes.pop()), dtype=np.float32)
+    first = 0
+    for raw, _ in found:
+        rows = features[first : first + len(raw)]
+        if raw.dtype == np.uint8:
+            np.divide(raw, np.float32(255.0), out=rows)
+        else:
+            rows[...] = raw
+        first += len(raw)
+    labels = np.concatenate([own.astype(np.int64) for _, own in found])
+    records = checked_records(_at_least_flat(features), labels, where=where)
     if bound is None:
         return records
     return Records(scaled_with_constant(records.features, bound), records.labels)
+
+
+def _part(
+    arrays: dict[str, npt.NDArray[Any]], part: Part, file: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Returns one part's features and labels as they are in the file."""
+    for name in part:
+        if name not in arrays:
+            raise DataError(f"{file}: there is no array {name!r}.{nearest_hint(name, arrays)}")
+    raw, labels = (arrays[name] for name in part)
+    where = f"{file}, arrays {part[0]!r} and {part[1]!r}"
+    if not (np.issubdtype(raw.dtype, np.number) and np.issubdtype(labels.dtype, np.integer)):
+        raise DataError(f"{where}: features must be numbers and labels integers.")
+    if not (raw.ndim >= 1 and labels.shape == raw.shape[:1]):
+        raise DataError(
+            f"{where}: every record must have one label; got shapes {raw.shape} and {labels.shape}."
+        )
+    return raw, labels
 
 
 def _at_least_flat(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -37,23 +37,6 @@ class Pool:
     feature_norm_bound: float | None = None
     feature_names: tuple[str, ...] = ()
     attribution: str = ""
-
-
-def merged(pool: Pool) -> Pool:
-    """Returns the pool with its own test records put after the others.
-
-    Raises:
-        DataError: if records have a silo of their own, because test records then have none.
-    """
-    if pool.test is None:
-        return pool
-    if pool.groups:
-        raise DataError(f"{pool.name}: keep_test_set must be true where records have silos of their own.")
-    records = Records(
-        np.concatenate([pool.records.features, pool.test.features]),
-        np.concatenate([pool.records.labels, pool.test.labels]),
-    )
-    return replace(pool, records=records, test=None)
 
 
 def checked_records(

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from discreet.errors import PrivacyViolation
 from discreet.randomness import RandomSource
@@ -40,6 +39,8 @@ def batch_guard(record_capacity: int, entry_prob: float, num_batches: int) -> Ba
         >>> batch_guard(5600, 1 / 88, 88).max_batch
         134
     """
+    from scipy.stats import binom
+
     target = GUARD_PROB / num_batches
     max_batch = int(binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
     while num_batches * binom.sf(max_batch - 1, record_capacity, entry_prob) > GUARD_PROB:

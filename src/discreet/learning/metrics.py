@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.stats import rankdata
 from torch import nn
 
 from discreet.data.records import Records
@@ -86,6 +85,8 @@ def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64
         >>> area_under_roc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
         0.875
     """
+    from scipy.stats import rankdata
+
     positives = labels == 1
     num_positive, num_negative = int(positives.sum()), int((~positives).sum())
     if num_positive == 0 or num_negative == 0:

@@ -14,8 +14,10 @@ from small_digits import KINDS, announced, prepared
 
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.engines.local.crew import Crew, WorkerProcess, crew_size, even_shares
-from discreet.engines.local.work import WorkerFailed, source_for
+from discreet.engines.local.crew import Crew, crew_size, even_shares
+from discreet.engines.local.failures import WorkerFailed
+from discreet.engines.local.processes import WorkerProcess, early_processes
+from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.rounds import RoundOrder
 
@@ -62,21 +64,29 @@ def test_two_workers_give_the_bits_of_one_process_until_one_dies(
         assert all(process.returncode is not None for process in processes)
 
 
-def test_processes_that_were_started_early_end_with_the_crew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if what should be trained turns out to be impossible."""
+def test_processes_that_were_started_early_end_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if what should be trained turns out to be impossible, and whether a crew has ended them or not."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     started: list[WorkerProcess] = []
-    end = WorkerProcess.end
-
-    def noted(worker: WorkerProcess) -> None:
-        started.append(worker)
-        end(worker)
-
-    monkeypatch.setattr(WorkerProcess, "end", noted)
-    with suppress(ConfigurationError), Crew(5, SpeedConfig(workers=64)):
-        raise ConfigurationError("no such data")
+    with suppress(ConfigurationError), early_processes(SpeedConfig(workers=64)) as early:
+        started.extend(early)
+        with Crew(5, SpeedConfig(workers=64), early[:1]):
+            raise ConfigurationError("no such data")
     assert len(started) == 2
     assert all(worker.process.returncode is not None for worker in started)
+
+
+def test_a_crew_trains_on_the_processes_that_were_started_early() -> None:
+    made = prepared("linear")
+    with early_processes(SpeedConfig(workers=2)) as early, Crew(5, SpeedConfig(workers=2), early) as crew:
+        crew.assign(made.plan, made.federation)
+        assert sums(made, crew, rounds=1) == sums(made, None, rounds=1)
+        assert crew.workers[: len(early)] == tuple(early)
+
+
+def test_no_processes_start_early_where_a_round_has_to_show_that_they_pay() -> None:
+    with early_processes(SpeedConfig(workers="auto")) as early:
+        assert early == []
 
 
 @pytest.mark.slow

@@ -25,3 +25,15 @@ def test_accounting_does_not_wait_for_torch() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--noise-multiplier" in done.stdout
+
+
+def test_training_starts_its_workers_before_it_waits_for_torch() -> None:
+    program = (
+        "import sys\n"
+        "from discreet.cli.lazy import load\n"
+        "load('run')\n"
+        "assert 'discreet.engines.local.processes' in sys.modules\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

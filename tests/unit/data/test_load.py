@@ -267,3 +267,30 @@ def test_a_sources_own_test_records_can_join_the_pool(tmp_path: Path) -> None:
     everything = np.concatenate([merged.pooled_train().features, merged.pooled_test().features])
     np.testing.assert_array_equal(np.sort(everything[:, 0]), x[:, 0])
     assert 8 <= sum(len(silo.test) for silo in merged.silos) <= 32
+
+
+def test_parts_that_join_are_each_read_for_what_they_are(tmp_path: Path) -> None:
+    """Bytes are images, other numbers are taken as they are; labels stay with their own part's records."""
+    pixels, ones = np.full((6, 3), 51, dtype=np.uint8), np.ones((4, 3))
+    labels = {"y_train": np.zeros(6, np.int64), "y_test": np.ones(4, np.int64)}
+
+    def joined(**arrays: object) -> Federation:
+        return load_federation(
+            npz_source(tmp_path, **{**labels, **arrays}),
+            partition=IidSilos(1),
+            facts=PublicFacts(num_classes=2),
+            keep_test_set=False,
+            test_fraction=0.0,
+        )
+
+    records = joined(x_train=pixels, x_test=ones).pooled_train()
+    np.testing.assert_array_equal(np.unique(records.features[records.labels == 0]), [np.float32(0.2)])
+    np.testing.assert_array_equal(np.unique(records.features[records.labels == 1]), [1.0])
+    with pytest.raises(
+        DataError, match=r"'x_train' and 'y_train': .*one label; got shapes \(5, 3\) and \(6,"
+    ):
+        joined(x_train=pixels[:5], x_test=np.ones((5, 3)))
+    with pytest.raises(DataError, match=r"one shape; got \[\(2,\), \(3,\)\]"):
+        joined(x_train=pixels, x_test=ones[:, :2])
+    with pytest.raises(DataError, match="keep_test_set must be true"):
+        joined(x_train=pixels, x_test=ones, silo=np.zeros(6))

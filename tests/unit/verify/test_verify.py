@@ -274,7 +274,7 @@ def test_records_are_found_in_the_folder_that_is_named(
 def test_an_interrupted_run_verifies_once_it_was_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.cli import run as run_module
+    from discreet.cli import training as run_module
     from discreet.privacy.ledger import Intent
     from discreet.rounds import RoundReport
 

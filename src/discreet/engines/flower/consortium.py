@@ -13,7 +13,7 @@ from pathlib import Path
 
 from discreet.config import Config
 from discreet.engines.flower.service import ServerFolder
-from discreet.engines.local.run import prepare
+from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.policy import Consortium, generate_key

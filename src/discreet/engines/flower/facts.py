@@ -8,7 +8,7 @@ from torch import nn
 
 from discreet.config import Config
 from discreet.data.columns import Categories, Column, Numeric
-from discreet.engines.local.run import prepare
+from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten
 from discreet.plan import FederationFacts, Plan, make_plan, model_digest

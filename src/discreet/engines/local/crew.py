@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
 from discreet.config.speed import SpeedConfig
 from discreet.data import Federation
-from discreet.engines.local.frames import Frame, read_frame, write_frame
-from discreet.engines.local.work import (
-    Assignment,
-    WorkerFailed,
-    order_frame,
-    read_contributions,
-    require_success,
-)
+from discreet.engines.local.processes import WorkerProcess, processors
+from discreet.engines.local.work import Assignment, order_frame, read_contributions
 from discreet.plan import Plan
 from discreet.rounds import Contribution, RoundOrder
 
 # Starting a worker costs two to three seconds of a processor, most of it importing torch (docs/adr/0025).
 _SAVING_WORTH_A_START_SECONDS = 8.0
-
-# Every batch asks for the same few megabytes again. glibc would hand them back to the system in between, and
-# take a page fault for each 4 kB of the next batch; other C libraries do not read these names.
-_KEEP_FREED_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
 
 
 class Crew:
@@ -40,26 +24,21 @@ class Crew:
     The contributions are those that the engine would compute itself, to the bit if the run is seeded: a
     silo's randomness is derived from its name, and both sides train on one thread.
 
-    Processes start as soon as the crew is entered if a number of them was asked for, so that they import
-    while the engine still reads and plans.
-
     Args:
         seed: `RunConfig.seed`.
         speed: how many workers, and the device of their models.
+        early: processes that were started before, by `early_processes`; the crew ends them.
     """
 
-    def __init__(self, seed: int | None, speed: SpeedConfig) -> None:
+    def __init__(self, seed: int | None, speed: SpeedConfig, early: Sequence[WorkerProcess] = ()) -> None:
         self._seed = seed
         self._speed = speed
         self._job: _Job | None = None
         self._waits = speed.workers == "auto"
-        self._idle: list[WorkerProcess] = []
+        self._idle = list(early)
         self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
-        early = 1 if self._speed.workers == "auto" else min(self._speed.workers, _processors())
-        if early > 1:
-            self._idle = [WorkerProcess() for _ in range(early)]
         return self
 
     def __exit__(
@@ -158,7 +137,7 @@ def crew_size(speed: SpeedConfig, silos: int) -> int:
     """
     asked: int | Literal["auto"] = speed.workers
     if asked == "auto":
-        asked = 1 if speed.device == "cuda" else _processors()
+        asked = 1 if speed.device == "cuda" else processors()
     return min(asked, silos)
 
 
@@ -178,49 +157,3 @@ def even_shares(sizes: Mapping[str, int], count: int) -> list[tuple[str, ...]]:
         shares[least].append(name)
         loads[least] += sizes[name]
     return [tuple(share) for share in shares]
-
-
-def _processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class WorkerProcess:
-    """One worker process, its silos and its pipes."""
-
-    def __init__(self) -> None:
-        self.silos: tuple[str, ...] = ()
-        # the engine's own import path, so that a user's model factory is found
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "discreet.engines.local.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **_KEEP_FREED_MEMORY, "PYTHONPATH": path},
-        )
-
-    def send(self, frame: Frame) -> None:
-        """Sends one request."""
-        try:
-            write_frame(self.process.stdin, frame)  # type: ignore[arg-type]  # a pipe, as asked for
-        except BrokenPipeError:
-            raise self._gone() from None
-
-    def receive(self) -> Frame:
-        """Waits for the answer to a request."""
-        answer = read_frame(self.process.stdout)  # type: ignore[arg-type]  # a pipe, as asked for
-        if answer is None:
-            raise self._gone()
-        return require_success(answer)
-
-    def end(self) -> None:
-        """Kills the process and closes its pipes."""
-        self.process.kill()
-        self.process.communicate()
-
-    def _gone(self) -> WorkerFailed:
-        status = self.process.wait()
-        return WorkerFailed(
-            f"A worker process must live as long as the training; it ended with status {status}, perhaps for "
-            "want of memory. Lower speed.workers, or set it to 1 to train in one process."
-        )

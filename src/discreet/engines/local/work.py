@@ -9,18 +9,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from discreet import errors
 from discreet.data import Records
 from discreet.engines.local.frames import Frame
-from discreet.errors import DiscreetError, ProtocolAbort
 from discreet.plan import Plan
 from discreet.plan.plan import parse_plan
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import Contribution, RoundOrder
-
-
-class WorkerFailed(DiscreetError):
-    """A worker process ended, or met an error that is none of ours."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,27 +91,3 @@ def read_contributions(frame: Frame) -> list[Contribution]:
     return [
         Contribution(frame.arrays[number], *json.loads(numbers)) for number, numbers in frame.texts.items()
     ]
-
-
-def failure_frame(error: Exception) -> Frame:
-    """Returns the answer of a worker that could not do what it was asked."""
-    return Frame({"error": type(error).__name__, "message": str(error)})
-
-
-def require_success(frame: Frame) -> Frame:
-    """Raises what `failure_frame` tells of, as the same class of ours if it is one.
-
-    Raises:
-        DiscreetError: as the worker raised it.
-        WorkerFailed: for any other error.
-    """
-    if "error" not in frame.texts:
-        return frame
-    name, message = frame.texts["error"], frame.texts["message"]
-    kind = getattr(errors, name, None)
-    if isinstance(kind, type) and issubclass(kind, DiscreetError) and not issubclass(kind, ProtocolAbort):
-        raise kind(message)
-    raise WorkerFailed(
-        f"Training must not fail in a worker process; got {name}: {message}. "
-        "Set speed.workers = 1 to see where it happens."
-    )

@@ -1,6 +1,6 @@
 """A worker process of the local engine: keeps some silos and trains them, round after round.
 
-Started by `Crew` as ``python -m discreet.engines.local.worker``; it ends when its standard input does.
+Started as `WorkerProcess`; it ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -13,14 +13,9 @@ from typing import BinaryIO
 import torch
 
 from discreet.engines.local.device import torch_device
+from discreet.engines.local.failures import failure_frame
 from discreet.engines.local.frames import Frame, read_frame, write_frame
-from discreet.engines.local.work import (
-    Assignment,
-    contributions_frame,
-    failure_frame,
-    read_order,
-    source_for,
-)
+from discreet.engines.local.work import Assignment, contributions_frame, read_order, source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model
 from discreet.plan import model_digest
@@ -79,7 +74,3 @@ def main() -> None:
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         serve(sys.stdin.buffer, answers)
-
-
-if __name__ == "__main__":
-    main()

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
-from scipy.stats import hypergeom
 
 from discreet.errors import ConfigurationError
 from discreet.secagg.modes import SemiHonest, SemiMalicious
@@ -125,6 +124,8 @@ def _choices_apart(n: int, colluding: int, dropouts: int, degree: int, threshold
     threshold of holders within S or among the colluders, and (b) none of S may have chosen one of R, or the
     other way round. Either bound may be used for every size; union over S (and over R for (b)), s <= |R|.
     """
+    from scipy.stats import hypergeom
+
     honest = n - colluding
     sizes = np.arange(1, honest // 2 + 1)
     within = hypergeom.sf(threshold - 1, n - 1, colluding + sizes - 1, degree)

@@ -1,0 +1,120 @@
+"""What ``discreet run`` does once it has read its config: train, seal the files, say what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from discreet.cli.console import console
+from discreet.cli.display import RunDisplay
+from discreet.cli.finish import finish, summarise
+from discreet.cli.tables import guarantees_table
+from discreet.cli.watch import Watch, trackers
+from discreet.config import Config
+from discreet.engines.local import Opening, RunResult
+from discreet.engines.local import run as run_locally
+from discreet.engines.local.processes import WorkerProcess
+from discreet.policy import load_key
+from discreet.verify import require_key
+
+# What shells report for a process that Ctrl-C ended.
+_EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The config that was read from ``source``, the directory of the results, and the options."""
+
+    config: Config
+    source: Path
+    directory: Path
+    resume: bool
+    overwrite: bool
+    key: Path | None
+    tensorboard: Path | None
+    mlflow: str | None
+    per_silo: bool
+    as_json: bool
+    quiet: bool
+
+    @property
+    def opening(self) -> Opening:
+        """What to do with the directory."""
+        return Opening.RESUME if self.resume else Opening.OVERWRITE if self.overwrite else Opening.NEW
+
+
+def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
+    """Trains on the worker processes that were started early, and prints the result."""
+    config, directory = request.config, request.directory
+    identity = None if request.key is None else load_key(request.key)
+    if request.resume:
+        require_key(directory, identity)
+    screen = console(stderr=request.as_json)
+    asked = trackers(request.tensorboard, request.mlflow, config.name)
+    with ExitStack() as opened:
+        for tracker in asked:
+            opened.enter_context(tracker)
+        planned = config.training.rounds
+        display = opened.enter_context(RunDisplay(screen, planned=planned, quiet=request.quiet))
+        watch = Watch(screen, display, asked, request.quiet, request.per_silo)
+        try:
+            result = run_locally(
+                config,
+                directory,
+                opening=request.opening,
+                observe=watch.observe,
+                announce=watch.announce,
+                early=early,
+            )
+        except KeyboardInterrupt:
+            again = f"discreet run {request.source} --out {directory} --resume"
+            typer.echo(f"interrupted; go on with: {again}", err=True)
+            raise typer.Exit(_EXIT_INTERRUPTED) from None
+    report = finish(result, identity)
+    if request.as_json:
+        typer.echo(json.dumps(summarise(result), indent=1))
+    elif not request.quiet:
+        _show(screen, result, report)
+
+
+def _show(screen: Console, result: RunResult, report: Path) -> None:
+    """Prints what was promised, what it cost, and where the report is."""
+    if result.seeded:
+        screen.print(
+            "\n[bold yellow]Simulation:[/] the noise comes from run.seed, and whoever knows the seed can "
+            "remove it. The guarantees below hold only for a run without a seed."
+        )
+    screen.print("")
+    screen.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
+    if result.metrics:
+        screen.print("")
+        screen.print(_price(result))
+    lost = len(result.spending.lost)
+    if lost:
+        screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
+    screen.print(f"\nreport: {report}")
+
+
+def _price(result: RunResult) -> Table:
+    table = Table(
+        title="what it cost, and what joining brought (held-out records; not covered by the guarantee)",
+        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
+    table.add_column("model")
+    table.add_column("accuracy", justify="right")
+    table.add_column("AUC", justify="right")
+    rows = {"this run, private, released": result.metrics}
+    if result.comparison is not None:
+        rows["pooled without privacy (not private, not released)"] = result.comparison.pooled
+        for silo, metrics in result.comparison.alone.items():
+            rows[f"{silo} alone (not private, not released)"] = metrics
+    for name, metrics in rows.items():
+        auc = f"{metrics['auc']:.3f}" if "auc" in metrics else "–"
+        table.add_row(name, f"{100 * metrics['accuracy']:.1f} %", auc)
+    return table

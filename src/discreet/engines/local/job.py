@@ -1,0 +1,199 @@
+"""The main job on one machine: load, plan, train, measure, and write everything down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import save
+from torch import nn
+
+from discreet.config import Config
+from discreet.data import Federation
+from discreet.engines.local.comparison import Comparison, compare
+from discreet.engines.local.crew import Crew
+from discreet.engines.local.device import torch_device
+from discreet.engines.local.engine import LocalEngine, check_dropouts
+from discreet.engines.local.load import load
+from discreet.engines.local.measure import measure
+from discreet.engines.local.processes import WorkerProcess, early_processes
+from discreet.engines.local.work import source_for
+from discreet.errors import ConfigurationError
+from discreet.models import build_model, flatten, load_flat
+from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest
+from discreet.privacy.ledger import LedgerWriter, Spending, spending
+from discreet.rounds import (
+    RoundReport,
+    RunDirectory,
+    Training,
+    initial_state,
+    open_ledger,
+    require_capacity,
+    restore,
+    resume_ledger,
+    train,
+)
+from discreet.rounds.directory import write_durably
+
+
+class Opening(Enum):
+    """What to do with the run directory."""
+
+    NEW = "new"
+    OVERWRITE = "overwrite"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that is known before the first round."""
+
+    config: Config
+    federation: Federation
+    model: nn.Module
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a finished run has to say.
+
+    Attributes:
+        plan: the plan that was carried out, with a guarantee for each adversary.
+        spending: what the ledger says was spent.
+        metrics: measurements of the released model on held-out records (not private), empty if switched off.
+        comparison: models trained without privacy, for comparison only; None if switched off.
+        seeded: True for a simulation whose noise anyone with the seed can remove.
+        directory: where the files are.
+    """
+
+    plan: Plan
+    spending: Spending
+    metrics: dict[str, float]
+    comparison: Comparison | None
+    seeded: bool
+    directory: RunDirectory
+
+
+def prepare(config: Config) -> Prepared:
+    """Loads the federation, builds the public model and works out the plan; writes nothing.
+
+    Raises:
+        ConfigurationError: for anything that cannot be carried out; the message names the key.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    device = torch_device(config.speed.device)
+    federation = load(config.data)
+    model = build_model(
+        config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
+    )
+    initial = flatten(model)
+    facts = FederationFacts(
+        silos=tuple(silo.name for silo in federation.silos),
+        feature_shape=federation.feature_shape,
+        num_classes=federation.num_classes,
+        feature_norm_bound=federation.feature_norm_bound,
+        dimension=len(initial),
+        model_digest=model_digest(model),
+    )
+    plan = make_plan(config, facts, model)
+    check_dropouts(plan, config.run.dropouts)
+    for silo in federation.silos:
+        require_capacity(plan, silo.name, silo.train)
+    return Prepared(config, federation, model.to(device), plan)
+
+
+def _ignore(_: object) -> None:
+    """Observes nothing."""
+
+
+def run(
+    config: Config,
+    out: Path,
+    *,
+    opening: Opening = Opening.NEW,
+    observe: Callable[[RoundReport], None] = _ignore,
+    announce: Callable[[Prepared], None] = _ignore,
+    early: Sequence[WorkerProcess] | None = None,
+) -> RunResult:
+    """Trains as ``config`` says and writes plan, ledger, metrics and model into ``out``.
+
+    Args:
+        config: what to train.
+        out: directory of the results.
+        opening: what to do with the directory.
+        observe: hears of every round.
+        announce: hears of the plan before the first round.
+        early: what `early_processes` started for ``config.speed`` already; it is called here if None.
+
+    Raises:
+        DiscreetError: nothing is written if the request itself is at fault.
+    """
+    directory = RunDirectory(out)
+    seeded = config.run.seed is not None
+    with ExitStack() as opened:
+        if early is None:
+            early = opened.enter_context(early_processes(config.speed))
+        crew = opened.enter_context(Crew(config.run.seed, config.speed, early))
+        prepared = prepare(config)
+        crew.assign(prepared.plan, prepared.federation)
+        with _open(prepared.plan, directory, opening, seeded=seeded) as ledger:
+            announce(prepared)
+            final = _carry_out(prepared, directory, ledger, crew, observe)
+            spent = spending(ledger.entries)
+    _save_model(prepared.model, final.parameters, directory.model)
+    comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
+    metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
+    if comparison is not None:
+        write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
+    return RunResult(prepared.plan, spent, metrics, comparison, seeded, directory)
+
+
+def _open(plan: Plan, directory: RunDirectory, opening: Opening, *, seeded: bool) -> LedgerWriter:
+    if opening is Opening.RESUME:
+        if load_plan(directory.plan).digest() != plan.digest():
+            raise ConfigurationError(
+                f"--resume must continue the plan in {directory.path}; this config makes another one. "
+                "Only the [run] and [speed] tables may change."
+            )
+        return resume_ledger(directory, plan, seeded=seeded)
+    directory.prepare(overwrite=opening is Opening.OVERWRITE)
+    plan.save(directory.plan)
+    return open_ledger(directory, plan, seeded=seeded)
+
+
+def _carry_out(
+    prepared: Prepared,
+    directory: RunDirectory,
+    ledger: LedgerWriter,
+    crew: Crew,
+    observe: Callable[[RoundReport], None],
+) -> Training:
+    config, plan = prepared.config, prepared.plan
+    state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
+
+    def measured(vector: npt.NDArray[np.float64]) -> dict[str, float]:
+        return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}
+
+    engine = LocalEngine(
+        plan,
+        prepared.federation,
+        prepared.model,
+        source_for(config.run.seed),
+        session_label=len(ledger.entries),
+        dropouts=config.run.dropouts,
+        crew=crew,
+    )
+    return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
+
+
+def _save_model(model: nn.Module, parameters: npt.NDArray[np.float64], path: Path) -> None:
+    load_flat(model, parameters)
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    write_durably(path, save(tensors))
