@@ -17,8 +17,8 @@ from torch.nn import functional
 from discreet.learning.clipping.pieces import Explicit, OuterSum, Piece, Reordered, factors_are_cheaper
 from discreet.learning.clipping.products import multiply
 
-# The strips of so many images stay in the processor's cache from the copy to the product.
-_RECORDS_AT_ONCE = 32
+# About so many numbers stay in the processor's cache from the copy of a strip to the product.
+_VALUES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,12 @@ def _written_out(
     inputs: torch.Tensor, spread: torch.Tensor, window: Window, positions: torch.Size
 ) -> torch.Tensor:
     """The gradients of all records, shape ``(n, out channels, kernel rows, kernel columns · channels)``."""
-    records, channels = inputs.shape[:2]
-    gradients = spread.new_empty(records, spread.shape[2], window.kernel[0], window.kernel[1] * channels)
+    records, width = len(inputs), window.kernel[1] * inputs.shape[1]
+    gradients = spread.new_empty(records, spread.shape[2], window.kernel[0], width)
     left = spread.transpose(1, 2).unsqueeze(1)
-    for first in range(0, records, _RECORDS_AT_ONCE):
-        some = slice(first, first + _RECORDS_AT_ONCE)
+    at_once = max(1, _VALUES_AT_ONCE // (positions.numel() * width))
+    for first in range(0, records, at_once):
+        some = slice(first, first + at_once)
         for rows, seen in _seen_by_rows(inputs[some], window, positions):
             multiply(left[some], seen, out=gradients[some, :, rows].transpose(1, 2))
     return gradients

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from discreet.learning.clipping import convolution
 from discreet.learning.clipping.convolution import convolution_pieces
 from discreet.learning.clipping.pieces import Explicit, OuterSum, Reordered
 from discreet.learning.clipping.products import multiply
 
-RECORDS = 35  # more than are written out at once
+RECORDS = 35
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
 
@@ -79,7 +80,11 @@ def test_every_way_to_move_a_kernel(
     ],
     ids=["P1's first layer", "one dimension", "groups"],
 )
-def test_gradients_that_are_written_out(layer: nn.Module, shape: tuple[int, ...]) -> None:
+def test_gradients_that_are_written_out(
+    monkeypatch: pytest.MonkeyPatch, layer: nn.Module, shape: tuple[int, ...]
+) -> None:
+    """A few records at a time, the last time fewer."""
+    monkeypatch.setattr(convolution, "_VALUES_AT_ONCE", 1 << 14)
     weight = check(layer.double(), torch.randn(RECORDS, *shape, dtype=torch.float64))
     assert isinstance(weight.piece if isinstance(weight, Reordered) else weight, Explicit)
 
