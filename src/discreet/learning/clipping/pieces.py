@@ -44,7 +44,7 @@ class Explicit:
         flat = self.gradients.flatten(1)
         step = max(1, _VALUES_PER_TEMPORARY // flat.shape[1])
         exact = flat.new_empty(min(step, len(flat)), flat.shape[1], dtype=torch.float64)
-        total = torch.zeros_like(exact[0])
+        total = flat.new_zeros(flat.shape[1], dtype=torch.float64)
         for first in range(0, len(flat), step):
             some = flat[first : first + step]
             total.addmv_(exact[: len(some)].copy_(some).T, factors[first : first + step])
