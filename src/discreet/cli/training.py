@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
 from discreet.cli.finish import finish, summarise
@@ -23,9 +24,6 @@ from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.policy import load_key
 from discreet.verify import require_key
-
-# What shells report for a process that Ctrl-C ended.
-_EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
         except KeyboardInterrupt:
             again = f"discreet run {request.source} --out {directory} --resume"
             typer.echo(f"interrupted; go on with: {again}", err=True)
-            raise typer.Exit(_EXIT_INTERRUPTED) from None
+            raise typer.Exit(EXIT_INTERRUPTED) from None
     report = finish(result, identity)
     if request.as_json:
         typer.echo(json.dumps(summarise(result), indent=1))

@@ -76,6 +76,13 @@ def test_processes_that_were_started_early_end_with_the_block(monkeypatch: pytes
     assert all(worker.process.returncode is not None for worker in started)
 
 
+def test_a_terminals_interrupt_reaches_the_engine_only() -> None:
+    """Ctrl-C goes to every process of the terminal's session: workers that import would print tracebacks."""
+    with early_processes(SpeedConfig(workers=2)) as workers:
+        sessions = {os.getsid(worker.process.pid) for worker in workers}
+    assert os.getsid(0) not in sessions
+
+
 def test_a_crew_trains_on_the_processes_that_were_started_early() -> None:
     made = prepared("linear")
     with early_processes(SpeedConfig(workers=2)) as early, Crew(5, SpeedConfig(workers=2), early) as crew:

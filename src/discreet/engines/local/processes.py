@@ -56,6 +56,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **_KEEP_FREED_MEMORY, "PYTHONPATH": path},
+            start_new_session=True,  # Ctrl-C is for the engine, which then closes the pipes
         )
 
     def send(self, frame: Frame) -> None:

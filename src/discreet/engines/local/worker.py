@@ -6,7 +6,6 @@ Started as `WorkerProcess`; it ends when its standard input does.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import BinaryIO
 
@@ -69,7 +68,6 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def main() -> None:
     """Serves over the process's own pipes; what a user's model prints goes to standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the engine, which then closes the pipe
     torch.set_num_threads(1)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
