@@ -96,6 +96,7 @@ def trained(context: Context, source: Path, stddev: float, sigma: float, *, seed
     with tempfile.TemporaryDirectory() as folder:
         changes = {
             "data.source": f"npz:{subsets.images(source, Path(folder), size.every, DIGITS * size.clients)}",
+            "data.record_capacity": DIGITS,
             "data.partition": {"kind": "iid", "silos": size.clients},
             "training.rounds": size.rounds,
             "training.sampling": {"kind": "poisson", "probability": size.rate},
