@@ -15,6 +15,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.rdp import RdpAccountant
 
+from discreet.config import load_config
 from discreet.models import build_model
 from discreet.randomness import SeededRandom
 
@@ -55,6 +56,13 @@ def test_overlapping_silos_hold_images_or_features(load):
     features = records(np.array([[[1, 2]], [[3, 0]]], np.float16), labels).features
     assert features.shape == (2, 3)
     assert np.linalg.norm(features, axis=1) == pytest.approx([63.0, 63.0])
+
+
+@pytest.mark.parametrize("path", ["p3-mnist/mnist.toml", "p2-grid/silos.toml", "p2-grid/secure_sum.toml"])
+def test_configs_that_name_the_whole_file_have_room_for_it(path):
+    """`discreet run` takes them as they are: MNIST's 60,000 training images, dealt out evenly."""
+    data = load_config(ROOT / path).data
+    assert data.record_capacity * data.partition.silos >= 60_000
 
 
 def test_schedules_pass_over_the_records_as_often_whatever_the_rounds(load):
