@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+import scipy
 from scipy.optimize import brentq
 
 from discreet.accounting.compose import compose
@@ -110,13 +111,11 @@ def known_participation(segments: Sequence[Segment]) -> MixtureTradeoff:
         >>> round(curve.epsilon(1e-5), 3)
         9.165
     """
-    from scipy.stats import binom
-
     law: dict[float, float] = {0.0: 1.0}
     for segment in segments:
         after: dict[float, float] = {}
         for count in range(segment.rounds + 1):
-            weight = float(binom.pmf(count, segment.rounds, segment.participation_prob))
+            weight = float(scipy.stats.binom.pmf(count, segment.rounds, segment.participation_prob))
             if weight <= _NEGLIGIBLE:
                 continue
             for square, prob in law.items():

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import scipy
+
 from discreet.accounting.coupling import gaussian_view
 from discreet.accounting.discrete_pairs import LaplacePair, SampledPair, discrete_laplace_pair
 from discreet.accounting.pairs import (
@@ -125,9 +127,7 @@ def _gaussian_directions(kind: Included | FixedSizeReplaced, stddev: float, coun
 
 def inclusion_mixtures(kind: Included, mu: float) -> tuple[Mixture, Mixture]:
     """Returns the laws with and without the unit: Σ_k Bin(trials, prob)(k) N(±kμ, 1), or N(0, 1)."""
-    from scipy.stats import binom
-
-    weights = tuple(float(binom.pmf(k, kind.trials, kind.prob)) for k in range(kind.trials + 1))
+    weights = tuple(float(scipy.stats.binom.pmf(k, kind.trials, kind.prob)) for k in range(kind.trials + 1))
     present = Mixture(weights, tuple(k * mu for k in range(kind.trials + 1)))
     absent = Mixture((1.0,), (0.0,))
     return present, _mirror(present) if kind.replaced else absent

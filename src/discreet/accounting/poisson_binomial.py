@@ -16,6 +16,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+import scipy
 
 from discreet.accounting.pairs import Floats
 from discreet.errors import UnsupportedAnalysisError
@@ -87,9 +88,7 @@ def _special_pairs(trials: int, high: float, low: float) -> list[tuple[Floats, F
 
 def _binomial(trials: int, prob: float) -> Floats:
     """Returns the law of Binomial(trials, prob), shape ``(trials + 1,)``."""
-    from scipy.stats import binom
-
-    return np.asarray(binom.pmf(np.arange(trials + 1), trials, prob), dtype=np.float64)
+    return np.asarray(scipy.stats.binom.pmf(np.arange(trials + 1), trials, prob), dtype=np.float64)
 
 
 def _divergences(p: Floats, q: Floats, orders: Floats) -> Floats:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import scipy
+
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     Composed,
@@ -57,9 +59,7 @@ def _collect(  # noqa: PLR0911 - one return per kind of event
     match event:
         case Release(sampling=TruncatedPoissonSampling(prob=prob, max_batch=size, population=population)):
             # Equal to Poisson sampling unless a batch is too large, on either data set.
-            from scipy.stats import binom
-
-            distance = float(binom.sf(size, population, prob))
+            distance = float(scipy.stats.binom.sf(size, population, prob))
             plain = replace(event, sampling=PoissonSampling(prob))
             return _collect_all((plain, StatisticalDistance(distance, "truncation")), count, counts)
         case Release() | ScalarRelease() | PoissonBinomialRelease():

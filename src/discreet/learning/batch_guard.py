@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from discreet.errors import PrivacyViolation
 from discreet.randomness import RandomSource
@@ -39,15 +40,15 @@ def batch_guard(record_capacity: int, entry_prob: float, num_batches: int) -> Ba
         >>> batch_guard(5600, 1 / 88, 88).max_batch
         134
     """
-    from scipy.stats import binom
-
     target = GUARD_PROB / num_batches
-    max_batch = int(binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
-    while num_batches * binom.sf(max_batch - 1, record_capacity, entry_prob) > GUARD_PROB:
+    max_batch = int(scipy.stats.binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
+    while num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob) > GUARD_PROB:
         max_batch += 1
     if max_batch >= record_capacity:
         return BatchGuard(record_capacity, 0.0)
-    return BatchGuard(max_batch, float(num_batches * binom.sf(max_batch - 1, record_capacity, entry_prob)))
+    return BatchGuard(
+        max_batch, float(num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob))
+    )
 
 
 def guarded_batches(

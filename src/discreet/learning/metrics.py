@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 import torch
 from torch import nn
 
@@ -85,11 +86,9 @@ def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64
         >>> area_under_roc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
         0.875
     """
-    from scipy.stats import rankdata
-
     positives = labels == 1
     num_positive, num_negative = int(positives.sum()), int((~positives).sum())
     if num_positive == 0 or num_negative == 0:
         return None
-    rank_sum = float(rankdata(scores)[positives].sum())
+    rank_sum = float(scipy.stats.rankdata(scores)[positives].sum())
     return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)

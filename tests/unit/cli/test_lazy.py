@@ -8,6 +8,11 @@ import pytest
 from discreet.cli.lazy import SUMMARIES, load
 
 
+def alone(program: str) -> subprocess.CompletedProcess[str]:
+    """Runs ``program`` in an interpreter of its own, where nothing was imported before."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_the_summary_is_the_commands_own(name: str) -> None:
     own = (load(name).help or "").strip().split("\n\n")[0].replace("\n", " ")
@@ -22,7 +27,7 @@ def test_accounting_does_not_wait_for_torch() -> None:
         "assert 'torch' not in sys.modules, 'torch was imported'\n"
         "assert 'matplotlib' not in sys.modules, 'matplotlib was imported'\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = alone(program)
     assert done.returncode == 0, done.stderr
     assert "--noise-multiplier" in done.stdout
 
@@ -35,7 +40,7 @@ def test_training_starts_its_workers_before_it_waits_for_torch() -> None:
         "assert 'discreet.engines.local.processes' in sys.modules\n"
         "assert 'torch' not in sys.modules, 'torch was imported'\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = alone(program)
     assert done.returncode == 0, done.stderr
 
 
@@ -49,5 +54,5 @@ def test_an_interrupt_while_a_command_is_imported_is_no_traceback() -> None:
         "from discreet.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = alone(program)
     assert (done.returncode, done.stderr) == (130, "")

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from scipy.special import gammaln, logsumexp
 
 from discreet.errors import ConfigurationError
@@ -124,11 +125,9 @@ def _choices_apart(n: int, colluding: int, dropouts: int, degree: int, threshold
     threshold of holders within S or among the colluders, and (b) none of S may have chosen one of R, or the
     other way round. Either bound may be used for every size; union over S (and over R for (b)), s <= |R|.
     """
-    from scipy.stats import hypergeom
-
     honest = n - colluding
     sizes = np.arange(1, honest // 2 + 1)
-    within = hypergeom.sf(threshold - 1, n - 1, colluding + sizes - 1, degree)
+    within = scipy.stats.hypergeom.sf(threshold - 1, n - 1, colluding + sizes - 1, degree)
     starved = _log_comb(honest, sizes) + sizes * np.log(np.maximum(within, _SMALLEST))
     gone = np.arange(dropouts + 1)[None, :]
     set_sizes = sizes[:, None]
