@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -40,6 +42,11 @@ MODELS = {
 }
 
 
+def fresh(name: str) -> nn.Module:
+    """A copy: training leaves other weights behind, and no test may start from another one's."""
+    return copy.deepcopy(MODELS[name])
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "local",
@@ -50,16 +57,18 @@ MODELS = {
 def test_company_does_not_change_a_bit(
     name: str, local: LocalSgd, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = MODELS[name]
+    model = fresh(name)
     start = flatten(model) + 0.1
-    alone = [next(trained(local, model, start, [client], radius=0.4)) for client in clients()]
+    # Half of the clients leave a ball of this radius, the others do not.
+    radius = float(np.median([np.linalg.norm(moved) for moved, _ in trained(local, model, start, clients())]))
+    alone = [next(trained(local, model, start, [client], radius=radius)) for client in clients()]
     monkeypatch.setattr("discreet.learning.clients.clients_at_once", lambda _: at_once)
-    together = list(trained(local, model, start, clients(), radius=0.4))
+    together = list(trained(local, model, start, clients(), radius=radius))
     assert [moved.tobytes() for moved, _ in together] == [moved.tobytes() for moved, _ in alone]
     assert [loss for _, loss in together] == [loss for _, loss in alone]
     lengths = [np.linalg.norm(moved) for moved, _ in together]
-    assert min(lengths) < 0.399
-    assert max(lengths) == pytest.approx(0.4)
+    assert min(lengths) < 0.95 * radius
+    assert max(lengths) == pytest.approx(radius)
 
 
 def test_nobody_trains_nothing() -> None:
