@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +48,21 @@ def crew_of(made: Prepared, workers: int | Literal["auto"]) -> Iterator[Crew]:
         yield crew
 
 
+def processes_of(worker: WorkerProcess) -> list[int]:
+    """Whom a family's first process was forked into, or itself."""
+    first = worker.family.pid
+    forked = Path(f"/proc/{first}/task/{first}/children")
+    return [int(number) for number in forked.read_text().split()] if forked.exists() else [first]
+
+
+def ended(worker: WorkerProcess) -> bool:
+    """Whether nobody of a worker's family is left."""
+    with suppress(ProcessLookupError):
+        os.killpg(worker.family.pid, 0)
+        return False
+    return worker.family.returncode is not None
+
+
 def test_two_workers_give_the_bits_of_one_process_until_one_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,13 +73,34 @@ def test_two_workers_give_the_bits_of_one_process_until_one_dies(
     with crew_of(made, 2) as crew:
         assert crew.wanted
         assert sums(made, crew) == sums(made, None)
-        processes = [worker.process for worker in crew.workers]
-        assert len(processes) == 2
-        processes[1].kill()
-        with pytest.raises(WorkerFailed, match=r"status -9.*Lower speed\.workers"):
+        workers = crew.workers
+        assert len(workers) == 2
+        os.kill(processes_of(workers[1])[-1], signal.SIGKILL)
+        with pytest.raises(WorkerFailed, match=r"status (-9|137).*Lower speed\.workers"):
             sums(made, crew)
         assert crew.workers == ()
-        assert all(process.returncode is not None for process in processes)
+        assert all(ended(worker) for worker in workers)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_workers_are_forked_from_one_process_that_has_imported_for_all() -> None:
+    with crew_of(prepared("linear"), 3) as crew:
+        sums(prepared("linear"), crew, rounds=1)
+        assert len({worker.family for worker in crew.workers}) == 1
+        assert len(processes_of(crew.workers[0])) == 3
+
+
+def test_workers_of_an_unseeded_run_share_no_stream_of_noise() -> None:
+    """Though they come from one process: silos with the same records draw different integers."""
+    made = prepared("linear")
+    first = made.federation.silos[0].train
+    alike = replace(
+        made.federation, silos=tuple(replace(silo, train=first) for silo in made.federation.silos)
+    )
+    with Crew(seed=None, speed=SpeedConfig(workers=3)) as crew:
+        crew.assign(made.plan, alike)
+        found = crew.contributions(RoundOrder(1, 1, announced(made)))
+    assert len({contribution.values.tobytes() for contribution in found.values()}) == 3
 
 
 def test_processes_that_were_started_early_end_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +112,13 @@ def test_processes_that_were_started_early_end_with_the_block(monkeypatch: pytes
         with Crew(5, SpeedConfig(workers=64), early[:1]):
             raise ConfigurationError("no such data")
     assert len(started) == 2
-    assert all(worker.process.returncode is not None for worker in started)
+    assert all(ended(worker) for worker in started)
 
 
 def test_a_terminals_interrupt_reaches_the_engine_only() -> None:
     """Ctrl-C goes to every process of the terminal's session: workers that import would print tracebacks."""
     with early_processes(SpeedConfig(workers=2)) as workers:
-        sessions = {os.getsid(worker.process.pid) for worker in workers}
+        sessions = {os.getsid(worker.family.pid) for worker in workers}
     assert os.getsid(0) not in sessions
 
 

@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from discreet.config.speed import SpeedConfig
 from discreet.data import Federation
-from discreet.engines.local.processes import WorkerProcess, processors
+from discreet.engines.local.processes import WorkerProcess, processors, start_workers
 from discreet.engines.local.work import Assignment, order_frame, read_contributions
 from discreet.plan import Plan
 from discreet.rounds import Contribution, RoundOrder
@@ -101,11 +101,9 @@ class Crew:
         job = self._assigned()
         records = {silo.name: silo.train for silo in job.federation.silos}
         shares = even_shares({name: len(own) for name, own in records.items()}, job.size)
-        self._idle += [WorkerProcess() for _ in range(len(self._idle), job.size)]
-        self._workers, surplus = self._idle[: job.size], self._idle[job.size :]
-        self._idle = []
-        for worker in surplus:
-            worker.end()
+        missing = job.size - len(self._idle)
+        self._idle += start_workers(missing) if missing > 0 else []
+        self._workers, self._idle = self._idle[: job.size], self._idle[job.size :]
         for worker, share in zip(self._workers, shares, strict=True):
             worker.silos = share
             own = {name: records[name] for name in share}

@@ -1,12 +1,14 @@
 """A worker process of the local engine: keeps some silos and trains them, round after round.
 
-Started as `WorkerProcess`; it ends when its standard input does.
+Started by `start_workers`; it ends when nobody can send it requests any more.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterable
 from typing import BinaryIO
 
 import torch
@@ -67,8 +69,49 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Serves over the process's own pipes; what a user's model prints goes to standard error."""
-    torch.set_num_threads(1)
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        serve(sys.stdin.buffer, answers)
+    """Serves over pipes, two for each worker, whose numbers are the arguments; several workers are forked.
+
+    What a user's model prints goes to standard error.
+    """
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    numbers = [int(number) for number in sys.argv[1:]]
+    pipes = list(zip(numbers[::2], numbers[1::2], strict=True))
+    if len(pipes) == 1:
+        return _serve(pipes[0])
+    children = []
+    for own in pipes:
+        child = os.fork()
+        if child == 0:
+            _close(other for other in pipes if other is not own)
+            return _serve(own)
+        children.append(child)
+    _close(pipes)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends them; this process then reaps them
+    sys.exit(_first_end(children))
+
+
+def _first_end(children: list[int]) -> int:
+    """Waits until one has ended, kills the others and returns its status, for a signal as a shell would.
+
+    One that ends can only mean that the engine is gone, or must hear that a worker is.
+    """
+    ended, status = os.wait()
+    for child in children:
+        if child != ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _serve(pipes: tuple[int, int]) -> None:
+    torch.set_num_threads(1)  # after the fork: it may start threads, which no fork copies
+    requests, answers = pipes
+    with os.fdopen(requests, "rb") as reading, os.fdopen(answers, "wb") as writing:
+        serve(reading, writing)
+
+
+def _close(pipes: Iterable[tuple[int, int]]) -> None:
+    for pair in pipes:
+        for end in pair:
+            os.close(end)
