@@ -7,7 +7,7 @@ from pathlib import Path
 from local_dp import FEATURE_NORM, LARGE_BATCH, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
+from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed, score
 
 FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
 ALL = ((1, 20), (2, 10), (4, 5), (5, 4), (10, 2), (20, 1))
@@ -23,6 +23,8 @@ GRID = (
     ("Fashion-MNIST", 2.7, ENDS),
     ("Fashion-MNIST", 1.2, ENDS[:1]),
 )
+# A single mean of ten noisy networks depends on the seed as nothing else here does, by ten points.
+SEEDS_OF_A_SINGLE_MEAN = (1, 2, 3)
 DIGITS = {"linear": "logistic", "network": "mlp"}
 
 
@@ -57,10 +59,13 @@ def local(  # noqa: PLR0917 - partially applied
     }
     if network == "SN+Lin":
         changes["data.feature_norm_bound"] = FEATURE_NORM
-    score = accuracy(changed(load_config(context.folder / "silos.toml"), changes))
+    config = changed(load_config(context.folder / "silos.toml"), changes)
     if noise is None:
-        return Computed(name, ours=score)
-    return Computed(name, reproduced=score, note=noise.note)
+        return Computed(name, ours=accuracy(config))
+    if network == "CNN+TS" and schedule.rounds == 1:
+        found = score(changed(config, {"run.seed": seed}) for seed in SEEDS_OF_A_SINGLE_MEAN)
+        return Computed(name, reproduced=found.mean, note=f"{noise.note}; {found.note}")
+    return Computed(name, reproduced=accuracy(config), note=noise.note)
 
 
 def secure_sum(name: str, context: Context, epsilon: float, source: Path) -> Computed:
@@ -76,5 +81,5 @@ def digits(context: Context) -> Iterator[Cell]:
     for kind, model in DIGITS.items():
         for epochs, rounds in ENDS:
             schedule = Schedule(epochs, rounds, batch=45, records=450)
-            score = accuracy(changed(config, schedule.changes() | {"model.name": model}))
-            yield Computed(f"digits, ({epochs}, {rounds}), {kind}", reproduced=score)
+            reached = accuracy(changed(config, schedule.changes() | {"model.name": model}))
+            yield Computed(f"digits, ({epochs}, {rounds}), {kind}", reproduced=reached)
