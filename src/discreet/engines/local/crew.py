@@ -14,7 +14,7 @@ from discreet.engines.local.work import Assignment, order_frame, read_contributi
 from discreet.plan import Plan
 from discreet.rounds import Contribution, RoundOrder
 
-# Starting a worker costs two to three seconds of a processor, most of it importing torch (docs/adr/0025).
+# Starting workers costs two to three seconds, most of it importing torch (docs/adr/0025).
 _SAVING_WORTH_A_START_SECONDS = 8.0
 
 
