@@ -31,8 +31,8 @@ CAPACITY = 5000
 class Settings:
     """What suits a number of rounds, chosen on validation records (README.md).
 
-    Rates of single-step and noisy-steps follow a mean gradient; that of stable-steps is per record, and the
-    server follows its updates at a rate and with a momentum of its own.
+    Rates of single-step and noisy-steps follow a mean gradient; that of stable-steps is per record, its
+    loss is capped, and the server follows its updates at a rate and with a momentum of its own.
     """
 
     rounds: int
@@ -41,6 +41,7 @@ class Settings:
     noisy_rate: float
     stable_rate: float
     stable_steps: int
+    stable_cap: float
     server_rate: float
     server_momentum: float
 
@@ -48,13 +49,13 @@ class Settings:
 # At small scale every tenth record at ten times the ε, so that noise and signal stay alike.
 EVERY = {Scale.SMALL: 10, Scale.FULL: 1}
 SETTINGS = {
-    Scale.SMALL: (Settings(10, (1,), 250.0, 400.0, 0.2, 500, 3.0, 0.5),),
+    Scale.SMALL: (Settings(10, (1,), 250.0, 400.0, 0.2, 500, 0.5, 3.0, 0.5),),
     Scale.FULL: (
-        Settings(10, (1, 2, 3), 400.0, 700.0, 0.12, 1000, 1.5, 0.5),
-        Settings(20, (1, 2, 3), 250.0, 400.0, 0.05, 352, 1.0, 0.7),
-        Settings(40, (1, 2, 3), 160.0, 300.0, 0.04, 352, 1.0, 0.5),
-        Settings(80, (1,), 80.0, 150.0, 0.02, 352, 1.0, 0.5),
-        Settings(160, (1,), 40.0, 75.0, 0.01, 352, 1.0, 0.5),
+        Settings(10, (1, 2, 3), 400.0, 700.0, 0.12, 1000, 0.5, 1.5, 0.5),
+        Settings(20, (1, 2, 3), 250.0, 400.0, 0.05, 352, 0.5, 1.0, 0.7),
+        Settings(40, (1, 2, 3), 160.0, 300.0, 0.04, 352, 0.25, 1.6, 0.7),
+        Settings(80, (1, 2, 3), 80.0, 150.0, 0.02, 352, 0.15, 4.0, 0.7),
+        Settings(160, (1, 2, 3), 40.0, 75.0, 0.01, 352, 0.15, 4.0, 0.7),
     ),
 }
 
@@ -122,6 +123,7 @@ def stable_steps(settings: Settings) -> dict[str, Any]:
     return {
         "training.local.learning_rate": settings.stable_rate,
         "training.local.steps": settings.stable_steps,
+        "training.local.residual_cap": settings.stable_cap,
         "training.server.learning_rate": settings.server_rate,
         "training.server.momentum": settings.server_momentum,
     }
