@@ -19,8 +19,8 @@ from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.engines.local.crew import Crew, crew_size, even_shares
 from discreet.engines.local.failures import WorkerFailed
-from discreet.engines.local.processes import WorkerProcess, early_processes
-from discreet.engines.local.work import source_for
+from discreet.engines.local.processes import WorkerProcess, early_processes, start_workers
+from discreet.engines.local.work import Assignment, source_for
 from discreet.errors import ConfigurationError
 from discreet.rounds import RoundOrder
 
@@ -120,6 +120,17 @@ def test_a_terminals_interrupt_reaches_the_engine_only() -> None:
     with early_processes(SpeedConfig(workers=2)) as workers:
         sessions = {os.getsid(worker.family.pid) for worker in workers}
     assert os.getsid(0) not in sessions
+
+
+def test_a_worker_whose_engine_is_gone_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    made = prepared("linear")
+    records = {silo.name: silo.train for silo in made.federation.silos}
+    (worker,) = start_workers(1)
+    worker.answers.close()
+    worker.send(Assignment(made.plan, records, 5, "cpu").to_frame())
+    assert worker.family.wait(60) == 0
+    worker.end()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_crew_trains_on_the_processes_that_were_started_early() -> None:

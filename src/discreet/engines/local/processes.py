@@ -99,19 +99,19 @@ class WorkerProcess:
     def __init__(self, family: subprocess.Popen[bytes], requests: BinaryIO, answers: BinaryIO) -> None:
         self.silos: tuple[str, ...] = ()
         self.family = family
-        self._requests = requests
-        self._answers = answers
+        self.requests = requests
+        self.answers = answers
 
     def send(self, frame: Frame) -> None:
         """Sends one request."""
         try:
-            write_frame(self._requests, frame)
+            write_frame(self.requests, frame)
         except BrokenPipeError:
             raise self._gone() from None
 
     def receive(self) -> Frame:
         """Waits for the answer to a request."""
-        answer = read_frame(self._answers)
+        answer = read_frame(self.answers)
         if answer is None:
             raise self._gone()
         return require_success(answer)
@@ -125,9 +125,9 @@ class WorkerProcess:
             except subprocess.TimeoutExpired:  # a user's model may ignore the signal
                 os.killpg(self.family.pid, signal.SIGKILL)
                 self.family.wait()
-        self._answers.close()
+        self.answers.close()
         with suppress(BrokenPipeError):  # what was not written yet
-            self._requests.close()
+            self.requests.close()
 
     def _gone(self) -> WorkerFailed:
         status = self.family.wait()

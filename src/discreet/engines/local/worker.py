@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import BinaryIO
 
 import torch
@@ -107,7 +108,11 @@ def _first_end(children: list[int]) -> int:
 def _serve(pipes: tuple[int, int]) -> None:
     torch.set_num_threads(1)  # after the fork: it may start threads, which no fork copies
     requests, answers = pipes
-    with os.fdopen(requests, "rb") as reading, os.fdopen(answers, "wb") as writing:
+    with (
+        suppress(BrokenPipeError),  # nobody is left to tell
+        os.fdopen(requests, "rb") as reading,
+        os.fdopen(answers, "wb") as writing,
+    ):
         serve(reading, writing)
 
 
