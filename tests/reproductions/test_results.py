@@ -77,3 +77,12 @@ def test_the_better_proven_method_is_as_accurate_as_the_conditional_one_at_every
         behind = float(rows[theirs]["reproduced"]) - float(rows[best]["ours"])
         assert behind <= 2.0 * math.hypot(error[best], error[theirs])
     assert len(rows) == 15
+
+
+def test_smoothing_gives_back_more_the_more_noise_there_is() -> None:
+    found = measured("p3-svhn-full")
+    gains = [
+        found[f"z = {z}, smoothing 1"] - found[f"z = {z}, smoothing 0"] for z in ("1", "1.1", "1.3", "1.5")
+    ]
+    assert gains[0] > 0
+    assert gains == sorted(gains)
