@@ -149,7 +149,7 @@ def report_phases(data: Path, rounds: int, workers: int, mode: str) -> None:
 
 def report_ratio(python: str, data: Path, rounds: int, repeats: int) -> None:
     """Prints ours and the peer's times of interleaved runs, and their ratios."""
-    # Torch is a gigabyte on disk: a first round each, not counted, so that neither side has to read it.
+    # A first round each, not counted: whoever runs first would have to read more from the disk.
     ours(config(data, 1, workers=2))
     peer(python, data, 1)
     pairs = []

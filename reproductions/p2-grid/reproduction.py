@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import subsets
 from local_dp import FEATURE_NORM, LARGE_BATCH, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
 
-from discreet.config import load_config
+from discreet.config import Config, load_config
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed, score
 
 FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
@@ -64,20 +64,32 @@ def local(  # noqa: PLR0917 - partially applied
     In the paper's batches the noise is the paper's too; in larger ones it is what the same ε really needs.
     """
     noise = paper_noise(epsilon, schedule) if schedule.batch == PAPER_BATCH else None
-    changes = schedule.changes() | {
-        "model.name": NETWORKS[network],
-        "privacy.epsilon": epsilon if noise is None else noise.epsilon,
-        "data.source": f"npz:{scattered(source, context.cache) if 'SN' in network else source}",
-    }
+    config = silos(
+        context,
+        schedule,
+        NETWORKS[network],
+        epsilon if noise is None else noise.epsilon,
+        scattered(source, context.cache) if "SN" in network else source,
+    )
     if network == "SN+Lin":
-        changes["data.feature_norm_bound"] = FEATURE_NORM
-    config = changed(load_config(context.folder / "silos.toml"), changes)
+        config = changed(config, {"data.feature_norm_bound": FEATURE_NORM})
     if noise is None:
         return Computed(name, ours=accuracy(config))
     if network == "CNN+TS" and schedule.rounds == 1:
         found = score(changed(config, {"run.seed": seed}) for seed in SEEDS_OF_A_SINGLE_MEAN)
         return Computed(name, reproduced=found.mean, note=f"{noise.note}; {found.note}")
     return Computed(name, reproduced=accuracy(config), note=noise.note)
+
+
+def silos(context: Context, schedule: Schedule, model: str, epsilon: float, source: Path) -> Config:
+    """Private SGD in each of ten silos, at this ε by tight accounting."""
+    changes = {
+        "model.name": model,
+        "privacy.epsilon": epsilon,
+        "data.source": f"npz:{source}",
+        "data.record_capacity": schedule.records,
+    }
+    return changed(load_config(context.folder / "silos.toml"), schedule.changes() | changes)
 
 
 def secure_sum(name: str, context: Context, epsilon: float, source: Path) -> Computed:
@@ -91,15 +103,10 @@ def stand_in(name: str, context: Context, schedule: Schedule, epsilon: float, so
     """The paper's method on frozen features of a network that was trained on other images."""
     noise = paper_noise(epsilon, schedule)
     with TemporaryDirectory() as folder:
-        changes = schedule.changes() | {
-            "model.name": "logistic",
-            "privacy.epsilon": noise.epsilon,
-            "data.source": f"npz:{subsets.cifar_features(source, Path(folder), every=1)}",
-            "data.record_capacity": schedule.records,
-            "data.feature_norm_bound": STAND_IN_NORM,
-        }
-        score = accuracy(changed(load_config(context.folder / "silos.toml"), changes))
-    return Computed(name, reproduced=score, note=f"{noise.note}; other features than the paper's")
+        features = subsets.cifar_features(source, Path(folder), every=1)
+        config = silos(context, schedule, "logistic", noise.epsilon, features)
+        found = accuracy(changed(config, {"data.feature_norm_bound": STAND_IN_NORM}))
+    return Computed(name, reproduced=found, note=f"{noise.note}; other features than the paper's")
 
 
 def digits(context: Context) -> Iterator[Cell]:

@@ -13,7 +13,14 @@ import pytest
 from discreet.reproduction import NOT_RUN, Scale, find
 
 ROOT = Path(__file__).parents[2]
-CSVS = sorted((ROOT / "reproductions" / "results").glob("*.csv"))
+RESULTS = ROOT / "reproductions" / "results"
+CSVS = sorted(RESULTS.glob("*.csv"))
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a committed CSV."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def test_page_is_up_to_date() -> None:
@@ -25,8 +32,7 @@ def test_page_is_up_to_date() -> None:
 def test_csv_has_exactly_the_expected_cells(path: Path) -> None:
     name, _, scale = path.stem.rpartition("-")
     expected = find(ROOT / "reproductions", name).expectations.cells[Scale(scale)]
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(path)
     assert {row["cell"] for row in rows} == set(expected)
     outside = [row for row in rows if row["verdict"] == "OUTSIDE"]
     assert scale == "full" or not outside
@@ -41,8 +47,8 @@ def test_csv_has_exactly_the_expected_cells(path: Path) -> None:
 
 def measured(stem: str) -> dict[str, float]:
     """What the paper's method gave, by cell, in a committed CSV."""
-    with (ROOT / "reproductions" / "results" / f"{stem}.csv").open(encoding="utf-8") as file:
-        return {row["cell"]: float(row["reproduced"]) for row in csv.DictReader(file) if row["reproduced"]}
+    rows = rows_of(RESULTS / f"{stem}.csv")
+    return {row["cell"]: float(row["reproduced"]) for row in rows if row["reproduced"]}
 
 
 def test_one_epoch_a_round_is_best_for_networks_and_hardly_matters_for_linear_models() -> None:
@@ -64,8 +70,7 @@ def test_one_epoch_a_round_is_best_for_networks_and_hardly_matters_for_linear_mo
 
 def test_the_better_proven_method_is_as_accurate_as_the_conditional_one_at_every_number_of_rounds() -> None:
     """Figure 2: within two standard errors of the difference, whose sizes the notes tell."""
-    with (ROOT / "reproductions" / "results" / "p1-figure2-full.csv").open(encoding="utf-8") as file:
-        rows = {row["cell"]: row for row in csv.DictReader(file)}
+    rows = {row["cell"]: row for row in rows_of(RESULTS / "p1-figure2-full.csv")}
     error = {
         cell: float(row["note"].removeprefix("± ").partition(" over 3 seeds")[0])
         for cell, row in rows.items()

@@ -101,8 +101,7 @@ class Crew:
         job = self._assigned()
         records = {silo.name: silo.train for silo in job.federation.silos}
         shares = even_shares({name: len(own) for name, own in records.items()}, job.size)
-        missing = job.size - len(self._idle)
-        self._idle += start_workers(missing) if missing > 0 else []
+        self._idle += start_workers(job.size - len(self._idle))
         self._workers, self._idle = self._idle[: job.size], self._idle[job.size :]
         for worker, share in zip(self._workers, shares, strict=True):
             worker.silos = share

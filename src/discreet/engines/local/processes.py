@@ -55,13 +55,13 @@ def processors() -> int:
 
 
 def start_workers(count: int) -> list[WorkerProcess]:
-    """Starts ``count`` workers and waits for none of them.
+    """Starts ``count`` workers, none if that is not positive, and waits for none of them.
 
     On Linux one process imports torch and is then forked for each of them: that takes the time and the memory
     of one import. Elsewhere every worker imports it, since macOS's own libraries do not survive a fork.
     """
     families = [count] if sys.platform == "linux" else [1] * count
-    return [worker for size in families for worker in _start_family(size)]
+    return [worker for size in families if size > 0 for worker in _start_family(size)]
 
 
 def _start_family(size: int) -> list[WorkerProcess]:

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import torch
 
@@ -78,21 +78,28 @@ def main() -> None:
     numbers = [int(number) for number in sys.argv[1:]]
     pipes = list(zip(numbers[::2], numbers[1::2], strict=True))
     if len(pipes) == 1:
-        return _serve(pipes[0])
+        _serve(pipes[0])
+    else:
+        _fork_for_each(pipes)
+
+
+def _fork_for_each(pipes: list[tuple[int, int]]) -> None:
+    """Serves over every pair of pipes from a process of its own, and ends with them."""
     children = []
     for own in pipes:
         child = os.fork()
         if child == 0:
             _close(other for other in pipes if other is not own)
-            return _serve(own)
+            _serve(own)
+            return
         children.append(child)
     _close(pipes)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends them; this process then reaps them
-    sys.exit(_first_end(children))
+    _end_with_the_first(children)
 
 
-def _first_end(children: list[int]) -> int:
-    """Waits until one has ended, kills the others and returns its status, for a signal as a shell would.
+def _end_with_the_first(children: list[int]) -> NoReturn:
+    """Waits until one has ended, kills the others, and ends as it did: its status or its signal.
 
     One that ends can only mean that the engine is gone, or must hear that a worker is.
     """
@@ -101,8 +108,12 @@ def _first_end(children: list[int]) -> int:
         if child != ended:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        with suppress(OSError):  # SIGKILL has no other action to be put back
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def _serve(pipes: tuple[int, int]) -> None:
