@@ -91,6 +91,17 @@ def test_workers_are_forked_from_one_process_that_has_imported_for_all() -> None
         assert len(processes_of(crew.workers[0])) == 3
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other C libraries have no such settings")
+def test_what_a_worker_asks_of_its_c_library_comes_after_what_the_user_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=3")
+    with early_processes(SpeedConfig(workers=2)) as workers:
+        environment = Path(f"/proc/{workers[0].family.pid}/environ").read_bytes()
+    # glibc ends what it has read with a zero byte, here too
+    assert environment.replace(b"\0", b":").count(b"glibc.malloc.arena_max=3:glibc.malloc.hugetlb=1:") == 1
+
+
 def test_workers_of_an_unseeded_run_share_no_stream_of_noise() -> None:
     """Though they come from one process: silos with the same records draw different integers."""
     made = prepared("linear")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
+from torch.func import grad, vmap
 
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.ghost import layer_without_rule
@@ -44,6 +46,45 @@ def test_the_tempered_sigmoid_of_the_paper_is_tanh() -> None:
     single = torch.linspace(-20, 20, 4001)
     error = TemperedSigmoid()(single).double() - torch.tanh(single.double())
     assert float(error.abs().max()) < 3e-7
+
+
+def test_the_gradient_of_the_tempered_sigmoid_is_that_of_tanh() -> None:
+    inputs = torch.linspace(-3, 3, 13, dtype=torch.float64, requires_grad=True)
+    torch.autograd.gradcheck(TemperedSigmoid(), inputs)
+    torch.autograd.gradgradcheck(TemperedSigmoid(), inputs)
+    torch.autograd.gradcheck(TemperedSigmoid(1.5, 0.7, 0.3), inputs)
+
+
+def test_the_tempered_sigmoid_runs_record_by_record() -> None:
+    """As `torch.func` runs a model one of whose layers has no rule."""
+    inputs = torch.linspace(-3, 3, 12).view(4, 3)
+    slopes = vmap(grad(lambda one: TemperedSigmoid()(one).sum()))(inputs)
+    torch.testing.assert_close(slopes, 1.0 - torch.tanh(inputs).square())
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("cnn-tanh", (28, 28)),
+        ("cnn-relu", (28, 28)),
+        ("cnn-group-norm", (81, 7, 7)),
+        ("cnn-street", (3, 32, 32)),
+    ],
+)
+def test_pooling_first_is_the_published_network(name: str, shape: tuple[int, ...]) -> None:
+    """The papers apply the activation, then pool: the same outputs and gradients."""
+    torch.manual_seed(3)
+    ours, images = build_model(name, shape, 10, seed=0), torch.rand(8, *shape)
+    layers = list(ours)
+    for place in [place for place, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d)]:
+        layers[place : place + 2] = layers[place + 1], layers[place]
+    published = nn.Sequential(*layers)
+    assert [type(layer) for layer in published] != [type(layer) for layer in ours]
+    outputs = [network(images) for network in (ours, published)]
+    torch.testing.assert_close(*outputs)
+    gradients = [torch.autograd.grad(found.square().sum(), list(ours.parameters())) for found in outputs]
+    for first, second in zip(*gradients, strict=True):
+        torch.testing.assert_close(first, second)
 
 
 def test_a_standardised_network_ignores_brightness_and_contrast_and_keeps_the_size_of_activations() -> None:

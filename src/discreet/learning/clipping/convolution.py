@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from discreet.learning.clipping.pieces import Explicit, OuterSum, Piece, Reordered, factors_are_cheaper
-from discreet.learning.clipping.products import multiply
+from discreet.learning.clipping.products import copied, multiply
 
 # About so many numbers stay in the processor's cache from the copy of a strip to the product.
 _VALUES_AT_ONCE = 1 << 18
@@ -61,50 +61,53 @@ def convolution_pieces(layer: nn.Module, inputs: torch.Tensor, backprops: torch.
     bias = Explicit(spread.sum(dim=1))
     if layer.groups > 1:
         return {"weight": _grouped(layer.groups, window, inputs, spread, positions), "bias": bias}
-    gradients: Piece
     if factors_are_cheaper(spread.shape[1], layer.out_channels, layer.weight[0].numel()):
         patches = _windows(inputs, window, positions[0], positions[1]).reshape(*spread.shape[:2], -1)
-        gradients = OuterSum(spread, patches)
-    else:
-        gradients = Explicit(_written_out(inputs, spread, window, positions))
-    shape = (layer.out_channels, *window.kernel, inputs.shape[1])
-    return {"weight": Reordered(gradients, shape, (0, 3, 1, 2)), "bias": bias}
+        kernel_last = (layer.out_channels, *window.kernel, inputs.shape[1])
+        return {"weight": Reordered(OuterSum(spread, patches), kernel_last, (0, 3, 1, 2)), "bias": bias}
+    kernel_first = (*window.kernel, inputs.shape[1], layer.out_channels)
+    gradients = Explicit(_written_out(inputs, spread, window, positions))
+    return {"weight": Reordered(gradients, kernel_first, (3, 2, 0, 1)), "bias": bias}
 
 
 def _written_out(
     inputs: torch.Tensor, spread: torch.Tensor, window: Window, positions: torch.Size
 ) -> torch.Tensor:
-    """The gradients of all records, shape ``(n, out channels, kernel rows, kernel columns · channels)``."""
+    """The gradients of all records, shape ``(n, kernel rows · kernel columns · channels, out channels)``."""
     records, width = len(inputs), window.kernel[1] * inputs.shape[1]
-    gradients = spread.new_empty(records, spread.shape[2], window.kernel[0], width)
-    left = spread.transpose(1, 2).unsqueeze(1)
+    gradients = spread.new_empty(records, window.kernel[0] * width, spread.shape[2])
     at_once = max(1, _VALUES_AT_ONCE // (positions.numel() * width))
     for first in range(0, records, at_once):
         some = slice(first, first + at_once)
-        for rows, seen in _seen_by_rows(inputs[some], window, positions):
-            multiply(left[some], seen, out=gradients[some, :, rows].transpose(1, 2))
+        for seen, start in _seen_by_rows(inputs[some], window, positions):
+            blocks, entries = seen.shape[1:3]
+            written = gradients[some, start : start + blocks * entries]
+            multiply(seen, spread[some].unsqueeze(1), out=written.view(-1, blocks, entries, spread.shape[2]))
     return gradients
 
 
 def _seen_by_rows(
     inputs: torch.Tensor, window: Window, positions: torch.Size
-) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Yields some rows of the kernel, k of them, and what they see, shape ``(n, k, positions, ·)``.
+) -> Iterator[tuple[torch.Tensor, int]]:
+    """Yields what blocks of kernel rows see, shape ``(n, blocks, entries, positions)``, and the first entry.
 
-    Kernel rows that lie a multiple of the stride apart see rows of one strip, each next one of them ``shift``
-    rows further down.
+    An entry is a row, column and channel of the kernel. The next block of as many rows as it takes to move by
+    whole steps of the stride sees the rows of the same strip, ``shift`` further down. Rows that do not fill
+    a block are one of their own.
     """
     common = math.gcd(window.stride[0], window.dilation[0])
-    every, shift = window.stride[0] // common, window.dilation[0] // common
-    for first in range(min(every, window.kernel[0])):
-        rows = slice(first, None, every)
-        count = len(range(first, window.kernel[0], every))
-        below, down = inputs[:, :, first * window.dilation[0] :], positions[0] + shift * (count - 1)
-        strip = _windows(below, window, down, positions[1], rows=1).contiguous()
-        width = window.kernel[1] * inputs.shape[1]
-        by_row = positions[1] * width
-        size = (len(inputs), count, positions.numel(), width)
-        yield rows, strip.as_strided(size, (down * by_row, shift * by_row, width, 1))
+    height, shift = window.stride[0] // common, window.dilation[0] // common
+    whole, left = divmod(window.kernel[0], height)
+    width = window.kernel[1] * inputs.shape[1]
+    for first, blocks, rows in ((0, whole, height), (whole * height, 1, left)):
+        if blocks * rows == 0:
+            continue
+        below = inputs[:, :, first * window.dilation[0] :]
+        strip = copied(_windows(below, window, positions[0] + shift * (blocks - 1), positions[1], rows=rows))
+        entries = rows * width
+        by_row = positions[1] * entries
+        size = (len(inputs), blocks, entries, positions.numel())
+        yield strip.as_strided(size, (strip.stride(0), shift * by_row, 1, entries)), first * width
 
 
 def _grouped(

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 _GRAM_RELATIVE_ERROR = 1e-12
-_COORDINATES_PER_BLOCK = 4096
+_COORDINATES_PER_BLOCK = 1024
 _VALUES_PER_TEMPORARY = 1 << 18
 
 
@@ -145,10 +145,15 @@ def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order
     (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small.
     """
-    unit_roundoff = torch.finfo(flat.dtype).eps / 2.0
-    blocks = [
-        torch.linalg.vector_norm(block, dim=1).double().square_()
-        * (1.0 + 1.01 * (block.shape[1] + 4) * unit_roundoff)
-        for block in torch.split(flat, _COORDINATES_PER_BLOCK, dim=1)
-    ]
-    return blocks[0] if len(blocks) == 1 else torch.stack(blocks).sum(dim=0)
+    records, length = flat.shape
+    blocks, left = divmod(length, _COORDINATES_PER_BLOCK)
+    if blocks == 0:
+        return _squares(flat)
+    found = _squares(flat[:, : length - left].view(records, blocks, -1)).sum(dim=1)
+    return found + _squares(flat[:, length - left :]) if left > 0 else found
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    """Squared norms over the last dimension."""
+    norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=-1).double()
+    return norms.square_() * (1.0 + 1.01 * (rows.shape[-1] + 4) * torch.finfo(rows.dtype).eps / 2.0)
