@@ -7,6 +7,7 @@ comes first, which leaves the activation fewer entries.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -18,15 +19,11 @@ from discreet.errors import ConfigurationError
 class _Tanh(torch.autograd.Function):
     """tanh as 2σ(2z) - 1, but for rounding of about 1e-7; torch's sigmoid is several times as fast."""
 
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(inputs: torch.Tensor) -> torch.Tensor:
-        return (2.0 * inputs).sigmoid_().mul_(2.0).sub_(1.0)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(output)
+    def forward(ctx: Any, inputs: torch.Tensor) -> torch.Tensor:
+        values = (2.0 * inputs).sigmoid_().mul_(2.0).sub_(1.0)
+        ctx.save_for_backward(values)
+        return values
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
@@ -48,8 +45,10 @@ class TemperedSigmoid(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Applies the activation to every entry."""
         if (self.scale, self.temperature, self.offset) == (2.0, 2.0, 1.0):
-            activated: torch.Tensor = _Tanh.apply(inputs)  # type: ignore[no-untyped-call]
-            return activated
+            # torch.func refuses functions that see their context; the other form costs 0.1 ms a call more
+            with suppress(RuntimeError):
+                activated: torch.Tensor = _Tanh.apply(inputs)  # type: ignore[no-untyped-call]
+                return activated
         return self.scale * torch.sigmoid(self.temperature * inputs) - self.offset
 
 

@@ -12,9 +12,10 @@ from typing import Protocol
 
 import torch
 
+from discreet.learning.clipping.products import weighted_rows
+
 _GRAM_RELATIVE_ERROR = 1e-12
 _COORDINATES_PER_BLOCK = 1024
-_VALUES_PER_TEMPORARY = 1 << 18
 
 
 class Piece(Protocol):
@@ -40,15 +41,8 @@ class Explicit:
         return _norms_squared(self.gradients.flatten(1))
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
-        """A vector-matrix product, a few records at a time: large temporaries cost more than the product."""
-        flat = self.gradients.flatten(1)
-        step = max(1, _VALUES_PER_TEMPORARY // flat.shape[1])
-        exact = flat.new_empty(min(step, len(flat)), flat.shape[1], dtype=torch.float64)
-        total = flat.new_zeros(flat.shape[1], dtype=torch.float64)
-        for first in range(0, len(flat), step):
-            some = flat[first : first + step]
-            total.addmv_(exact[: len(some)].copy_(some).T, factors[first : first + step])
-        return total
+        """A vector-matrix product."""
+        return weighted_rows(self.gradients.flatten(1), factors)
 
 
 def factors_are_cheaper(positions: int, rows: int, columns: int) -> bool:
