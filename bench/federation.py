@@ -149,12 +149,13 @@ def report_phases(data: Path, rounds: int, workers: int, mode: str) -> None:
 
 def report_ratio(python: str, data: Path, rounds: int, repeats: int) -> None:
     """Prints ours and the peer's times of interleaved runs, and their ratios."""
-    # A first round each, not counted: whoever runs first would have to read more from the disk.
-    ours(config(data, 1, workers=2))
-    peer(python, data, 1)
     pairs = []
     for _ in range(repeats):
+        # Right before each run a round of it, not counted: what the system has dropped from its cache of the
+        # disk since this side ran last would otherwise count as its start.
+        ours(config(data, 1, workers=2))
         own, _ = ours(config(data, rounds, workers=2))
+        peer(python, data, 1)
         pairs.append((own, peer(python, data, rounds)))
         for name, timed in zip(("ours", "Flower + Opacus"), pairs[-1], strict=True):
             each = " ".join(f"{seconds:.1f}" for seconds in timed.rounds)
