@@ -29,12 +29,14 @@ main()
 
 _PATIENCE_SECONDS = 3.0
 
-# Every batch asks for the same few megabytes again. glibc would hand them back to the system in between, and
-# take a page fault for each 4 kB of the next batch; other C libraries do not read these names.
-_KEEP_FREED_MEMORY = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
+# Pages of 2 MB, since what a batch allocates fills several. And every batch asks for the same few megabytes
+# again: glibc would hand them back to the system in between, and take a page fault for each 4 kB of the next
+# batch. What an older glibc does not know it passes over; other C libraries do not read the variable.
+_SETTINGS_OF_GLIBC = (
+    "glibc.malloc.hugetlb=1",
+    f"glibc.malloc.mmap_threshold={1 << 25}",
+    f"glibc.malloc.trim_threshold={1 << 30}",
+)
 
 
 @contextmanager
@@ -72,11 +74,13 @@ def _start_family(size: int) -> list[WorkerProcess]:
     ]
     # the engine's own import path, so that a user's model factory is found
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    asked_by_user = filter(None, [os.environ.get("GLIBC_TUNABLES")])
+    tunables = ":".join([*asked_by_user, *_SETTINGS_OF_GLIBC])
     process = subprocess.Popen(  # noqa: S603 - this interpreter on our own program
         [sys.executable, "-c", _PROGRAM, *map(str, inherited)],
         stdin=subprocess.DEVNULL,
         pass_fds=inherited,
-        env={**os.environ, **_KEEP_FREED_MEMORY, **_large_pages(), "PYTHONPATH": path},
+        env={**os.environ, "GLIBC_TUNABLES": tunables, "PYTHONPATH": path},
         start_new_session=True,  # Ctrl-C is for the engine, which then ends them all
     )
     for end in inherited:
@@ -85,15 +89,6 @@ def _start_family(size: int) -> list[WorkerProcess]:
         WorkerProcess(process, os.fdopen(written, "wb"), os.fdopen(read, "rb"))
         for (_, written), (read, _) in zip(requests, answers, strict=True)
     ]
-
-
-def _large_pages() -> dict[str, str]:
-    """Asks glibc for pages of 2 MB, besides what the user asks it for: what a batch allocates fills several.
-
-    A glibc before 2.35 does not know the name, and passes over it.
-    """
-    asked = os.environ.get("GLIBC_TUNABLES")
-    return {"GLIBC_TUNABLES": ":".join(filter(None, (asked, "glibc.malloc.hugetlb=1")))}
 
 
 class WorkerProcess:

@@ -7,10 +7,10 @@ import torch
 
 from discreet.learning.clipping.pieces import Explicit
 
-PARTS_OF_BLOCKS = [1, 1000, 1024, 1025, 5000, 8192]
+LENGTHS = [1, 1000, 1024, 1025, 5000, 8192]
 
 
-@pytest.mark.parametrize("length", PARTS_OF_BLOCKS)
+@pytest.mark.parametrize("length", LENGTHS)
 def test_squared_norms_are_rounded_upwards(length: int) -> None:
     torch.manual_seed(length)
     gradients = torch.randn(50, length) * torch.logspace(-4, 4, 50)[:, None]
