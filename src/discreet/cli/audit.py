@@ -27,7 +27,13 @@ from discreet.config import Config, load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import load_plan
-from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
+from discreet.privacy.adversary import (
+    Adversary,
+    AggregationServer,
+    Member,
+    ReleasedModels,
+    ServerWithColluders,
+)
 from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 
@@ -186,6 +192,8 @@ def _short(adversary: Adversary) -> str:
     match adversary:
         case ReleasedModels():
             return "released models"
+        case Member(party=party):
+            return f"another {party}"
         case AggregationServer():
             return "server"
         case ServerWithColluders(num_colluders=count):

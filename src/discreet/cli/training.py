@@ -90,7 +90,7 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
             "remove it. The guarantees below hold only for a run without a seed."
         )
     screen.print("")
-    screen.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
+    screen.print(guarantees_table(result.guarantees, title="who can learn what"))
     if result.metrics:
         screen.print("")
         screen.print(_price(result))

@@ -58,6 +58,6 @@ def up(
         typer.echo(json.dumps({**summary, "run": str(run.path)}))
         return
     guarantee = from_json(finished.outcome["guarantee"])
-    console.print(f"\nguarantee from the survivors of every round: {guarantee}", markup=False)
+    console.print(f"\nguarantee: {guarantee}", markup=False)
     console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Logs and keys: {folder}")
     console.print(f"report: {report}\ncheck it with: discreet verify {run.path}", markup=False)

@@ -1,5 +1,6 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
+from discreet.plan.afterwards import guarantees_after
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.facts import FederationFacts, model_digest
 from discreet.plan.make import make_plan, silo_training
@@ -15,6 +16,7 @@ __all__ = [
     "RoundRelease",
     "Thresholds",
     "event_for",
+    "guarantees_after",
     "load_plan",
     "make_plan",
     "model_digest",

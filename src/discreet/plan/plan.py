@@ -15,19 +15,32 @@ from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
-from discreet.plan.aggregation import under_aggregation
+from discreet.plan.assumptions import assuming
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import NoiseSharing
-from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
+from discreet.plan.releases import (
+    RoundRelease,
+    Thresholds,
+    adversaries,
+    against_server,
+    budget_adversary,
+    event_for,
+    most_setups,
+)
 from discreet.plan.server import normaliser
 from discreet.plan.training import quantile_clipping, step_weights
-from discreet.privacy.adversary import Adversary, ReleasedModels
+from discreet.privacy.adversary import (
+    Adversary,
+    AggregationServer,
+    ServerWithColluders,
+    WithoutSecureAggregation,
+)
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 _FILES = ("csv", "npz", "residual")
 
 
@@ -91,17 +104,17 @@ class Plan:
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
-        candidates = adversaries((), self.thresholds)
-        return min(candidates, key=lambda candidate: candidate[1])
+        return budget_adversary(self.thresholds, self.unit)
+
+    def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
+        """Returns every adversary that there is a guarantee for, and the shares of noise that it faces."""
+        return adversaries(self.facts.silos, self.thresholds, self.unit)
 
     def spent(self, rounds: int) -> Guarantee:
         """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""
         adversary, honest = self.budget_adversary()
-        return self._guarantee(adversary, honest, rounds)
-
-    def _guarantee(self, adversary: Adversary, honest_silos: int, rounds: int) -> Guarantee:
         return adversary_guarantee(
-            self.config, self.release, adversary=adversary, honest_silos=honest_silos, rounds=rounds
+            self.config, self.release, adversary=adversary, honest_silos=honest, rounds=rounds
         )
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
@@ -153,29 +166,46 @@ class Plan:
 
 
 def adversary_guarantee(
-    config: Config, release: RoundRelease, *, adversary: Adversary, honest_silos: int, rounds: int
+    config: Config,
+    release: RoundRelease,
+    *,
+    adversary: Adversary,
+    honest_silos: int,
+    rounds: int,
+    aborted: int = 0,
+    over: bool = False,
 ) -> Guarantee:
     """Returns the guarantee of ``rounds`` rounds against one adversary.
 
-    For the client unit, the server knows who took part, so what it cannot tell is a client's update from
-    an empty one (replace-special); for released models a client is present or absent (add/remove). Where the
-    number of records is fixed, one is exchanged for another (replace-one).
+    For the client unit presence is public, since a client that is not there adds no noise either: what nobody
+    can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
+    one is exchanged for another (replace-one).
+
+    Args:
+        config: what was asked for.
+        release: what one round releases.
+        adversary: who looks.
+        honest_silos: how many shares of noise stand between it and a unit.
+        rounds: releases that are charged.
+        aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
+        over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """
     unit = Unit(config.privacy.unit)
-    neighboring = release.neighboring
-    if unit is Unit.CLIENT and not isinstance(adversary, ReleasedModels):
-        neighboring = NeighboringRelation.REPLACE_SPECIAL
+    seen = rounds + aborted if isinstance(adversary, WithoutSecureAggregation) else rounds
+    event = event_for(release, honest_silos=honest_silos, rounds=seen)
+    if isinstance(adversary, AggregationServer | ServerWithColluders):
+        event = against_server(event, release, setups=most_setups(rounds + aborted))
     found = guarantee(
-        event_for(release, honest_silos=honest_silos, rounds=rounds),
+        event,
         delta=config.privacy.delta,
         unit=unit,
-        neighboring=neighboring,
+        neighboring=NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring,
         adversary=adversary,
     )
     if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
         assumptions = (*found.assumptions, *release.sharing.assumptions)
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    return under_aggregation(config, found)
+    return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
 
 
 def load_plan(path: Path) -> Plan:

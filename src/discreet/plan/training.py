@@ -37,6 +37,7 @@ from discreet.learning import (
     StableSteps,
     TangentSteps,
 )
+from discreet.learning.batch_guard import MOST_FAILURE_PROB
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
 from discreet.models import convexity
 from discreet.models.capped import capped
@@ -45,6 +46,9 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
 from discreet.sampling import FixedSize, Poisson
+
+# Share of δ that one kind of rare failure may take over a whole training.
+_FAILURE_SHARE = 1e-4
 
 
 def sampling_probability(config: Config) -> float:
@@ -61,6 +65,11 @@ def sampling_probability(config: Config) -> float:
                 "and local steps and shards need independent coins.",
                 see=HowTo.SAMPLING,
             )
+
+
+def rare(config: Config, times: int) -> float:
+    """Returns how often a bound may fail each time if, over ``times``, that is to be rare against δ."""
+    return min(MOST_FAILURE_PROB, _FAILURE_SHARE * config.privacy.delta / times)
 
 
 def record_sampler(config: Config, capacity: int) -> Poisson | FixedSize:
@@ -239,6 +248,7 @@ def _stable_steps(
         norm_bound=facts.feature_norm_bound,
         projection_radius=_largest_move(config, local, loss.lipschitz(facts.feature_norm_bound), capacity),
         passes=local.passes,
+        guard_prob=rare(config, config.training.rounds),
         l2_regulariser=local.l2_regulariser,
     )
 
@@ -257,6 +267,7 @@ def _tangent_steps(
         sampling_prob=sampling_probability(config),
         passes=local.passes,
         projection_radius=_largest_move(config, local, loss.lipschitz(clip_norm), capacity),
+        guard_prob=rare(config, config.training.rounds),
     )
 
 

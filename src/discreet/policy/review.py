@@ -164,12 +164,12 @@ def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
 
 
 def _check_honest(charge: Charge) -> None:
-    if not charge.honest_silos >= 2:
+    if not charge.honest_inputs >= 2:
         raise PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"at least 2 honest silos must survive if {charge.max_colluding} collude, as this silo assumes; "
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
-            f"{charge.honest_silos}. Raise 'aggregation.min_survivors'.",
+            f"{charge.honest_inputs}. Raise 'aggregation.min_survivors'.",
         )
 
 

@@ -166,7 +166,8 @@ class Spending:
         completed: the completed releases, in order.
         lost: numbers of the interrupted releases; charged.
         pending: the last intent if nothing followed it; charged.
-        aborted: how many attempts ended before anything was unmasked; not charged.
+        aborted: how many attempts ended before anything was unmasked; not charged where sums are seen, but
+            each may have shown a silo's own message to whoever sees those.
     """
 
     completed: tuple[Completed, ...]
@@ -178,6 +179,11 @@ class Spending:
     def charged(self) -> int:
         """How many releases count against the budget."""
         return len(self.completed) + len(self.lost) + (self.pending is not None)
+
+    @property
+    def intents(self) -> int:
+        """How many rounds were begun: in each a masked message may have left every silo."""
+        return self.charged + self.aborted
 
 
 def spending(entries: Iterable[Entry]) -> Spending:

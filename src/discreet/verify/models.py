@@ -18,7 +18,6 @@ from discreet.models import build_model, flatten, load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan, make_plan, model_digest
 from discreet.plan.plan import adversary_guarantee
-from discreet.plan.releases import adversaries
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
 from discreet.privacy.wire import to_json
@@ -131,7 +130,7 @@ def _guarantees(plan: Plan) -> tuple[Guarantee, ...]:
         adversary_guarantee(
             plan.config, plan.release, adversary=adversary, honest_silos=honest, rounds=plan.rounds
         )
-        for adversary, honest in adversaries(plan.facts.silos, plan.thresholds)
+        for adversary, honest in plan.adversaries()
     )
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from safetensors.numpy import save
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
-from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
+from discreet.engines.flower.outcome import write_outcome
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest
 from discreet.policy import SignedAllowList
-from discreet.privacy.ledger import LedgerWriter
+from discreet.privacy.ledger import LedgerWriter, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
     RoundReport,
@@ -116,7 +116,7 @@ def _carry_out(
             )
         finally:
             engine.close()
-        guarantee = survivors_guarantee(plan, ledger.entries)
+        guarantee = plan.spent(spending(ledger.entries).charged)
     load_flat(model, final.parameters)
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
     write_durably(folder.run.model, save(tensors))

@@ -26,7 +26,8 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest
+from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.rounds import (
     RoundReport,
@@ -65,7 +66,7 @@ class RunResult:
     """What a finished run has to say.
 
     Attributes:
-        plan: the plan that was carried out, with a guarantee for each adversary.
+        plan: the plan that was carried out.
         spending: what the ledger says was spent.
         metrics: measurements of the released model on held-out records (not private), empty if switched off.
         comparison: models trained without privacy, for comparison only; None if switched off.
@@ -79,6 +80,11 @@ class RunResult:
     comparison: Comparison | None
     seeded: bool
     directory: RunDirectory
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each adversary, over all that was released and every attempt besides."""
+        return guarantees_after(self.plan, self.spending)
 
 
 def prepare(config: Config) -> Prepared:
