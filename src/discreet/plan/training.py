@@ -38,7 +38,9 @@ from discreet.learning import (
     TangentSteps,
 )
 from discreet.learning.batch_guard import MOST_FAILURE_PROB
+from discreet.learning.clipping.shapes import ExpectedBatch
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
+from discreet.learning.float_error import require_summable
 from discreet.models import convexity
 from discreet.models.capped import capped
 from discreet.models.outputs import loss_on_outputs
@@ -99,6 +101,14 @@ def expected_batch(config: Config, capacity: int) -> float:
     return float(sampler.sample_size) if isinstance(sampler, FixedSize) else sampler.prob * capacity
 
 
+def _expected(config: Config, capacity: int) -> ExpectedBatch:
+    """Returns the law of the size of a full silo's batch, as far as the length of chunks needs it."""
+    sampler, mean = record_sampler(config, capacity), expected_batch(config, capacity)
+    return ExpectedBatch(
+        mean, 0.0 if isinstance(sampler, FixedSize) else math.sqrt(mean * (1.0 - sampler.prob))
+    )
+
+
 def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
     """Returns the local training of a silo that holds at most ``capacity`` records, as of the first round.
 
@@ -136,6 +146,7 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
                 sampler=record_sampler(config, capacity),
                 projection_radius=_clip_norm(config) * batch_bound(config, capacity),
                 style=_style(local.style),
+                expected=_expected(config, capacity),
             )
         case ClippedUpdateConfig() as local:
             return ClippedUpdate(
@@ -151,12 +162,14 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
         case ShardedConfig() as local:
             return _sharded(config, local, capacity)
         case NoisyStepsConfig() as local:
+            require_summable(capacity)
             return NoisySteps(
                 clip_norm=_clip_norm(config),
                 rates=_step_rates(local),
                 momentum=Fraction(str(local.momentum)),
                 sampling_prob=sampling_probability(config),
                 style=_style(local.style),
+                expected=_expected(config, capacity),
             )
         case StableStepsConfig() as local:
             return _stable_steps(config, local, facts, model, capacity)
