@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import typer
 from rich.console import Console
 
 # Pipes and log files have no width of their own; tables need about this much.
@@ -14,3 +17,9 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made = Console(stderr=stderr, highlight=False, width=_WIDTH_ELSEWHERE)
     return made
+
+
+def tell_owner(notes: Iterable[str]) -> None:
+    """Writes what the owner of the records should know of them to the terminal, one line each."""
+    for note in notes:
+        typer.echo(f"records: {note}", err=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from discreet.cli.console import console
+from discreet.cli.console import console, tell_owner
 from discreet.cli.sweep_plot import plot_sweep
 from discreet.cli.tables import guarantees_table, plan_table
 from discreet.config import load_config
@@ -47,6 +47,7 @@ def plan(
     if sweeping and not settings:
         raise ConfigurationError("--sweep must be followed by settings, say: --sweep rounds=5,10,20.")
     prepared = prepare(load_config(config))
+    tell_owner(prepared.notes)
     if sweeping:
         _sweep(prepared, settings or [], plot, page, as_json=as_json)
     else:

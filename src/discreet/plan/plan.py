@@ -41,7 +41,7 @@ from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 2
-_FILES = ("csv", "npz", "residual")
+_FILES = ("csv", "parquet", "npz", "residual")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def price(report: ReportInput) -> Html:
     """Compares the released model with models that nobody may publish."""
     heading = tag("h2", "What privacy cost, and what joining brought")
     if report.final is None and report.comparison is None:
-        return tag("section", heading, tag("p", "Nothing was measured: evaluation was switched off."))
+        nothing = "Nothing was measured: evaluation was switched off, or no record was held out."
+        return tag("section", heading, tag("p", nothing))
     warning = tag(
         "div",
         tag("p", tag("strong", "Not private, not released.")),

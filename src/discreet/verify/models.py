@@ -20,6 +20,7 @@ from discreet.plan import Plan, make_plan, model_digest
 from discreet.plan.plan import adversary_guarantee
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
+from discreet.privacy.units import NeighboringRelation
 from discreet.privacy.wire import to_json
 from discreet.rounds import initial_state
 from discreet.verify.compare import require_same
@@ -94,7 +95,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     lines = {line["release"]: line for line in evidence.directory.read_metrics()}
     stated = lines.get(completed[-1].release, {}) if completed else {}
     try:
-        federation = load_records(_data_in(folder, evidence.plan.config.data))
+        federation = load_records(_data_in(folder, evidence.plan.config.data), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
     measured = measure(_public_model(evidence), federation, final_parameters(evidence))
@@ -104,6 +105,10 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
                                   "Leave --records out.")  # fmt: skip
     require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
     return Finding("held-out records", Basis.RECOMPUTED, f"{len(shared)} measurements of the released model")
+
+
+def _exchanged(evidence: Evidence) -> bool:
+    return evidence.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
 
 
 def _may_build(evidence: Evidence) -> bool:

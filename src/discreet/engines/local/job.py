@@ -15,6 +15,7 @@ from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
+from discreet.config.sections import FixedSizeConfig
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
@@ -35,7 +36,6 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
-    require_capacity,
     restore,
     resume_ledger,
     train,
@@ -60,6 +60,13 @@ class Prepared:
     model: nn.Module
     plan: Plan
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever runs this should know of the records; it is for nobody else."""
+        if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:
+            return self.federation.warnings
+        return (*self.federation.warnings, "no record is held out, so nothing is measured.")
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -68,8 +75,10 @@ class RunResult:
     Attributes:
         plan: the plan that was carried out.
         spending: what the ledger says was spent.
-        metrics: measurements of the released model on held-out records (not private), empty if switched off.
-        comparison: models trained without privacy, for comparison only; None if switched off.
+        metrics: measurements of the released model on held-out records (not private); empty if switched off,
+            or if no record is held out.
+        comparison: models trained without privacy, for comparison only; None if switched off, or if no record
+            is held out.
         seeded: True for a simulation whose noise anyone with the seed can remove.
         directory: where the files are.
     """
@@ -95,7 +104,7 @@ def prepare(config: Config) -> Prepared:
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     device = torch_device(config.speed.device)
-    federation = load(config.data)
+    federation = load(config.data, exchanged=isinstance(config.training.sampling, FixedSizeConfig))
     model = build_model(
         config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
     )
@@ -110,8 +119,6 @@ def prepare(config: Config) -> Prepared:
     )
     plan = make_plan(config, facts, model)
     check_dropouts(plan, config.run.dropouts)
-    for silo in federation.silos:
-        require_capacity(plan, silo.name, silo.train)
     return Prepared(config, federation, model.to(device), plan)
 
 
