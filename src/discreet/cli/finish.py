@@ -10,6 +10,7 @@ from discreet.cli.log import log
 from discreet.engines.local import RunResult
 from discreet.privacy.wire import to_json
 from discreet.report import write_report
+from discreet.report.final import final_guarantees
 from discreet.rounds.directory import write_durably
 from discreet.secagg import Identity
 from discreet.verify import seal, sign
@@ -38,7 +39,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
             "lost": len(result.spending.lost),
             "aborted": result.spending.aborted,
         },
-        "guarantees": to_json(result.plan.guarantees),
+        "guarantees": to_json(final_guarantees(result.plan, result.spending)),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

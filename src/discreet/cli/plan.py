@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.cli.console import console
+from discreet.cli.listing import Listing
+from discreet.cli.promises import assumptions_table, promises
 from discreet.cli.sweep_plot import plot_sweep
-from discreet.cli.tables import guarantees_table, plan_table
+from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
 from discreet.explorer import Exploration, explore, from_sweep, render
-from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
+from discreet.plan.sweep import SweepRow, parse_axis, sweep
+from discreet.privacy.notation import delta_text, epsilon_text
 
 
 def plan(
@@ -61,7 +63,10 @@ def _one(prepared: Prepared, *, as_json: bool) -> None:
         return
     out = console()
     out.print(plan_table(prepared.plan), "")
-    out.print(guarantees_table(prepared.plan.guarantees, title="who could learn what"))
+    guarantees = prepared.plan.guarantees
+    out.print(promises(prepared.plan, guarantees, title="who could learn what"))
+    if any(row.assumptions for row in guarantees):
+        out.print("", assumptions_table(guarantees))
 
 
 def _write_page(exploration: Exploration, path: Path) -> None:
@@ -96,25 +101,34 @@ def _sweep(
 def _row_json(row: SweepRow) -> dict[str, object]:
     if isinstance(row.outcome, str):
         return {"settings": dict(row.settings), "refused": row.outcome}
-    return {"settings": dict(row.settings), **dataclasses.asdict(row.outcome)}
+    figures = {field.name: getattr(row.outcome, field.name) for field in dataclasses.fields(row.outcome)}
+    return {"settings": dict(row.settings), **figures, "judgement": str(row.outcome.judgement)}
 
 
-def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Table:
-    table = Table(
-        title=f"ε against {adversary}; noise and signal of one round's sum",
-        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
-    for name, _ in rows[0].settings:
-        table.add_column(name)
-    for name in ("ε", "multiplier", "noise norm", "signal/noise", "bits", "bytes/round", "bytes"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        chosen = [str(value) for _, value in row.settings]
-        if isinstance(row.outcome, Costs):
-            table.add_row(*chosen, *_cells(row.outcome))
-        else:
-            number = _refusals(rows).index(row.outcome) + 1
-            table.add_row(*chosen, f"refused ({number})")
-    return table
+def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Listing:
+    """One row for each combination, what was chosen before what it costs."""
+    names = [name for name, _ in rows[0].settings]
+    figures = (
+        "ε",
+        "δ",
+        "judgement",
+        "multiplier",
+        "noise norm",
+        "signal/noise",
+        "bits",
+        "bytes/round",
+        "bytes",
+    )
+    return Listing(
+        f"ε against {adversary}; noise and signal of one round's sum",
+        (", ".join(names), *figures),
+        tuple((_chosen(row), *_cells(row, rows)) for row in rows),
+        frozenset(figures) - {"judgement"},
+    )
+
+
+def _chosen(row: SweepRow) -> str:
+    return ", ".join(str(value) for _, value in row.settings)
 
 
 def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
@@ -122,13 +136,18 @@ def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
     return list(dict.fromkeys(row.outcome for row in rows if isinstance(row.outcome, str)))
 
 
-def _cells(costs: Costs) -> list[str]:
-    return [
-        f"{costs.epsilon:.3f}",
+def _cells(row: SweepRow, rows: tuple[SweepRow, ...]) -> tuple[str, ...]:
+    costs = row.outcome
+    if isinstance(costs, str):
+        return (f"refused ({_refusals(rows).index(costs) + 1})",)
+    return (
+        epsilon_text(costs.epsilon),
+        delta_text(costs.delta),
+        costs.judgement.short,
         f"{costs.noise_multiplier:.4g}",
         f"{costs.noise_norm:.4g}",
         f"{costs.signal_to_noise:.3g}",
         f"{costs.bits}",
         f"{costs.bytes_per_silo:,}",
         f"{costs.bytes_per_training:,}",
-    ]
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from discreet.errors import DiscreetError
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
+from discreet.report.final import final_guarantees
 from discreet.verify.compare import require_same
 from discreet.verify.evidence import Evidence
 from discreet.verify.failure import VerificationFailure
@@ -56,7 +57,7 @@ def check_result(evidence: Evidence) -> Finding:
             "lost": len(spent.lost),
             "aborted": spent.aborted,
         },
-        "guarantees": to_json(plan.guarantees),
+        "guarantees": to_json(final_guarantees(plan, spent)),
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
     last = {line["release"]: line for line in directory.read_metrics()}
