@@ -50,6 +50,6 @@ def test_a_refused_combination_says_why(visit: Visit) -> None:
 def test_the_chart_shows_what_is_chosen_and_says_it(visit: Visit) -> None:
     page = visit("explorer")
     turn(page, "along", 3)
-    turn(page, "measure", 5)
+    turn(page, "measure", 6)
     assert text(page, "chart-title") == "bytes a silo and round, along silos"
     assert "16: " in page.evaluate("document.getElementById('chart').getAttribute('aria-label')")

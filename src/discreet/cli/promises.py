@@ -45,8 +45,8 @@ def worth(plan: Plan) -> str:
     """Says what the whole plan leaves to the adversary that its target is held against."""
     budget = plan.spent(plan.rounds)
     return (
-        "The status says how well founded a number is, not how small. Judged by ε and δ alone, against "
-        f"{budget.adversary.describe()}: {judged(plan, budget)}."
+        "The status says how well founded a number is, not how small. Judged by ε and δ alone, the guarantee "
+        f"against {budget.adversary.describe()} is {judged(plan, budget)}."
     )
 
 

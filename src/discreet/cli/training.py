@@ -94,7 +94,7 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     guarantees = final_guarantees(result.plan, result.spending)
     screen.print(promises(result.plan, guarantees, title="who can learn what"))
     if any(row.assumptions for row in guarantees):
-        screen.print("What is assumed, A1 and so on: `discreet plan` lists it, and the report.")
+        screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
     if result.metrics:
         screen.print("")
         screen.print(_price(result))
