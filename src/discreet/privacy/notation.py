@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from discreet.errors import ConfigurationError
 
 _DIGITS = 3
+_DIGITS_OF_A_SHARE = range(3, 7)
+_WHOLE = 100
 _SMALL = Decimal("0.01")
 _LARGE = Decimal(1_000_000)
 _THOUSANDTH = Decimal("0.001")
@@ -91,13 +93,15 @@ def pair_text(epsilon: float, delta: float, *, down: bool = False) -> str:
 
 
 def percent_at_most(bound: float) -> str:
-    """Writes an upper bound on a share, rounded up in the third digit.
+    """Writes an upper bound on a share, rounded up in the third digit, or later where that would be 100 %.
 
     Example:
-        >>> percent_at_most(0.019811), percent_at_most(1.0)
-        ('1.99 %', '100 %')
+        >>> percent_at_most(0.019811), percent_at_most(0.99966), percent_at_most(1.0)
+        ('1.99 %', '99.97 %', '100 %')
     """
-    rounded = Context(prec=_DIGITS, rounding=ROUND_CEILING).plus(100 * _exact("a share", bound))
+    exact = 100 * _exact("a share", bound)
+    tries = [Context(prec=digits, rounding=ROUND_CEILING).plus(exact) for digits in _DIGITS_OF_A_SHARE]
+    rounded = next((number for number in tries if number < _WHOLE), tries[0])
     return f"{rounded.normalize():f} %"
 
 
