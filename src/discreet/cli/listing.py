@@ -28,7 +28,7 @@ class Listing:
 
     Attributes:
         title: above the table.
-        columns: titles.
+        columns: titles, which may be of several lines.
         rows: cells, the first of which names the row; a row may be shorter than ``columns``.
         numeric: titles of the columns that are aligned to the right.
         wraps: place of the column that may be wrapped.
@@ -45,14 +45,16 @@ class Listing:
             yield self._table()
             return
         yield Text(self.title, style="bold", overflow="fold")
+        names = [title.replace("\n/", "/").replace("\n", " ") for title in self.columns]
         for row in self.rows:
             yield Text(row[0], overflow="fold")
-            yield Padding(_lines(list(zip(self.columns[1:], row[1:], strict=False))), (0, 0, 0, _INDENT))
+            yield Padding(_lines(list(zip(names[1:], row[1:], strict=False))), (0, 0, 0, _INDENT))
 
     def _least_width(self) -> int:
         """Returns how wide the table is with its long column wrapped."""
         widths = [
-            max(map(cell_len, (title, *self._cells(place)))) for place, title in enumerate(self.columns)
+            max(map(cell_len, (*title.splitlines(), *self._cells(place))))
+            for place, title in enumerate(self.columns)
         ]
         widths[self.wraps] = min(widths[self.wraps], _LEAST_WRAPPED)
         return sum(widths) + _GAP * (len(widths) - 1)

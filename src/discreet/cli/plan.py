@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,20 @@ from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
 from discreet.explorer import Exploration, explore, from_sweep, render
-from discreet.plan.sweep import SweepRow, parse_axis, sweep
-from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
+from discreet.privacy.notation import delta_is, delta_text, epsilon_text
+
+_FIGURES: dict[str, Callable[[Costs], str]] = {
+    "ε": lambda costs: epsilon_text(costs.epsilon),
+    "δ": lambda costs: delta_text(costs.delta),
+    "judgement": lambda costs: costs.judgement.short,
+    "noise\nmultiplier": lambda costs: f"{costs.noise_multiplier:.4g}",
+    "noise\nnorm": lambda costs: f"{costs.noise_norm:.4g}",
+    "signal\n/noise": lambda costs: f"{costs.signal_to_noise:.3g}",
+    "bits": lambda costs: f"{costs.bits}",
+    "bytes\n/round": lambda costs: f"{costs.bytes_per_silo:,}",
+    "bytes": lambda costs: f"{costs.bytes_per_training:,}",
+}
 
 
 def plan(
@@ -106,29 +119,25 @@ def _row_json(row: SweepRow) -> dict[str, object]:
 
 
 def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Listing:
-    """One row for each combination, what was chosen before what it costs."""
-    names = [name for name, _ in rows[0].settings]
-    figures = (
-        "ε",
-        "δ",
-        "judgement",
-        "multiplier",
-        "noise norm",
-        "signal/noise",
-        "bits",
-        "bytes/round",
-        "bytes",
-    )
+    """One row for each combination; a δ that all have in common stands in the title."""
+    names = ", ".join(name for name, _ in rows[0].settings)
+    deltas = {delta_is(row.outcome.delta) for row in rows if isinstance(row.outcome, Costs)}
+    shown = [figure for figure in _FIGURES if figure != "δ" or len(deltas) > 1]
+    at = f" at {deltas.pop()}" if len(deltas) == 1 else ""
     return Listing(
-        f"ε against {adversary}; noise and signal of one round's sum",
-        (", ".join(names), *figures),
-        tuple((_chosen(row), *_cells(row, rows)) for row in rows),
-        frozenset(figures) - {"judgement"},
+        f"ε{at} against {adversary}; noise and signal of one round's sum",
+        (names, *shown),
+        tuple((_chosen(row, rows), *_cells(row.outcome, shown)) for row in rows),
+        frozenset(shown) - {"judgement"},
     )
 
 
-def _chosen(row: SweepRow) -> str:
-    return ", ".join(str(value) for _, value in row.settings)
+def _chosen(row: SweepRow, rows: tuple[SweepRow, ...]) -> str:
+    """Returns the row's settings and, if it was refused, the number of the reason."""
+    settings = ", ".join(str(value) for _, value in row.settings)
+    if isinstance(row.outcome, Costs):
+        return settings
+    return f"{settings}: refused ({_refusals(rows).index(row.outcome) + 1})"
 
 
 def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
@@ -136,18 +145,6 @@ def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
     return list(dict.fromkeys(row.outcome for row in rows if isinstance(row.outcome, str)))
 
 
-def _cells(row: SweepRow, rows: tuple[SweepRow, ...]) -> tuple[str, ...]:
-    costs = row.outcome
-    if isinstance(costs, str):
-        return (f"refused ({_refusals(rows).index(costs) + 1})",)
-    return (
-        epsilon_text(costs.epsilon),
-        delta_text(costs.delta),
-        costs.judgement.short,
-        f"{costs.noise_multiplier:.4g}",
-        f"{costs.noise_norm:.4g}",
-        f"{costs.signal_to_noise:.3g}",
-        f"{costs.bits}",
-        f"{costs.bytes_per_silo:,}",
-        f"{costs.bytes_per_training:,}",
-    )
+def _cells(costs: Costs | str, shown: list[str]) -> list[str]:
+    """Returns what a row shows; nothing where it was refused."""
+    return [] if isinstance(costs, str) else [_FIGURES[figure](costs) for figure in shown]

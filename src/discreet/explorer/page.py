@@ -117,9 +117,11 @@ def _chart(exploration: Exploration) -> Html:
 def _table(exploration: Exploration) -> Html:
     """Writes every combination; refused ones refer to a numbered reason."""
     reasons = list(dict.fromkeys(row.outcome for row in exploration.rows if isinstance(row.outcome, str)))
-    titles = [*(dimension.name for dimension in exploration.dimensions), *MEASURES.values()]
-    head = [*(tag("th", title, scope="col", class_="number") for title in titles),
-            tag("th", "judgement", scope="col")]  # fmt: skip
+    titles = [tag("th", title, scope="col", class_="number") for title in MEASURES.values()]
+    settings = [
+        tag("th", dimension.name, scope="col", class_="number") for dimension in exploration.dimensions
+    ]
+    head = [*settings, *_with_judgement(titles, tag("th", "judgement", scope="col"))]
     rows = [tag("tr", *_cells(row, reasons, exploration.dimensions)) for row in exploration.rows]
     inside = tag(
         "table",
@@ -142,7 +144,13 @@ def _cells(row: SweepRow, reasons: list[str], dimensions: tuple[Dimension, ...])
         number = reasons.index(row.outcome) + 1
         return [*cells, tag("td", f"refused ({number})", colspan=str(len(MEASURES) + 1))]
     figures = [tag("td", _figure(row.outcome, name), class_="number") for name in MEASURES]
-    return [*cells, *figures, tag("td", row.outcome.judgement.short)]
+    judgement = tag("td", row.outcome.judgement.short, class_="judgement")
+    return [*cells, *_with_judgement(figures, judgement)]
+
+
+def _with_judgement(figures: list[Html], judgement: Html) -> list[Html]:
+    """Puts the judgement right behind ε and δ, which it is about."""
+    return [*figures[: len(_WRITTEN)], judgement, *figures[len(_WRITTEN) :]]
 
 
 def _figure(costs: Costs, name: str) -> str:

@@ -92,6 +92,17 @@ def pair_text(epsilon: float, delta: float, *, down: bool = False) -> str:
     return f"ε {epsilon_text(epsilon, down=down)}, δ {delta_text(delta, down=down)}"
 
 
+def factor_at_most(bound: float) -> str:
+    """Writes an upper bound on a ratio, rounded up in the third digit.
+
+    Example:
+        >>> factor_at_most(1.9811), factor_at_most(2.0)
+        ('1.99', '2')
+    """
+    exact = _exact("a ratio", bound)
+    return f"{Context(prec=_DIGITS, rounding=ROUND_CEILING).plus(exact).normalize():f}"
+
+
 def percent_at_most(bound: float) -> str:
     """Writes an upper bound on a share, rounded up in the third digit, or later where that would be 100 %.
 

@@ -8,7 +8,7 @@ from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
-from discreet.privacy.notation import delta_is, delta_text, epsilon_text, percent_at_most
+from discreet.privacy.notation import delta_is, delta_text, epsilon_text, factor_at_most, percent_at_most
 from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
 from discreet.report.content import AttackBound, AttackPoint, ReportInput
 from discreet.report.html import Html, items, join, table, tag
@@ -100,7 +100,7 @@ def attacker(report: ReportInput) -> Html:
     )
     rows = [
         (percent(point.false_positive_rate), percent_at_most(point.max_true_positive_rate),
-         f"{point.max_true_positive_rate / point.false_positive_rate:.3g} times")
+         f"{factor_at_most(point.max_true_positive_rate / point.false_positive_rate)} times")
         for point in report.attack.table
     ]  # fmt: skip
     header_row = ("False alarms allowed", "Largest share found", "Compared with guessing")

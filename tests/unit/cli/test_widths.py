@@ -14,6 +14,7 @@ from rich.console import Console
 from discreet.cli import main
 from discreet.cli import plan as plan_command
 from discreet.cli import training as training_command
+from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
 from discreet.cli.listing import Listing
 from discreet.cli.promises import assumptions_table, promises, worth
@@ -91,9 +92,14 @@ def test_plan_and_sweep_are_whole(monkeypatch: pytest.MonkeyPatch, prepared: Pre
     assert "what is assumed" in shown
     assert "moderate" in shown
     shown = command(monkeypatch, plan_command, width, "plan", str(HEART), "--sweep", "epsilon=0.5,1,100")
-    assert shown.count("1e-5") == 3
+    assert "ε at δ = 1e-5 against" in told(shown)
     assert shown.count("worthless (100 %)") == 1
     assert "0.500" in shown
+    swept = ("--sweep", "delta=1e-5,1e-6", "min_survivors=2,4")
+    shown = command(monkeypatch, plan_command, width, "plan", str(HEART), *swept)
+    assert "1e-06, 2: refused (1)" in shown
+    assert shown.count("1.000") == 2
+    assert " 1e-6 " in f"{shown} "
 
 
 @pytest.mark.parametrize("width", [40, 100])
@@ -118,3 +124,10 @@ def test_the_moving_line_keeps_what_was_spent(width: int) -> None:
         display._progress.update(display._task, completed=50, spent=spent, status=status)
         display._progress.refresh()
     assert spent in out.getvalue()
+
+
+def test_a_pipe_is_wide_unless_columns_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert console().width == 110
+    monkeypatch.setenv("COLUMNS", "40")
+    assert console().width == 40
