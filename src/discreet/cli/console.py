@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import typer
@@ -12,9 +13,9 @@ _WIDTH_ELSEWHERE = 110
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Returns a console as wide as the terminal, or wide enough for tables where there is none."""
+    """Returns a console as wide as the terminal or COLUMNS, or wide enough for tables without either."""
     made = Console(stderr=stderr, highlight=False)
-    if not made.is_terminal:
+    if not made.is_terminal and "COLUMNS" not in os.environ:
         made = Console(stderr=stderr, highlight=False, width=_WIDTH_ELSEWHERE)
     return made
 

@@ -12,6 +12,7 @@ from discreet.policy.document import BudgetTable, Policy
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
 
 
@@ -102,8 +103,9 @@ class Account:
 
 def _require_within(key: str, value: float, limit: float, releases: int) -> None:
     if not value <= limit:
+        cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
         raise PolicyRefusal(
             RefusalCode.BUDGET,
-            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit:g}; they come to "
-            f"{value:.4g}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
+            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
+            f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
         )
