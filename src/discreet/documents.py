@@ -1,7 +1,7 @@
 """Reading JSON and TOML that somebody else wrote: plain values within bounds, or one `ValueError`.
 
-The parsers alone are no guard: deep nesting ends in RecursionError, here or in whatever walks the value later;
-an integer of a thousand digits overflows in the first multiplication by a float.
+The parsers alone are no guard: deep nesting ends in RecursionError, here or in whatever walks the value
+later; an integer of a thousand digits overflows in the first multiplication by a float.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
 
 _LONGEST_NAME = 200
 _MOST_AXES = 8
+# Features times classes, a linear head: whoever reads a plan builds its model before anything else is known.
+_LARGEST_HEAD = 1 << 26
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -47,10 +49,14 @@ class FederationFacts:
         if not (named and 1 <= len(set(self.silos)) == len(self.silos) <= MAX_CLIENTS):
             raise _wrong("silos", f"up to {MAX_CLIENTS} distinct names of 1 to {_LONGEST_NAME} characters")
         shape, classes = self.feature_shape, self.num_classes
-        if not (0 < len(shape) <= _MOST_AXES and min(shape) >= 1 and math.prod(shape) <= MAX_LENGTH):
-            raise _wrong("feature_shape", f"1 to {_MOST_AXES} positive lengths of product up to {MAX_LENGTH}")
-        if not 1 <= classes * math.prod(shape) <= MAX_LENGTH:
-            raise _wrong("num_classes", f"positive, and {MAX_LENGTH} at most when multiplied by the features")
+        if not (0 < len(shape) <= _MOST_AXES and min(shape) >= 1 and math.prod(shape) <= _LARGEST_HEAD):
+            raise _wrong(
+                "feature_shape", f"1 to {_MOST_AXES} positive lengths of product {_LARGEST_HEAD} at most"
+            )
+        if not 1 <= classes * math.prod(shape) <= _LARGEST_HEAD:
+            raise _wrong(
+                "num_classes", f"positive, and {_LARGEST_HEAD} at most if multiplied by the features"
+            )
         if not 1 <= self.dimension <= MAX_LENGTH:
             raise _wrong("dimension", f"1 to {MAX_LENGTH}")
         bound = self.feature_norm_bound

@@ -148,14 +148,16 @@ def load_policy(path: Path) -> Policy:
     except ValueError as error:
         raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
     folder = path.resolve().parent
-    data = {"source": _resolved(policy.data.source, folder)}
-    if policy.data.residual is not None:
-        data["residual"] = folder / policy.data.residual
+    data = policy.data
+    own = {
+        "source": _resolved(data.source, folder),
+        "residual": None if data.residual is None else folder / data.residual,
+    }
     return policy.model_copy(
         update={
             "identity": folder / policy.identity,
             "state": folder / policy.state,
-            "data": policy.data.model_copy(update=data),
+            "data": data.model_copy(update=own),
         }
     )
 

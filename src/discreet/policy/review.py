@@ -196,6 +196,11 @@ def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
         again = make_plan(plan.config, plan.facts, model)
     except (ConfigurationError, PrivacyRefusal) as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
+    except ArithmeticError as error:
+        raise PolicyRefusal(
+            RefusalCode.PLAN,
+            f"the plan's numbers must be of a size to compute with; one is not ({type(error).__name__}).",
+        ) from None
     difference = first_difference(plan.to_json(), again.to_json())
     if difference is not None:
         raise PolicyRefusal(

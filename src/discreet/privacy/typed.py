@@ -1,4 +1,4 @@
-"""A frozen dataclass from fields that somebody else wrote: every field has the type that its class declares."""
+"""A dataclass from fields that somebody else wrote: each has the type that the class declares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build(kind: type[T], fields: Mapping[str, object]) -> T:
     """
     if not isinstance(fields, Mapping):
         raise ConfigurationError(f"{kind.__name__} must be a table; got {type(fields).__name__}.")
-    hints = _hints(kind)
+    hints = _hints(typing.cast("Any", kind))
     for name, value in fields.items():
         if name not in hints:
             raise ConfigurationError(f"{kind.__name__} cannot be read: it has no field {name!r}.")
@@ -66,7 +66,7 @@ def fits(value: object, hint: Any) -> bool:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     """Returns the types of a dataclass's fields by name."""
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}

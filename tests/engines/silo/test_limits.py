@@ -1,4 +1,4 @@
-"""What ends a silo's part in the middle of a training, whoever invites: its budget, and its policy's last day."""
+"""What ends a silo's part in mid-training, whoever invites: its budget, and its policy's last day."""
 
 from __future__ import annotations
 

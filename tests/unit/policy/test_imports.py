@@ -13,14 +13,14 @@ from discreet.plan import load_plan, model_digest
 from discreet.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
 from discreet.policy.models import ModelRule, permitted
 
-FACTORY = '''
+FACTORY = """
 from pathlib import Path
 from discreet.models import build_model
 
 def factory(shape, classes):
     Path({marker!r}).touch()
     return build_model("logistic", shape, classes, seed=0)
-'''
+"""
 DIGEST = "0123456789abcdef" * 4
 
 
@@ -149,7 +149,9 @@ def test_a_label_must_be_among_those_that_may_be_predicted(altered, policy):
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "label": "hiv"})
 
     allowed = {"columns": ("age",), "labels": ("sick",)}
-    with pytest.raises(PolicyRefusal, match=r"data\.label must be one of sick at this silo; the plan has hiv"):
+    with pytest.raises(
+        PolicyRefusal, match=r"data\.label must be one of sick at this silo; the plan has hiv"
+    ):
         reviewed(altered(change), policy, data=allowed)
     with pytest.raises(PolicyRefusal, match="the plan has none"):
         reviewed(altered(lambda _: None), policy, data={"labels": ("sick",)})
@@ -170,7 +172,7 @@ def test_a_sparse_sum_against_a_lying_server_is_called_semi_malicious(altered, p
         plan["capacities"] += [1] * 50
 
     bell = {"protocols": ("bell",), "modes": ("malicious",)}
-    with pytest.raises(PolicyRefusal, match="mode must be one of malicious .* has semi-malicious"):
+    with pytest.raises(PolicyRefusal, match=r"mode must be one of malicious .* has semi-malicious"):
         reviewed(altered(change), policy, require=bell)
     with pytest.raises(PolicyRefusal) as caught:
         reviewed(altered(change), policy, require={**bell, "modes": ("semi-malicious",)})

@@ -117,7 +117,7 @@ def test_a_manifest_names_the_files_of_a_run_and_no_others(run_directory, name):
         list(verify(run_directory))
 
 
-@pytest.mark.parametrize("name", (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE))
+@pytest.mark.parametrize("name", [*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE])
 def test_a_link_or_a_pipe_is_no_file_of_a_run(run_directory, tmp_path, name):
     path, elsewhere = run_directory / name, tmp_path / "elsewhere"
     elsewhere.write_bytes(path.read_bytes() if path.exists() else b"{}")

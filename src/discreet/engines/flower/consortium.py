@@ -95,7 +95,7 @@ def _rehearsed_source(source: str) -> str:
 
 def _residual(transform: str | None) -> str:
     """Returns the policy's line for a plan that transforms images by a network on this machine."""
-    scheme, colon, path = (transform or "").partition(":")
+    _, colon, path = (transform or "").partition(":")
     return f'residual = "{_own_path(path)}"\n' if colon else ""
 
 

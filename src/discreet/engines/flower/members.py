@@ -83,10 +83,10 @@ class Members:
 
 
 def shown(words: str) -> str:
-    """Returns what a node said as one printable line of bounded length.
+    r"""Returns what a node said as one printable line of bounded length.
 
     Example:
-        >>> shown("two\\nlines")
+        >>> shown("two\nlines")
         'two?lines'
     """
     return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_WORDS])
