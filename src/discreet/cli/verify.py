@@ -26,7 +26,7 @@ def verify(
         Path | None, typer.Option(help="Folder of the records: measure the released model on them again.")
     ] = None,
     own_code: Annotated[
-        bool, typer.Option("--own-code", help="Import the model that the plan names (module:factory).")
+        bool, typer.Option("--own-code", help="Import the model and the data source that the plan names.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:

@@ -6,13 +6,14 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
+from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
 from discreet.plan.assumptions import assuming
@@ -37,11 +38,14 @@ from discreet.privacy.adversary import (
 )
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 2
 _FILES = ("csv", "parquet", "npz", "residual")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +232,7 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
         ConfigurationError: if it is no plan, of another version, or was altered.
     """
     try:
-        parsed = json.loads(document)
+        parsed = read_json(document)
         stated, data = parsed["digest"], parsed["plan"]
         version = data["version"]
     except (ValueError, KeyError, TypeError):
@@ -239,24 +243,34 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
         raise ConfigurationError(f"{name} must match its own digest; it was altered.")
     try:
         return _from_json(data)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
 
 
 def _from_json(data: dict[str, Any]) -> Plan:
-    facts = dict(data["facts"])
-    facts["silos"], facts["feature_shape"] = tuple(facts["silos"]), tuple(facts["feature_shape"])
-    return Plan(
-        config=parse_config(data["config"], source="plan.json"),
-        facts=FederationFacts(**facts),
-        capacities=tuple(data["capacities"]),
-        grid=Grid(**data["grid"]),
-        release=_release_from_json(data["release"]),
-        thresholds=Thresholds(**data["thresholds"]),
-        guarantees=from_json(data["guarantees"]),
+    """Builds a plan from fields whose types, names and bounds are checked first; no code is imported."""
+    plan = build(
+        Plan,
+        {
+            "config": parse_config(data["config"], source="plan.json"),
+            "facts": _flat(FederationFacts, data["facts"]),
+            "capacities": tuple(data["capacities"]),
+            "grid": _flat(Grid, data["grid"]),
+            "release": _release_from_json(data["release"]),
+            "thresholds": _flat(Thresholds, data["thresholds"]),
+            "guarantees": from_json(data["guarantees"]),
+        },
     )
+    if len(plan.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in plan.capacities):
+        raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
+    return plan
+
+
+def _flat(kind: type[T], data: dict[str, Any]) -> T:
+    """Reads a flat dataclass from JSON, where tuples are lists."""
+    return build(kind, {key: tuple(item) if isinstance(item, list) else item for key, item in data.items()})
 
 
 def _without_folder(source: str) -> str:
@@ -272,12 +286,8 @@ def _release_json(release: RoundRelease) -> Json:
 
 
 def _release_from_json(data: dict[str, Any]) -> RoundRelease:
-    fields = dict(data)
-    sharing = fields.pop("sharing")
-    return RoundRelease(
-        **{name: from_json(value) for name, value in fields.items()},
-        sharing=NoiseSharing(sharing["adds_up"], tuple(sharing["assumptions"])),
-    )
+    fields = {name: from_json(value) for name, value in data.items() if name != "sharing"}
+    return build(RoundRelease, {**fields, "sharing": _flat(NoiseSharing, data["sharing"])})
 
 
 def _plain(value: Any) -> Json:

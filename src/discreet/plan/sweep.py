@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from torch import nn
 
 from discreet.config import Config, parse_config
 from discreet.config.problems import known_keys
+from discreet.documents import read_toml
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.plan.facts import FederationFacts
 from discreet.plan.judged import judged
@@ -158,6 +158,6 @@ def _set(data: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
 def _value(text: str) -> Any:
     """Reads one value as TOML would, or as plain text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return read_toml(f"value = {text}")["value"]
+    except ValueError:
         return text

@@ -11,14 +11,15 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from discreet.documents import read_json
 from discreet.errors import LedgerError
+from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 
 GENESIS = "0" * 64
@@ -117,14 +118,14 @@ def parse_line(text: bytes, *, sequence: int, previous: str) -> Line:
         LedgerError: naming the line, if it was altered, moved or removed.
     """
     try:
-        data = json.loads(text)
+        data = read_json(text)
         stated = data.pop("digest")
         kind = _KINDS[data["kind"]]
         names = {field.name for field in dataclasses.fields(kind)}
         values: dict[str, Any] = {
             key: tuple(v) if isinstance(v, list) else v for key, v in data.items() if key in names
         }
-        line = Line(data["sequence"], data["previous"], kind(**values))
+        line = Line(data["sequence"], data["previous"], build(kind, values))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LedgerError(
             f"line {sequence + 1} of the ledger must be a known entry; it cannot be read."

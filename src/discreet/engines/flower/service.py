@@ -75,8 +75,10 @@ class ServerFolder:
 def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:
     """Carries the plan in ``folder`` out over ``wire``; goes on where an earlier start was interrupted.
 
+    However it ends, ``outcome.json`` says so, and the ledger what was spent.
+
     Raises:
-        DiscreetError: if it cannot be completed; ``outcome.json`` says why, the ledger what was spent.
+        DiscreetError: if it cannot be completed.
     """
     announce = _announcer(folder.log)
     folder.outcome.unlink(missing_ok=True)
@@ -85,6 +87,10 @@ def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float)
     except DiscreetError as error:
         announce(f"stopped: {error}")
         write_outcome(folder.outcome, error=error)
+        raise
+    except Exception as error:
+        announce(f"failed: {type(error).__name__}: {error}")
+        write_outcome(folder.outcome, error=DiscreetError(f"internal error: {type(error).__name__}"))
         raise
     announce("completed")
     return final
