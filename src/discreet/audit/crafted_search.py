@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ Loader = Callable[[str], Records]
 # Rows of a user's file that the loader is tried with: every one of them is read again for every neighbour.
 _MOST_ROWS = 40
 _MOST_PLACES = 12
-_WEIGHT_SCALES = (0.0, 0.3, 3.0)
+_WEIGHT_SCALES = (0.3, 3.0)
+_MOVES_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +110,10 @@ def _pair(
     features = np.repeat(row, count, axis=0)
     labels = np.full(count, trial % facts.num_classes, dtype=np.int64)
     place = (0, count // 2, count - 1)[trial % 3]
-    if trial % 2:
+    if trial // 2 % 2:
         # The unit is another record than all the others: not a copy of what it stands among.
         others = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, source))
-        features[place] = list(others.values())[trial // 2 % len(others)][0]
+        features[place] = list(others.values())[trial // 4 % len(others)][0]
         labels[place] = (labels[place] + 1) % facts.num_classes
     one = Records(features, labels)
     kept = np.delete(np.arange(count), place)
@@ -119,8 +121,8 @@ def _pair(
 
 
 def _moved(start: Floats, source: SeededRandom, trial: int) -> Floats:
-    """Returns the initial weights, which records are crafted for, or weights far from them."""
-    scale = _WEIGHT_SCALES[trial % 2 and trial // 2 % len(_WEIGHT_SCALES)]
+    """Returns the initial weights, which records are crafted for, or every fifth time weights far from them."""
+    scale = _WEIGHT_SCALES[trial // _MOVES_EVERY % len(_WEIGHT_SCALES)] * (trial % _MOVES_EVERY == _MOVES_EVERY - 1)
     moved = start + scale * (source.uniform(len(start)) - 0.5)
     # The last coordinate may be a clipping norm, which stays what it is.
     moved[-1] = start[-1]
@@ -159,7 +161,8 @@ def _compared(
 def _loaded(load: Loader, source: str) -> Records | str:
     """Returns the records, or how reading failed."""
     try:
-        return load(source)
+        with warnings.catch_warnings(action="ignore"):
+            return load(source)
     except Exception as error:  # a search must see every way to fail
         return f"is refused with {type(error).__name__}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import final
@@ -113,7 +114,9 @@ class Rounds:
     def _attempt(self, records: Records, parameters: Floats, coins: RandomSource) -> Side | str:
         """Returns what a side does; any error is something that a neighbour may not do differently."""
         try:
-            return self._side(records, parameters, coins)
+            # A warning of an overflow stays on the silo's own terminal.
+            with warnings.catch_warnings(action="ignore"):
+                return self._side(records, parameters, coins)
         except Exception as error:  # a search must see every way to fail
             return f"fails with {type(error).__name__}"
 
