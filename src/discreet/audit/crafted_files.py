@@ -30,7 +30,13 @@ _CELLS: Mapping[str, str] = {
     "a NUL": "a\0b",
     "a very long text": _LONG_CELL,
 }
-_LABELS: Mapping[str, str] = {"unknown": "99", "empty": "", "negative": "-1", "nan": "nan", "a fraction": "0.5"}
+_LABELS: Mapping[str, str] = {
+    "unknown": "99",
+    "empty": "",
+    "negative": "-1",
+    "nan": "nan",
+    "a fraction": "0.5",
+}
 
 
 class SiloFile(Protocol):

@@ -114,5 +114,7 @@ def _first_layer(model: nn.Module) -> nn.Linear | nn.Conv2d | None:
 
 def _affine(layer: nn.Linear) -> tuple[Floats, Floats]:
     weight = layer.weight.detach().cpu().double().numpy()
-    offset = np.zeros(layer.out_features) if layer.bias is None else layer.bias.detach().cpu().double().numpy()
+    offset = (
+        np.zeros(layer.out_features) if layer.bias is None else layer.bias.detach().cpu().double().numpy()
+    )
     return weight, offset

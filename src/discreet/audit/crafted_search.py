@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -122,7 +123,9 @@ def _pair(
 
 def _moved(start: Floats, source: SeededRandom, trial: int) -> Floats:
     """Returns the initial weights, which records are crafted for, or every fifth time weights far from them."""
-    scale = _WEIGHT_SCALES[trial // _MOVES_EVERY % len(_WEIGHT_SCALES)] * (trial % _MOVES_EVERY == _MOVES_EVERY - 1)
+    scale = _WEIGHT_SCALES[trial // _MOVES_EVERY % len(_WEIGHT_SCALES)] * (
+        trial % _MOVES_EVERY == _MOVES_EVERY - 1
+    )
     moved = start + scale * (source.uniform(len(start)) - 0.5)
     # The last coordinate may be a clipping norm, which stays what it is.
     moved[-1] = start[-1]
@@ -170,7 +173,7 @@ def _loaded(load: Loader, source: str) -> Records | str:
 def _own_file(prepared: Prepared) -> SiloFile | None:
     """Returns some rows of the config's file as the first silo would hold them; None if it is no file."""
     data = prepared.config.data
-    scheme, _, path = data.source.partition(":")
+    scheme, _, path = os.path.expandvars(data.source).partition(":")
     match scheme:
         case "csv":
             file: SiloFile = _table(Path(path), data, prepared.plan.facts.silos[0])

@@ -201,7 +201,6 @@ class NeighbourFinding:
 Finding = (
     CanaryFinding
     | LocalStateFinding
-    | NeighbourFinding
     | NoiseFinding
     | PostProcessingFinding
     | SensitivityFinding

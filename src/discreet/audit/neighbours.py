@@ -93,16 +93,16 @@ class Rounds:
         before, after = self.claims()
         if len(one) == len(other) and not is_exchange(self.plan) and not self._replaces():
             before, after = 2.0 * before, 2.0 * after
-        return Comparison(max(_share(left.update, right.update, before), _share(left.sent, right.sent, after)))
+        return Comparison(
+            max(_share(left.update, right.update, before), _share(left.sent, right.sent, after))
+        )
 
     def claims(self) -> tuple[float, float]:
         """Returns how far one unit may move the update, real units, and what is sent, grid units."""
         training, _ = round_training(self.plan, self.silo, self.model, self._announced())
         exchanged = 2.0 if is_exchange(self.plan) else 1.0
         replaced = 2.0 if self._replaces() else 1.0
-        real = (
-            training.step_sensitivity() if isinstance(training, NoisySteps) else training.l2_sensitivity()
-        )
+        real = training.step_sensitivity() if isinstance(training, NoisySteps) else training.l2_sensitivity()
         return exchanged * real, exchanged * replaced * self.plan.grid.l2_sensitivity
 
     def _replaces(self) -> bool:

@@ -83,7 +83,9 @@ def test_a_crafted_row_of_the_file_moves_the_integers_by_the_claim(
     # Values are looked at by loaders, which do not know the kind: all places for one kind, some for others.
     tried = world(KINDS[kind], source, engine)
     places = tried.file.count if kind == "single-step" else 3
-    findings = loader_findings(tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=places)
+    findings = loader_findings(
+        tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=places
+    )
     assert not told_apart(list(findings))
 
 
@@ -152,7 +154,9 @@ def test_an_empty_silo_trains_like_any_other(kind: str, source: str, engine: str
     assert not told_apart(list(findings))
 
 
-@pytest.mark.parametrize(("source", "engine"), [("csv", "local"), ("csv", "real"), ("npz", "local"), ("npz", "real")])
+@pytest.mark.parametrize(
+    ("source", "engine"), [("csv", "local"), ("csv", "real"), ("npz", "local"), ("npz", "real")]
+)
 @pytest.mark.parametrize("sampling", ["poisson", "fixed-size"])
 def test_more_records_than_the_capacity_are_never_refused(
     source: str, engine: str, sampling: str, tmp_path: Path

@@ -37,7 +37,11 @@ def in_file(source: str, read: Callable[[World, str], Records], *, rows: int = 2
     tried = world(KINDS["single-step"], source, "real", rows=rows)
     return list(
         loader_findings(
-            tried.rounds, tried.file, lambda written: read(tried, written), start_of(tried.rounds), most_places=4
+            tried.rounds,
+            tried.file,
+            lambda written: read(tried, written),
+            start_of(tried.rounds),
+            most_places=4,
         )
     )
 

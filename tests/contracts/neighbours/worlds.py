@@ -102,7 +102,9 @@ def table(rows: int, *, sites: bool, seed: int = 1) -> TableFile:
     """Ages and habits, and who is sick; every fifth row is a copy of another. Or of three sites."""
     source = SeededRandom(seed)
     ages, coins = source.uniform(rows), source.integers_below(rows, 2)
-    cells = [(f"{60 * age:.3f}", ["no", "yes"][coin], str(coin)) for age, coin in zip(ages, coins, strict=True)]
+    cells = [
+        (f"{60 * age:.3f}", ["no", "yes"][coin], str(coin)) for age, coin in zip(ages, coins, strict=True)
+    ]
     cells[4::5] = cells[: len(cells[4::5])]
     if sites:
         cells = [(*row, own_code.SILOS[place % 3 if place < 9 else 0]) for place, row in enumerate(cells)]
