@@ -204,3 +204,12 @@ def test_a_silo_that_shows_its_message_has_its_own_noise_only() -> None:
     made = plan()
     own = row(made, WithoutSecureAggregation)
     assert own.epsilon == epsilon(made.event(1, 20), delta=1e-5).epsilon
+
+
+@pytest.mark.parametrize(
+    ("delta", "aggregation", "silos"),
+    [(5e-324, {}, 5), (1e-300, {"protocol": "bell", "mode": "semi-honest"}, 60)],
+)
+def test_the_smallest_delta_of_all_gets_a_plan(delta: float, aggregation: dict[str, Any], silos: int) -> None:
+    made = plan(silos=silos, delta=delta, aggregation=aggregation)
+    assert 1.99 <= made.spent(20).epsilon <= 2.0
