@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,15 +85,14 @@ def record_findings(
 ) -> Iterator[NeighbourFinding]:
     """Trains on crafted records and on one fewer of them, or on an empty silo for the client unit."""
     comparisons: dict[str, list[Comparison]] = {}
+    facts = rounds.plan.facts
     for trial in range(trials):
         own = source.derive(trial)
-        facts = rounds.plan.facts
-        for name, row in crafted_rows(
-            rounds.model, facts.feature_shape, facts.feature_norm_bound, own.derive("rows")
-        ):
-            one, other = _pair(rounds, row, own.derive(name), trial)
-            seed = int(own.words(1)[0]) >> 1
-            at = _moved(start, own.derive("weights"), trial)
+        rows = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, own))
+        at = _moved(start, own.derive("weights"), trial)
+        seed = int(own.words(1)[0]) >> 1
+        for name in rows:
+            one, other = _pair(rounds, name, rows, trial)
             found = rounds.compare(one, other, parameters=at, seed=seed)
             comparisons.setdefault(name, []).append(found)
     for name, tried in comparisons.items():
@@ -101,20 +100,19 @@ def record_findings(
 
 
 def _pair(
-    rounds: Rounds, row: npt.NDArray[np.float32], source: SeededRandom, trial: int
+    rounds: Rounds, name: str, rows: Mapping[str, npt.NDArray[np.float32]], trial: int
 ) -> tuple[Records, Records]:
     """Returns copies of a crafted record with one unit at any place, and the same without that unit."""
     facts, plan = rounds.plan.facts, rounds.plan
     capacity = plan.capacities[facts.silos.index(rounds.silo)]
     sizes = [size for size in BATCH_SIZES if size <= capacity]
     count = sizes[trial % len(sizes)]
-    features = np.repeat(row, count, axis=0)
+    features = np.repeat(rows[name], count, axis=0)
     labels = np.full(count, trial % facts.num_classes, dtype=np.int64)
     place = (0, count // 2, count - 1)[trial % 3]
     if trial // 2 % 2:
         # The unit is another record than all the others: not a copy of what it stands among.
-        others = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, source))
-        features[place] = list(others.values())[trial // 4 % len(others)][0]
+        features[place] = list(rows.values())[trial // 4 % len(rows)][0]
         labels[place] = (labels[place] + 1) % facts.num_classes
     one = Records(features, labels)
     kept = np.delete(np.arange(count), place)

@@ -61,7 +61,9 @@ CELLS = [(kind, network) for kind in KINDS for network in NETWORKS if fits(kind,
 
 @pytest.mark.parametrize(("kind", "network"), CELLS)
 def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str) -> None:
-    assert not searched(KINDS[kind], *NETWORKS[network], trials=43, seed=2)
+    # A whole network for each shard or client: fewer of them, whose numbers do not hang on one another.
+    trials = 12 if kind in ("sharded", "clipped-update") else 43
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=trials, seed=2)
 
 
 @pytest.mark.slow
