@@ -25,7 +25,7 @@ from discreet.secagg.graph import HararyGraph
 # (clients, corruption rate = dropout rate) -> (degree, threshold) semi-honest, then semi-malicious, for 40
 # bits of security and 30 of correctness. Found with an independent port of the search in the C++ library
 # google-parfait/federated-compute (graph_parameter_finder.cc), whose own correctness is 20 bits. Ours asks
-# for more where the server may lie: in the published search a client that is cut off is safe, but not counted.
+# for more where the server may lie: in the published search a client that is cut off is safe, not counted.
 PUBLISHED = {
     (50, 0.05): ((6, 3), (8, 6)),
     (50, 0.1): ((12, 6), (16, 11)),
