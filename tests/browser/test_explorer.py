@@ -26,7 +26,18 @@ def text(page: Page, element: str) -> str:
 def test_the_config_itself_is_shown_first(visit: Visit) -> None:
     page = visit("explorer")
     assert text(page, "figure-epsilon") == "1.000"
+    assert text(page, "figure-delta") == "1e-5"
+    assert text(page, "judgement").startswith("moderate: a 50 % guess whether one record was used")
     assert page.evaluate("document.querySelectorAll('#chart circle').length") == 5
+
+
+def test_an_axis_is_labelled_exactly(visit: Visit) -> None:
+    page = visit("explorer")
+    turn(page, "measure", 0)
+    ticks = page.evaluate(
+        "[...document.querySelectorAll('#chart text')].slice(0, 6).map((t) => t.textContent)"
+    )
+    assert ticks == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
 
 
 def test_noise_grows_with_the_square_root_of_the_rounds(visit: Visit) -> None:
@@ -50,6 +61,6 @@ def test_a_refused_combination_says_why(visit: Visit) -> None:
 def test_the_chart_shows_what_is_chosen_and_says_it(visit: Visit) -> None:
     page = visit("explorer")
     turn(page, "along", 3)
-    turn(page, "measure", 5)
+    turn(page, "measure", 6)
     assert text(page, "chart-title") == "bytes a silo and round, along silos"
     assert "16: " in page.evaluate("document.getElementById('chart').getAttribute('aria-label')")

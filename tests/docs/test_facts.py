@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from discreet.config import load_config
 from discreet.config.sections import Dropout
 from discreet.engines.local import prepare, run
 from discreet.plan.sweep import Costs, parse_axis, sweep
+from discreet.privacy.judgement import Level, judge_numbers
+from discreet.privacy.notation import percent_at_most
 from discreet.privacy.tradeoff import GaussianTradeoff
+from discreet.privacy.units import NeighboringRelation, Unit
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,3 +84,17 @@ def test_the_numbers_of_the_counterexample_are_those_of_the_claims() -> None:
     claimed, measured = re.search(r"claims ε = ([\d.]+) for two steps.*?ε ≥ ([\d.]+)", page, re.S).groups()  # type: ignore[union-attr]
     assert measured in claims
     assert claimed in claims
+
+
+def test_the_judgements_of_the_pages() -> None:
+    for epsilon, right, level in table("how-to/choose-epsilon.md", "ε, with δ"):
+        found = judge_numbers(float(epsilon), 1e-5, Unit.RECORD, NeighboringRelation.ADD_REMOVE, units=1_000)
+        assert (percent_at_most(found.best_guess), found.level.value) == (right, level)
+    rows = table("concepts/guarantee.md", "judgement")
+    assert [row[0].partition(":")[0] for row in rows] == [level.value for level in Level]
+    for before, after in pairwise(rows):
+        edge = float(re.findall(r"[\d.]+", after[2])[0])
+        assert edge == float(re.findall(r"[\d.]+", before[2])[-1])
+        for row, epsilon in ((before, edge - 0.1), (after, edge + 0.1)):
+            found = judge_numbers(epsilon, 1e-9, Unit.RECORD, NeighboringRelation.ADD_REMOVE, units=100)
+            assert row[0].startswith(found.level.value)

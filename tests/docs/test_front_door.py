@@ -51,14 +51,20 @@ def test_the_sample_in_the_readme_has_the_rows_that_a_run_prints() -> None:
     """The claims of the sample are those of the example's plan; its measurements vary from run to run."""
     from discreet.config import load_config
     from discreet.engines.local import prepare
+    from discreet.plan import judged
+    from discreet.privacy.notation import epsilon_text
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     plan = prepare(load_config(ROOT / "examples" / "heart.toml")).plan
-    shown = dict(re.findall(r"^(.+?)  +([\d.]+)  1e-05  record  add-remove  PROVEN$", readme, re.M))
-    claims = {row.adversary.describe(): f"{row.epsilon:.3f}" for row in plan.guarantees[:3]}
-    assert claims.items() <= shown.items()
+    shown = re.findall(r"^(.+?)  +([\d.]+)  1e-5  PROVEN  (\w+ \([\d.]+ %\))  A1", readme, re.M)
+    claims = {
+        (row.adversary.describe(), epsilon_text(row.epsilon), judged(plan, row).short)
+        for row in plan.guarantees[:3]
+    }
+    assert claims <= set(shown)
     assert len(shown) == 4
+    assert str(judged(plan, plan.spent(plan.rounds))) in " ".join(readme.split())
     for done in (1, 2, 3, 4, 8):
         assert f"round {done}/8 " in readme
         line = next(line for line in readme.splitlines() if line.startswith(f"round {done}/8 "))
-        assert f"ε spent {plan.spent(done).epsilon:.3f}" in line
+        assert f"spent ε {epsilon_text(plan.spent(done).epsilon)}, δ 1e-5" in line

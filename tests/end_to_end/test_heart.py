@@ -10,6 +10,7 @@ from discreet.config import Config
 from discreet.engines.local import run
 from discreet.privacy.adversary import (
     AggregationServer,
+    Member,
     ReleasedModels,
     ServerWithColluders,
     WithoutSecureAggregation,
@@ -53,12 +54,18 @@ def test_the_run_learns_and_every_adversary_has_a_guarantee(heart: Config, tmp_p
     target = heart.privacy.epsilon
     assert target is not None
     by_type = {type(row.adversary): row for row in result.plan.guarantees}
-    assert set(by_type) == {ReleasedModels, AggregationServer, ServerWithColluders, WithoutSecureAggregation}
+    assert set(by_type) == {
+        ReleasedModels,
+        Member,
+        AggregationServer,
+        ServerWithColluders,
+        WithoutSecureAggregation,
+    }
     assert all(row.unit is Unit.RECORD for row in result.plan.guarantees)
     assert all(row.status is not Status.CONDITIONAL for row in result.plan.guarantees)
     colluders = by_type[ServerWithColluders].epsilon
     assert 0.98 * target <= colluders <= target
-    assert by_type[ReleasedModels].epsilon < colluders
+    assert by_type[ReleasedModels].epsilon < by_type[Member].epsilon == colluders
     assert by_type[WithoutSecureAggregation].epsilon > colluders
     local = [row for row in result.plan.guarantees if isinstance(row.adversary, WithoutSecureAggregation)]
     assert len(local) == 4

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from discreet.accounting.bounds import BEST, Accountant, Bound, Pld, Rdp
 from discreet.accounting.citations import citations
+from discreet.accounting.gdp import SMALLEST
 from discreet.accounting.losses import loss_parts, scalar_ratio
 from discreet.accounting.pld import LossCurve, loss_curve
 from discreet.accounting.rdp import RdpCurve
@@ -130,10 +131,20 @@ def delta(
     neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
     accountant: Accountant = BEST,
 ) -> Bound:
-    """Returns an upper bound on δ at ``epsilon`` ≥ 0; otherwise as `discreet.accounting.epsilon`."""
+    """Returns an upper bound on δ at ``epsilon`` ≥ 0; otherwise as `discreet.accounting.epsilon`.
+
+    It is 0 only where all noise is Laplace and ``epsilon`` is the pure one, or infinite.
+    """
     if not epsilon >= 0.0:
         raise ConfigurationError(f"epsilon must be >= 0; got {epsilon}.")
     spec = tally(event)
+    bound = _delta(spec, epsilon, neighboring, accountant)
+    impure = epsilon < _pure_epsilon(spec, neighboring)
+    return replace(bound, delta=max(bound.delta, SMALLEST)) if impure else bound
+
+
+def _delta(spec: Tally, epsilon: float, neighboring: NeighboringRelation, accountant: Accountant) -> Bound:
+    """Computes `delta`; what underflows is 0 here."""
     if isinstance(accountant, Rdp):
         return _bound(
             spec, epsilon, _curve(spec, 1e-6, neighboring, accountant).delta_at(epsilon), accountant

@@ -10,6 +10,7 @@ from discreet.accounting.analysis import epsilon as epsilon_of
 from discreet.accounting.bounds import BEST, Accountant, Pld, Rdp
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import Event
+from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import NeighboringRelation
 
 _RELATIVE = 1e-4
@@ -152,10 +153,10 @@ def _bracketed(
     bad, bad_cost = math.nan, math.inf
     while good_cost > 0.0:
         if good == upper:
+            least = epsilon_text(target * math.exp(min(good_cost, 600.0)))
             raise ConfigurationError(
-                f"epsilon must be at most {target:g} somewhere in the bracket; got "
-                f"{target * math.exp(min(good_cost, 600.0)):.4g} at its upper end {upper:g}. Raise upper, "
-                "epsilon or delta, or lower the number of releases."
+                f"epsilon must be at most {target:g} somewhere in the bracket; got {least} at its upper end "
+                f"{upper:g}. Raise upper, epsilon or delta, or lower the number of releases."
             )
         bad, bad_cost, good = good, good_cost, min(upper, good * 1.25)
         good_cost = cost(good)

@@ -13,6 +13,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from discreet.errors import ConfigurationError
 
+SMALLEST = math.ulp(0.0)
+"""The smallest positive float: δ of noise that has no pure differential privacy is at least this."""
+
 # Relative upward rounding of every root, well above the tolerance of the solver.
 _ROUND_UP = 1.0 + 1e-11
 
@@ -20,7 +23,8 @@ _ROUND_UP = 1.0 + 1e-11
 def gaussian_delta(mu: float, epsilon: float) -> float:
     r"""Returns the smallest δ at which a μ-GDP Gaussian mechanism is (ε, δ)-DP.
 
-    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2): Balle, Wang (2018), Theorem 8. Negative ε is allowed.
+    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2): Balle, Wang (2018), Theorem 8. Negative ε is allowed. Where
+    μ > 0 and ε is finite it is positive, and so is the result: what is too small for a float is rounded up.
 
     Example:
         >>> round(gaussian_delta(1.0, 1.0), 6)
@@ -34,7 +38,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 1.0
     upper = float(log_ndtr(-epsilon / mu + mu / 2))
     lower = float(log_ndtr(-epsilon / mu - mu / 2)) + epsilon
-    return max(0.0, -math.exp(upper) * math.expm1(min(0.0, lower - upper)))
+    if math.isinf(epsilon) and epsilon > 0.0:
+        return 0.0
+    return max(SMALLEST, -math.exp(upper) * math.expm1(min(0.0, lower - upper)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

@@ -22,6 +22,7 @@ from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import tally
 from discreet.errors import BudgetExhausted, ConfigurationError
 from discreet.privacy.events import Composed, Event
+from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import NeighboringRelation
 
 
@@ -58,8 +59,8 @@ class PlannedBudget:
         cost = self._cost_of(Composed(after)).epsilon
         if not cost <= self.epsilon:
             raise BudgetExhausted(
-                f"spent epsilon must stay at most {self.epsilon:.6g} at delta={self.delta:.3g}; the next "
-                f"release would make it {cost:.6g}. Stop here, or plan a new budget."
+                f"spent epsilon must stay at most {self.epsilon} at delta={self.delta}; the next "
+                f"release would make it {epsilon_text(cost)}. Stop here, or plan a new budget."
             )
         return replace(self, spent=after)
 
@@ -121,8 +122,8 @@ class AdaptiveFilter:
             )
         if not after.cost() <= self.epsilon:
             raise BudgetExhausted(
-                f"spent epsilon must stay at most {self.epsilon:.6g} at delta={self.delta:.3g}; the next "
-                f"release would make it {after.cost():.6g}. Stop here, or plan a new budget."
+                f"spent epsilon must stay at most {self.epsilon} at delta={self.delta}; the next "
+                f"release would make it {epsilon_text(after.cost())}. Stop here, or plan a new budget."
             )
         return after
 

@@ -2,10 +2,12 @@
 
 from discreet.audit.binomial_tail import audited_epsilon_lower, guessing_p_value
 from discreet.audit.campaign import AuditSettings, audit
+from discreet.audit.crafted_search import CraftedSettings, crafted_findings
 from discreet.audit.findings import (
     CanaryFinding,
     Finding,
     LocalStateFinding,
+    NeighbourFinding,
     NoiseFinding,
     PostProcessingFinding,
     SamplingFinding,
@@ -22,8 +24,10 @@ __all__ = [
     "AuditSettings",
     "CanaryFinding",
     "CraftedFederation",
+    "CraftedSettings",
     "Finding",
     "LocalStateFinding",
+    "NeighbourFinding",
     "NoiseFinding",
     "PostProcessingFinding",
     "SamplingFinding",
@@ -31,6 +35,7 @@ __all__ = [
     "audit",
     "audited_epsilon_lower",
     "audited_mu_lower",
+    "crafted_findings",
     "guessing_p_value",
     "play_local_state_attack",
     "simulate_local_state_attack",

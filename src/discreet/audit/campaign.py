@@ -25,7 +25,6 @@ from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan
-from discreet.plan.releases import adversaries
 from discreet.privacy.adversary import Adversary
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.tradeoff import TradeoffCurve
@@ -149,7 +148,7 @@ def _canary_findings(
 def claimed(plan: Plan, adversary: Adversary) -> tuple[Guarantee, TradeoffCurve]:
     """Returns what the plan claims against ``adversary``: the guarantee and the whole trade-off curve."""
     guarantee = next(claim for claim in plan.guarantees if claim.adversary == adversary)
-    honest = dict(adversaries(plan.facts.silos, plan.thresholds))[adversary]
+    honest = dict(plan.adversaries())[adversary]
     event = plan.event(honest, plan.rounds)
     return guarantee, tradeoff(event, neighboring=guarantee.neighboring)
 

@@ -174,6 +174,30 @@ class PostProcessingFinding:
         return not self.largest <= 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class NeighbourFinding:
+    """Neighbours that were crafted in one way: the largest movement, and whatever else told them apart.
+
+    Attributes:
+        path: what the neighbours went through, in words.
+        crafted: how they were made, in words.
+        largest: the largest movement as a share of the claim, before and after rounding.
+        trials: pairs of neighbours that were tried.
+        differences: what else differed, in words: a failure, other training records, an answer.
+    """
+
+    path: str
+    crafted: str
+    largest: float
+    trials: int
+    differences: tuple[str, ...]
+
+    @property
+    def exceeded(self) -> bool:
+        """True when a pair moves too far or can be told apart otherwise: a proof, not a statistic."""
+        return bool(self.differences) or not self.largest <= 1.0
+
+
 Finding = (
     CanaryFinding
     | LocalStateFinding

@@ -23,7 +23,13 @@ from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan, server_rule
-from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
+from discreet.privacy.adversary import (
+    Adversary,
+    AggregationServer,
+    Member,
+    ReleasedModels,
+    ServerWithColluders,
+)
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, update
 
@@ -71,6 +77,7 @@ class Seen:
         known: the survivors' updates without noise and canaries, to the nearest integers, added up.
         injected: what gradient-space canaries added, grid units.
         by_server: what is left when nobody colludes; injected canaries are taken off.
+        by_member: what is left to one silo that knows what itself sent.
         by_colluders: what is left when colluders tell what they sent.
     """
 
@@ -78,6 +85,7 @@ class Seen:
     known: Integers
     injected: Floats
     by_server: LeftOver
+    by_member: LeftOver
     by_colluders: LeftOver
 
 
@@ -124,10 +132,11 @@ def _seen(rehearsal: Rehearsal, step: Step, owner: str, injected: Floats) -> See
     known = sum_of(share.whole for share in shares.values())
     shares[owner] = shares[owner].longer(injected)
     bits, most = insider.plan.grid.bits, insider.plan.thresholds.max_colluding
-    colluders = [name for name in outcome.survivors if name != owner][:most]
+    others = [name for name in outcome.survivors if name != owner]
     by_server = left_over(outcome, shares, bits=bits)
-    by_colluders = left_over(outcome, shares, bits=bits, colluders=colluders)
-    return Seen(step, known, injected, by_server, by_colluders)
+    by_member = left_over(outcome, shares, bits=bits, colluders=others[:1])
+    by_colluders = left_over(outcome, shares, bits=bits, colluders=others[:most])
+    return Seen(step, known, injected, by_server, by_member, by_colluders)
 
 
 def _views(
@@ -138,30 +147,59 @@ def _views(
         canaries.at(step.order.parameters, round_rotation(plan, step.order.sequence))
         for step in rehearsal.steps
     ]
-    opposed = canaries.opposed
-    views = [
-        Scores(ReleasedModels(), _model_scores(plan, rehearsal, seen, directions), included),
-        Scores(AggregationServer(), _sum_scores(plan, seen, directions, 0, opposed=opposed), included),
+    aggregates: list[tuple[Adversary, list[LeftOver], int]] = [
+        # A member sees what the sum made of the model, which is at most the sum.
+        (_member(plan), [round_.by_member for round_ in seen], 1),
+        (AggregationServer(), [round_.by_server for round_ in seen], 0),
     ]
     colluding = plan.thresholds.max_colluding
     if colluding:
-        scores = _sum_scores(plan, seen, directions, colluding, opposed=opposed)
-        views.append(Scores(ServerWithColluders(colluding), scores, included))
-    return tuple(views)
+        left = [round_.by_colluders for round_ in seen]
+        aggregates.append((ServerWithColluders(colluding), left, colluding))
+    return (
+        Scores(ReleasedModels(), _model_scores(plan, rehearsal, seen, directions), included),
+        *(
+            Scores(
+                adversary,
+                _sum_scores(plan, seen, directions, left, known, opposed=canaries.opposed),
+                included,
+            )
+            for adversary, left, known in aggregates
+        ),
+    )
+
+
+def _member(plan: Plan) -> Adversary:
+    """Returns the plan's other member."""
+    return next(adversary for adversary, _ in plan.adversaries() if isinstance(adversary, Member))
 
 
 def _sum_scores(
-    plan: Plan, seen: list[Seen], directions: list[Directions], colluding: int, *, opposed: bool
+    plan: Plan,
+    seen: list[Seen],
+    directions: list[Directions],
+    left: list[LeftOver],
+    known: int,
+    *,
+    opposed: bool,
 ) -> Floats:
     r"""Returns each canary's log likelihood ratio, in minus out, over all sums.
 
     A canary that is out contributes nothing, or its opposite if it is ``opposed``.
+
+    Args:
+        plan: the agreement.
+        seen: the rounds.
+        directions: of the canaries, round by round.
+        left: what is left of each sum to who looks.
+        known: how many survivors' noise is taken off there.
+        opposed: whether a canary that is out contributes its opposite.
     """
     prob, scores = participation(plan).prob, np.zeros(len(directions[0].squared_norms()))
-    for round_, canary in zip(seen, directions, strict=True):
-        left = (round_.by_colluders if colluding else round_.by_server).noise + round_.injected
-        variance = per_silo(plan.release.share, len(round_.step.outcome.survivors) - colluding).variance
-        along = canary.project(left) - canary.expected(prob / 2.0)
+    for round_, canary, rest in zip(seen, directions, left, strict=True):
+        noisy = rest.noise + round_.injected
+        variance = per_silo(plan.release.share, len(round_.step.outcome.survivors) - known).variance
+        along = canary.project(noisy) - canary.expected(prob / 2.0)
         scores += _log_likelihood(along, canary.squared_norms(), variance, prob)
         if opposed:
             scores -= _log_likelihood(-along, canary.squared_norms(), variance, prob)

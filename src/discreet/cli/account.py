@@ -32,7 +32,9 @@ from discreet.privacy.events import (
     Sampling,
     SkellamNoise,
 )
-from discreet.privacy.units import NeighboringRelation
+from discreet.privacy.judgement import judge_numbers
+from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.privacy.units import NeighboringRelation, Unit
 
 _SMALLEST, _LARGEST = 0.02, 1e5
 
@@ -144,6 +146,9 @@ def account(
         float | None, typer.Option(help="Integer noise: standard deviation in grid units.")
     ] = None,
     dim: Annotated[int | None, typer.Option(help="Integer noise: number of coordinates.")] = None,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="How many records there are, to judge δ by.")
+    ] = None,
     theta: Annotated[float, typer.Option(help="Poisson-binomial: largest |p − 1/2|.")] = 0.25,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -162,16 +167,20 @@ def account(
         raise ConfigurationError("give --noise-multiplier, or --target-epsilon to have it calibrated.")
     event = request.event(noise_multiplier)
     bound = _bound(event, delta, epsilon, neighboring, chosen)
-    facts = _facts(bound, noise_multiplier, neighboring, sampling, steps)
+    judgement = judge_numbers(bound.epsilon, bound.delta, Unit.RECORD, neighboring, units=records)
+    facts = _facts(bound, noise_multiplier, neighboring, sampling, steps) | {"judgement": str(judgement)}
     if as_json:
         typer.echo(json.dumps(facts))
         return
     console().print(
-        f"({bound.epsilon:.6g}, {bound.delta:.4g})-DP under {neighboring.value}, {bound.status.value}, by "
-        f"{facts['accountant']}; noise multiplier {noise_multiplier:.6g}, {steps} releases, sampling "
-        f"{sampling.value}.",
+        f"({epsilon_text(bound.epsilon)}, {delta_text(bound.delta)})-DP under {neighboring.value}, "
+        f"{bound.status.value}, by {facts['accountant']}; noise multiplier {noise_multiplier:.6g}, {steps} "
+        f"releases, sampling {sampling.value}.\nJudged by ε and δ alone: {facts['judgement']}.",
         highlight=False,
+        overflow="fold",
     )
+    for assumption in bound.assumptions:
+        console().print(f"It assumes: {assumption}.", highlight=False, overflow="fold")
 
 
 def _calibrated(

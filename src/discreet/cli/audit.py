@@ -15,19 +15,28 @@ from rich.table import Table
 from discreet.audit import (
     AuditSettings,
     CanaryFinding,
+    CraftedSettings,
     Finding,
     LocalStateFinding,
+    NeighbourFinding,
     NoiseFinding,
     PostProcessingFinding,
     SamplingFinding,
     SensitivityFinding,
 )
 from discreet.audit import audit as audit_claims
+from discreet.audit import crafted_findings
 from discreet.config import Config, load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import load_plan
-from discreet.privacy.adversary import Adversary, AggregationServer, ReleasedModels, ServerWithColluders
+from discreet.privacy.adversary import (
+    Adversary,
+    AggregationServer,
+    Member,
+    ReleasedModels,
+    ServerWithColluders,
+)
 from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 
@@ -48,16 +57,28 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of the rehearsals.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    crafted: Annotated[
+        bool, typer.Option("--crafted", help="Search for crafted neighbours in place of canaries.")
+    ] = False,
 ) -> None:
     """Attack the guarantees of TARGET in seeded rehearsals; exit code 1 if one of them does not hold.
 
     The config is rehearsed with canaries, at the fewest survivors that the plan allows; a finished run is
     rehearsed from its own plan, since canaries can only be placed beforehand.
 
+    With --crafted, neighbouring silos are made as an adversary would make them and go through the config's
+    own loader, model and local training up to the integers before noise: one row of the file left out,
+    doubled or spoilt, records at kinks of the model, as large as float32 allows, and batches of all sizes.
+
     Example: [bold]discreet audit examples/heart.toml[/bold]
+
+    Example: [bold]discreet audit --crafted my-table.toml[/bold]
     """
     settings = AuditSettings(canaries=canaries, trials=trials, confidence=confidence, seed=seed)
     prepared = prepare(_config(target))
+    if crafted:
+        _report_crafted(prepared, CraftedSettings(trials=trials, seed=seed), as_json=as_json)
+        return
     console = Console(stderr=True, highlight=False)
     with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("audit", total=None)
@@ -73,6 +94,37 @@ def audit(
         printer.print(findings_table(prepared, settings, findings, narrow=printer.width < _WIDE))
     if any(finding.exceeded for finding in findings):
         raise typer.Exit(1)
+
+
+def _report_crafted(prepared: Prepared, settings: CraftedSettings, *, as_json: bool) -> None:
+    """Searches, prints one line for each way to craft neighbours, and exits with 1 if one was told apart."""
+    findings = crafted_findings(prepared, settings)
+    exceeded = any(finding.exceeded for finding in findings)
+    if as_json:
+        found = [_finding_json(finding) for finding in findings]
+        facts = {"plan": prepared.plan.digest(), "seed": settings.seed, "exceeded": exceeded}
+        typer.echo(json.dumps({**facts, "findings": found}, indent=1))
+    else:
+        printer = Console(highlight=False)
+        printer.print(crafted_table(prepared, findings, narrow=printer.width < _WIDE))
+    if exceeded:
+        raise typer.Exit(1)
+
+
+def crafted_table(prepared: Prepared, findings: tuple[NeighbourFinding, ...], *, narrow: bool) -> Table:
+    """Returns one line for each way to craft neighbours."""
+    table = Table(
+        title=f"crafted neighbours of {prepared.config.name}: how far one {prepared.plan.unit.value} moves "
+        "what is sent, as a share of the claim, and what else tells neighbours apart",
+        title_justify="left", title_style="bold", show_edge=False, pad_edge=False, expand=narrow)  # fmt: skip
+    for name in ("path", "crafted", "pairs", "moves by", "else", "verdict"):
+        table.add_column(name, overflow="fold", min_width=len("EXCEEDED") if name == "verdict" else None)
+    for finding in findings:
+        other = "\n".join(finding.differences) or "nothing"
+        verdict = "EXCEEDED" if finding.exceeded else "holds"
+        row = (finding.path, finding.crafted, str(finding.trials), f"{finding.largest:.5f}", other, verdict)
+        table.add_row(*row, style="bold red" if finding.exceeded else "")
+    return table
 
 
 def _config(target: Path) -> Config:
@@ -186,6 +238,8 @@ def _short(adversary: Adversary) -> str:
     match adversary:
         case ReleasedModels():
             return "released models"
+        case Member(party=party):
+            return f"another {party}"
         case AggregationServer():
             return "server"
         case ServerWithColluders(num_colluders=count):
@@ -205,7 +259,7 @@ def document(prepared: Prepared, settings: AuditSettings, findings: tuple[Findin
     }
 
 
-def _finding_json(finding: Finding) -> dict[str, Any]:
+def _finding_json(finding: Finding | NeighbourFinding) -> dict[str, Any]:
     fields = {name: getattr(finding, name) for name in type(finding).__slots__}
     if isinstance(finding, CanaryFinding):
         fields["claim"] = to_json(finding.claim)

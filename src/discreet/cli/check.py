@@ -22,7 +22,7 @@ def check(
 ) -> None:
     """Say what would leave this silo under PLAN and what it would cost; sends nothing.
 
-    Exit code 3 if this silo would refuse, 2 if its records do not fit.
+    Exit code 3 if this silo would refuse, 2 if its source of records does not fit.
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
@@ -42,6 +42,8 @@ def check(
             "records": found.records,
             "features": found.features,
             "released": found.released,
+            "held_out": found.held_out,
+            "notes": found.notes,
         }
         typer.echo(json.dumps(summary, indent=1))
         return
@@ -53,6 +55,9 @@ def check(
     table.add_row("spent before", f"ε {found.spent[0]:.4g}, δ {found.spent[1]:.3g} in other trainings")
     table.add_row("left after", f"ε {found.left[0]:.4g}, δ {found.left[1]:.3g} of the policy's total")
     table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
+    table.add_row("held out", found.held_out)
+    for line in found.notes:
+        table.add_row("look at", line)
     for number, line in enumerate(found.released):
         table.add_row("what leaves" if number == 0 else "", line)
     console = Console(highlight=False)

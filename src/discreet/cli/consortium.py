@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.promises import worth
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
+from discreet.plan import judged
 from discreet.policy import Consortium, SignedAllowList, load_key
 from discreet.rounds.directory import write_durably
 
@@ -35,7 +37,8 @@ def plan(
     made.save(out)
     typer.echo(f"{out}: plan {made.digest()}")
     for guarantee in made.guarantees:
-        typer.echo(f"  {guarantee}")
+        typer.echo(f"  {guarantee}; {judged(made, guarantee).short}")
+    typer.echo(worth(made))
 
 
 @consortium.command()

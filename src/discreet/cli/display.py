@@ -6,12 +6,23 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 
+from discreet.privacy.notation import pair_text
 from discreet.rounds import RoundReport
 
 # With more rounds than this, a terminal shows the moving line only.
 _MOST_LINES = 40
+# On a narrower terminal the moving line shows the round and what was spent, and nothing else.
+_WIDE = 100
 
 
 class RunDisplay:
@@ -22,16 +33,11 @@ class RunDisplay:
         self._quiet = quiet
         self._live = console.is_terminal and not quiet
         self._progress = Progress(
-            TextColumn("round"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[status]}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            *_columns(wide=console.width >= _WIDE),
             console=console,
             disable=not self._live,
         )
-        self._task = self._progress.add_task("round", total=planned, status="preparing")
+        self._task = self._progress.add_task("round", total=planned, spent="preparing", status="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -44,24 +50,40 @@ class RunDisplay:
 
     def observe(self, report: RoundReport) -> None:
         """Shows one completed round."""
-        status = describe(report)
-        self._progress.update(self._task, completed=report.release, status=status)
+        spent, status = describe_spent(report), describe(report)
+        self._progress.update(self._task, completed=report.release, spent=spent, status=status)
         if not self._quiet and (not self._live or report.planned <= _MOST_LINES):
-            self._console.print(f"round {report.release}/{report.planned}  {status}", highlight=False)
+            self._console.print(
+                f"round {report.release}/{report.planned}  {spent}  {status}", highlight=False
+            )
+
+
+def describe_spent(report: RoundReport) -> str:
+    """Returns what all rounds so far have spent."""
+    return f"spent {pair_text(report.spent.epsilon, report.spent.delta)}"
 
 
 def describe(report: RoundReport) -> str:
-    """Returns measurements, a moving clipping norm, survivors and what was spent, in one short line."""
-    parts = []
-    if report.sum.training_loss is not None:
-        parts.append(f"loss {report.sum.training_loss:.3f}")
-    parts.extend(
+    """Returns survivors, a moving clipping norm, and measurements with the word that they are not private."""
+    parts = [f"{len(report.sum.survivors)} silos"]
+    if report.clip_norm is not None:
+        parts.append(f"clip norm {report.clip_norm:.3g}")
+    measured = [
         f"{name} {report.metrics[key]:.3f}"
         for key, name in (("accuracy", "accuracy"), ("auc", "AUC"))
         if key in report.metrics
-    )
-    if report.clip_norm is not None:
-        parts.append(f"clip norm {report.clip_norm:.3g}")
-    parts.append(f"{len(report.sum.survivors)} silos")
-    parts.append(f"ε spent {report.spent.epsilon:.3f}")
+    ]
+    if report.sum.training_loss is not None:
+        measured.append(f"training loss {report.sum.training_loss:.3f}")
+    if measured:
+        parts.append(f"not private: {', '.join(measured)}")
     return "  ".join(parts)
+
+
+def _columns(*, wide: bool) -> tuple[ProgressColumn, ...]:
+    """Returns the parts of the moving line; only the measurements are wrapped where there is little room."""
+    needed = (TextColumn("round"), MofNCompleteColumn(), TextColumn("{task.fields[spent]}"))
+    if not wide:
+        return needed
+    status = TextColumn("{task.fields[status]}", table_column=Column(overflow="fold"))
+    return (*needed, BarColumn(bar_width=12), status, TimeRemainingColumn(compact=True), TextColumn("left"))

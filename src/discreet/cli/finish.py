@@ -38,7 +38,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
             "lost": len(result.spending.lost),
             "aborted": result.spending.aborted,
         },
-        "guarantees": to_json(result.plan.guarantees),
+        "guarantees": to_json(result.guarantees),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from discreet.cli.console import console
+from discreet.cli.console import console, tell_owner
+from discreet.cli.listing import Listing
+from discreet.cli.promises import assumptions_table, promises
 from discreet.cli.sweep_plot import plot_sweep
-from discreet.cli.tables import guarantees_table, plan_table
+from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
 from discreet.explorer import Exploration, explore, from_sweep, render
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
+from discreet.privacy.notation import delta_is, delta_text, epsilon_text
+
+_FIGURES: dict[str, Callable[[Costs], str]] = {
+    "ε": lambda costs: epsilon_text(costs.epsilon),
+    "δ": lambda costs: delta_text(costs.delta),
+    "judgement": lambda costs: costs.judgement.short,
+    "noise\nmultiplier": lambda costs: f"{costs.noise_multiplier:.4g}",
+    "noise\nnorm": lambda costs: f"{costs.noise_norm:.4g}",
+    "signal\n/noise": lambda costs: f"{costs.signal_to_noise:.3g}",
+    "bits": lambda costs: f"{costs.bits}",
+    "bytes\n/round": lambda costs: f"{costs.bytes_per_silo:,}",
+    "bytes": lambda costs: f"{costs.bytes_per_training:,}",
+}
 
 
 def plan(
@@ -47,6 +62,7 @@ def plan(
     if sweeping and not settings:
         raise ConfigurationError("--sweep must be followed by settings, say: --sweep rounds=5,10,20.")
     prepared = prepare(load_config(config))
+    tell_owner(prepared.notes)
     if sweeping:
         _sweep(prepared, settings or [], plot, page, as_json=as_json)
     else:
@@ -61,7 +77,10 @@ def _one(prepared: Prepared, *, as_json: bool) -> None:
         return
     out = console()
     out.print(plan_table(prepared.plan), "")
-    out.print(guarantees_table(prepared.plan.guarantees, title="who could learn what"))
+    guarantees = prepared.plan.guarantees
+    out.print(promises(prepared.plan, guarantees, title="who could learn what"))
+    if any(row.assumptions for row in guarantees):
+        out.print("", assumptions_table(guarantees))
 
 
 def _write_page(exploration: Exploration, path: Path) -> None:
@@ -96,25 +115,30 @@ def _sweep(
 def _row_json(row: SweepRow) -> dict[str, object]:
     if isinstance(row.outcome, str):
         return {"settings": dict(row.settings), "refused": row.outcome}
-    return {"settings": dict(row.settings), **dataclasses.asdict(row.outcome)}
+    figures = {field.name: getattr(row.outcome, field.name) for field in dataclasses.fields(row.outcome)}
+    return {"settings": dict(row.settings), **figures, "judgement": str(row.outcome.judgement)}
 
 
-def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Table:
-    table = Table(
-        title=f"ε against {adversary}; noise and signal of one round's sum",
-        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
-    for name, _ in rows[0].settings:
-        table.add_column(name)
-    for name in ("ε", "multiplier", "noise norm", "signal/noise", "bits", "bytes/round", "bytes"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        chosen = [str(value) for _, value in row.settings]
-        if isinstance(row.outcome, Costs):
-            table.add_row(*chosen, *_cells(row.outcome))
-        else:
-            number = _refusals(rows).index(row.outcome) + 1
-            table.add_row(*chosen, f"refused ({number})")
-    return table
+def _sweep_table(rows: tuple[SweepRow, ...], adversary: str) -> Listing:
+    """One row for each combination; a δ that all have in common stands in the title."""
+    names = ", ".join(name for name, _ in rows[0].settings)
+    deltas = {delta_is(row.outcome.delta) for row in rows if isinstance(row.outcome, Costs)}
+    shown = [figure for figure in _FIGURES if figure != "δ" or len(deltas) > 1]
+    at = f" at {deltas.pop()}" if len(deltas) == 1 else ""
+    return Listing(
+        f"ε{at} against {adversary}; noise and signal of one round's sum",
+        (names, *shown),
+        tuple((_chosen(row, rows), *_cells(row.outcome, shown)) for row in rows),
+        frozenset(shown) - {"judgement"},
+    )
+
+
+def _chosen(row: SweepRow, rows: tuple[SweepRow, ...]) -> str:
+    """Returns the row's settings and, if it was refused, the number of the reason."""
+    settings = ", ".join(str(value) for _, value in row.settings)
+    if isinstance(row.outcome, Costs):
+        return settings
+    return f"{settings}: refused ({_refusals(rows).index(row.outcome) + 1})"
 
 
 def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
@@ -122,13 +146,6 @@ def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
     return list(dict.fromkeys(row.outcome for row in rows if isinstance(row.outcome, str)))
 
 
-def _cells(costs: Costs) -> list[str]:
-    return [
-        f"{costs.epsilon:.3f}",
-        f"{costs.noise_multiplier:.4g}",
-        f"{costs.noise_norm:.4g}",
-        f"{costs.signal_to_noise:.3g}",
-        f"{costs.bits}",
-        f"{costs.bytes_per_silo:,}",
-        f"{costs.bytes_per_training:,}",
-    ]
+def _cells(costs: Costs | str, shown: list[str]) -> list[str]:
+    """Returns what a row shows; nothing where it was refused."""
+    return [] if isinstance(costs, str) else [_FIGURES[figure](costs) for figure in shown]

@@ -1,41 +1,16 @@
-"""Tables that several commands print."""
+"""The facts of a plan, as several commands print them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.table import Table
 
+from discreet.cli.listing import facts_table
 from discreet.plan import Plan, quantile_clipping
-from discreet.privacy.adversary import WithoutSecureAggregation
-from discreet.privacy.guarantee import Guarantee
-
-
-def guarantees_table(guarantees: Sequence[Guarantee], *, title: str) -> Table:
-    """One row for each adversary; silos with the same local guarantee share a row."""
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
-    for name, justify in (("against", "left"), ("ε", "right"), ("δ", "right"), ("unit", "left"),
-                          ("neighbours", "left"), ("status", "left")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for who, row in _merged(guarantees):
-        table.add_row(
-            who,
-            _number(row.epsilon),
-            f"{row.delta:g}",
-            row.unit.value,
-            row.neighboring.value,
-            row.status.value,
-        )
-    return table
 
 
 def plan_table(plan: Plan) -> Table:
     """The facts of a plan, a line each."""
     grid, release, thresholds = plan.grid, plan.release, plan.thresholds
-    table = Table(title="plan", title_justify="left", title_style="bold", show_edge=False, show_header=False,
-                  pad_edge=False)  # fmt: skip
-    table.add_column(style="dim")
-    table.add_column()
     rows = {
         "local training": plan.config.training.local.kind,
         "rounds": f"{plan.rounds}",
@@ -51,32 +26,10 @@ def plan_table(plan: Plan) -> Table:
         f"{thresholds.threshold} shares unmask",
         "plan hash": plan.digest()[:16],
     }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    return facts_table("plan", list(rows.items()))
 
 
 def _measure(plan: Plan) -> str:
     """Says what one real unit of the grid is."""
     rule = quantile_clipping(plan.config)
     return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"
-
-
-def _merged(guarantees: Sequence[Guarantee]) -> list[tuple[str, Guarantee]]:
-    """Names each row, merging the local guarantees of silos that have the same numbers."""
-    rows: list[tuple[str, Guarantee]] = []
-    local: dict[tuple[float, float], list[Guarantee]] = {}
-    for row in guarantees:
-        if isinstance(row.adversary, WithoutSecureAggregation):
-            local.setdefault((row.epsilon, row.delta), []).append(row)
-        else:
-            rows.append((row.adversary.describe(), row))
-    for same in local.values():
-        names = [row.adversary.silo for row in same if isinstance(row.adversary, WithoutSecureAggregation)]
-        who = names[0] if len(names) == 1 else f"{len(names)} silos, each"
-        rows.append((f"whoever unmasks one silo's message ({who})", same[0]))
-    return rows
-
-
-def _number(value: float) -> str:
-    return "∞ (nothing promised)" if value == float("inf") else f"{value:.3f}"

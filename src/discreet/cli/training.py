@@ -10,13 +10,13 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.console import console
 from discreet.cli.display import RunDisplay
 from discreet.cli.finish import finish, summarise
-from discreet.cli.tables import guarantees_table
+from discreet.cli.listing import Listing
+from discreet.cli.promises import promises
 from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
 from discreet.engines.local import Opening, RunResult
@@ -90,7 +90,10 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
             "remove it. The guarantees below hold only for a run without a seed."
         )
     screen.print("")
-    screen.print(guarantees_table(result.plan.guarantees, title="who can learn what"))
+    guarantees = result.guarantees
+    screen.print(promises(result.plan, guarantees, title="who can learn what"))
+    if any(row.assumptions for row in guarantees):
+        screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
     if result.metrics:
         screen.print("")
         screen.print(_price(result))
@@ -100,19 +103,16 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     screen.print(f"\nreport: {report}")
 
 
-def _price(result: RunResult) -> Table:
-    table = Table(
-        title="what it cost, and what joining brought (held-out records; not covered by the guarantee)",
-        title_justify="left", title_style="bold", show_edge=False, pad_edge=False)  # fmt: skip
-    table.add_column("model")
-    table.add_column("accuracy", justify="right")
-    table.add_column("AUC", justify="right")
-    rows = {"this run, private, released": result.metrics}
+def _price(result: RunResult) -> Listing:
+    """Compares the released model with models that nobody may publish, on records held out."""
+    models = {"this run, private, released": result.metrics}
     if result.comparison is not None:
-        rows["pooled without privacy (not private, not released)"] = result.comparison.pooled
+        models["pooled without privacy (not private, not released)"] = result.comparison.pooled
         for silo, metrics in result.comparison.alone.items():
-            rows[f"{silo} alone (not private, not released)"] = metrics
-    for name, metrics in rows.items():
-        auc = f"{metrics['auc']:.3f}" if "auc" in metrics else "–"
-        table.add_row(name, f"{100 * metrics['accuracy']:.1f} %", auc)
-    return table
+            models[f"{silo} alone (not private, not released)"] = metrics
+    rows = tuple(
+        (name, f"{100 * found['accuracy']:.1f} %", f"{found['auc']:.3f}" if "auc" in found else "–")
+        for name, found in models.items()
+    )
+    title = "what it cost, and what joining brought (held-out records; not covered by the guarantee)"
+    return Listing(title, ("model", "accuracy", "AUC"), rows, frozenset({"accuracy", "AUC"}))

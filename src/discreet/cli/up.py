@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from discreet.cli.finish import finish
+from discreet.cli.promises import worth
 from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import prepare
@@ -41,7 +42,8 @@ def up(
     settings = load_config(config)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = out if out is not None else Path("runs") / f"{settings.name}-up-{stamp}"
-    console.print(plan_table(prepare(settings).plan), "")
+    plan = prepare(settings).plan
+    console.print(plan_table(plan), "")
     finished = bring_up(
         settings,
         folder,
@@ -58,6 +60,7 @@ def up(
         typer.echo(json.dumps({**summary, "run": str(run.path)}))
         return
     guarantee = from_json(finished.outcome["guarantee"])
-    console.print(f"\nguarantee from the survivors of every round: {guarantee}", markup=False)
+    console.print(f"\nguarantee: {guarantee}", markup=False)
+    console.print(worth(plan), markup=False)
     console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Logs and keys: {folder}")
     console.print(f"report: {report}\ncheck it with: discreet verify {run.path}", markup=False)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.cli.console import console
+from discreet.cli.listing import Listing
 from discreet.verify import Finding, VerificationFailure, manifest_digest
 from discreet.verify import verify as check
 
@@ -26,7 +26,7 @@ def verify(
         Path | None, typer.Option(help="Folder of the records: measure the released model on them again.")
     ] = None,
     own_code: Annotated[
-        bool, typer.Option("--own-code", help="Import the model that the plan names (module:factory).")
+        bool, typer.Option("--own-code", help="Import the model and the data source that the plan names.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
@@ -49,11 +49,7 @@ def verify(
     out.print(f"\nmanifest SHA-256: {digest}", soft_wrap=True)
 
 
-def _table(findings: list[Finding]) -> Table:
+def _table(findings: list[Finding]) -> Listing:
     """Shows what was checked and how."""
-    table = Table(title="verified", title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
-    for name in ("what", "how", "which"):
-        table.add_column(name)
-    for finding in findings:
-        table.add_row(finding.subject, finding.basis.value, finding.detail)
-    return table
+    rows = tuple((finding.subject, finding.basis.value, finding.detail) for finding in findings)
+    return Listing("verified", ("what", "how", "which"), rows, wraps=2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from discreet.cli.console import tell_owner
 from discreet.cli.display import RunDisplay
 from discreet.cli.log import log
 from discreet.cli.tables import plan_table
@@ -34,7 +35,8 @@ class Watch:
     per_silo: bool
 
     def announce(self, prepared: Prepared) -> None:
-        """Shows the plan before the first round."""
+        """Shows the plan before the first round, and what became of records that could not be used."""
+        tell_owner(prepared.notes)
         log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
         if not self.quiet:
             self.screen.print(plan_table(prepared.plan), "")

@@ -25,10 +25,17 @@ class DirichletPartition(Section):
 
 
 class ColumnPartition(Section):
-    """One silo for every value of a column."""
+    """One silo for every value of a column, or for each of ``names``.
+
+    Attributes:
+        column: says which silo holds a record.
+        names: the public list of silos. One without records is empty, and a record of another silo is left
+            out. Without it the names are taken from the column, and are public.
+    """
 
     kind: Literal["column"]
     column: str
+    names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
 
 
 PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition, Field(discriminator="kind")]
@@ -43,12 +50,16 @@ class DataConfig(Section):
     """Where the records are, and what is publicly known of them; never computed from private records.
 
     Attributes:
-        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH`` or ``module:function``. A PATH may
-            hold environment variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
+        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH``, ``parquet:PATH`` or
+            ``module:function``. A PATH may hold environment variables such as ``$DISCREET_DATA``; its folder
+            is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be counted from private data. With fixed-size
-            sampling it is the exact number, which is then not hidden.
-        test_fraction: probability that a record is held out for measurements.
+            silo by name. It is part of the plan, so it must not be counted from private data. Surplus records
+            are left out. With fixed-size sampling it is the number of places from which records are drawn.
+        test_fraction: probability that a record is held out for measurements; 0 holds none out, and then
+            nothing is measured.
+        id: column, or array of an npz file, that says whose record it is: records of equal id are held out
+            together. Left out, what a record holds decides whether it is held out.
         keep_test_set: hold out the source's own test records, where it has some; false puts them among the
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
@@ -65,9 +76,10 @@ class DataConfig(Section):
 
     source: str
     record_capacity: Count | dict[str, Count] | None = None
-    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.25
+    test_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.25
     keep_test_set: bool = True
     split_seed: Annotated[int, Field(ge=0)] = 0
+    id: str | None = None
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
@@ -75,6 +87,36 @@ class DataConfig(Section):
     feature_norm_bound: Positive | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
+
+
+_FILES = ("csv:", "parquet:", "npz:")
+
+
+def data_assumptions(data: DataConfig) -> tuple[str, ...]:
+    """Returns in words what the guarantee for one record assumes of the data, beyond what is computed.
+
+    Each is about which data sets are neighbours: those for which the loader changes more than one record are
+    not, unless a guarantee says so.
+    """
+    found = ["no silo holds more training records than its record_capacity"]
+    match data.partition:
+        case IidPartition() | DirichletPartition():
+            found.append(
+                "silos are dealt at random from one file, a simulation: neighbours differ in one record of a "
+                "silo as dealt"
+            )
+        case ColumnPartition(names=None):
+            found.append("which silos there are, read from the records, is public")
+        case None if data.source.startswith("npz:"):
+            found.append("which silos there are, read from the records, is public")
+        case _:
+            pass
+    if ":" in data.source and not data.source.startswith(_FILES):
+        found.append(
+            f"{data.source} makes each record from one unit alone, in every place, and holds it out by its "
+            "own content or id"
+        )
+    return tuple(found)
 
 
 class ModelConfig(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from discreet.config.problems import first_problem
 from discreet.config.sections import Config
+from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
 
 
@@ -33,9 +33,9 @@ def load_config(path: Path) -> Config:
         ConfigurationError: if the file is missing, not TOML, or not a valid config.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = read_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"the config must be a readable file; {path}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
     return parse_config(data, source=path.name)

@@ -113,11 +113,13 @@ ClipNorm = Annotated[
 class PrivacyConfig(Section):
     """What must be guaranteed: a target (ε, δ), or a fixed ``noise_multiplier`` instead of ``epsilon``.
 
-    The target holds against the strongest adversary of the plan: the server together with
-    ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors`` silos survive. A CONDITIONAL
-    analysis is used only if its assumption is named in ``accept_assumptions``.
+    The target holds against the strongest adversary of the plan: another member, which knows its own noise,
+    or the server together with ``aggregation.max_colluding`` silos, when only ``aggregation.min_survivors``
+    silos survive. A CONDITIONAL analysis is used only if its assumption is named in ``accept_assumptions``.
 
     Attributes:
+        against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
+            every share of noise; their row is then printed with its larger ε.
         clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
     """
 
@@ -125,6 +127,7 @@ class PrivacyConfig(Section):
     epsilon: Positive | None = None
     noise_multiplier: Positive | None = None
     delta: Annotated[float, Field(gt=0, lt=1)]
+    against: Literal["members", "outsiders"] = "members"
     mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam"] = "rounded-gaussian"
     clip_norm: ClipNorm | None = None
     accept_assumptions: tuple[str, ...] = ()

@@ -3,19 +3,22 @@
 from discreet.data.federation import Federation, Silo
 from discreet.data.load import PublicFacts, bundled_attribution, load_federation
 from discreet.data.norm import scale_to_norm, with_constant
-from discreet.data.partition import ColumnSilos, DirichletSilos, IidSilos, Partition
+from discreet.data.partition import ColumnSilos, DirichletSilos, IidSilos, OneSilo, Partition
 from discreet.data.records import Records
+from discreet.data.split import held_out
 
 __all__ = [
     "ColumnSilos",
     "DirichletSilos",
     "Federation",
     "IidSilos",
+    "OneSilo",
     "Partition",
     "PublicFacts",
     "Records",
     "Silo",
     "bundled_attribution",
+    "held_out",
     "load_federation",
     "scale_to_norm",
     "with_constant",

@@ -1,7 +1,8 @@
 """Turning cells into features by public rules: ranges and categories that are known before any record is.
 
 A range or a list of categories that was computed from the records (their minimum, mean or quantiles) would
-reveal something about them that no noise covers. Every rule here reads one row at a time.
+reveal something about them that no noise covers. Every rule here reads one row at a time, and has an answer
+for every cell: what one record holds must not decide whether a silo takes part.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data.table import Table
+from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
     """A number, clipped into the public range [``low``, ``high``] and mapped onto [-1, 1].
+
+    A cell that holds no finite number becomes 0, the middle of the range.
 
     Attributes:
         column: name of the column.
@@ -35,9 +38,9 @@ class Numeric:
     not_measured: float | None = None
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.low < self.high < math.inf:
+        if not (-math.inf < self.low < self.high < math.inf and math.isfinite(self.high - self.low)):
             raise DataError(
-                f"the range of column {self.column!r} must be [low, high] with low < high; "
+                f"the range of column {self.column!r} must be [low, high] with low < high, both finite; "
                 f"got [{self.low}, {self.high}]."
             )
 
@@ -48,25 +51,33 @@ class Numeric:
             return (self.column,)
         return (self.column, f"{self.column} not measured")
 
-    def encode(self, table: Table) -> npt.NDArray[np.float64]:
-        """Returns the features, shape ``(n, 1)`` or ``(n, 2)``."""
+    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+        """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and notes for the owner."""
         numbers = table.numbers(self.column)
-        position = np.clip((numbers - self.low) / (self.high - self.low), 0.0, 1.0)
+        unreadable = np.isnan(numbers)
+        notes = cells_note(
+            table,
+            self.column,
+            int(unreadable.sum()),
+            "hold no finite number; they count as the middle of the range",
+        )
+        position = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
         scaled = 2.0 * position - 1.0
         if self.not_measured is None:
-            return scaled[:, None]
+            return np.where(unreadable, 0.0, scaled)[:, None], notes
         absent = numbers == self.not_measured
-        return np.stack([np.where(absent, 0.0, scaled), absent.astype(np.float64)], axis=1)
+        neutral = np.where(absent | unreadable, 0.0, scaled)
+        return np.stack([neutral, absent.astype(np.float64)], axis=1), notes
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """One of a public list of texts, as one indicator for each; no other text may occur.
+    """One of a public list of texts, as one indicator for each; any other text has all of them 0.
 
     Attributes:
         column: name of the column.
         values: the texts that get an indicator.
-        baseline: a further text that may occur and gets none, such as "normal"; None: there is none.
+        baseline: a further text that is known and gets none, such as "normal"; None: there is none.
     """
 
     column: str
@@ -82,16 +93,19 @@ class Categories:
         """The features that this column becomes."""
         return tuple(f"{self.column} = {value}" for value in self.values)
 
-    def encode(self, table: Table) -> npt.NDArray[np.float64]:
-        """Returns the indicators, shape ``(n, len(values))``."""
+    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+        """Returns the indicators, shape ``(n, len(values))``, and notes for the owner."""
         texts = self.values if self.baseline is None else (*self.values, self.baseline)
-        indicators = np.eye(len(texts), len(self.values))
-        return indicators[category_numbers(table, self.column, texts)]
+        numbers = category_numbers(table, self.column, texts)
+        # The last row, which is number -1, has no indicator either.
+        indicators = np.eye(len(texts) + 1, len(self.values))
+        indicators[len(self.values) :] = 0.0
+        return indicators[numbers], _unknown(table, self.column, numbers, texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One of two public texts as one feature: ``negative`` is -1, ``positive`` is 1."""
+    """One of two public texts as one feature: ``negative`` is -1, ``positive`` is 1, anything else 0."""
 
     column: str
     negative: str
@@ -102,33 +116,39 @@ class Contrast:
         """The feature that this column becomes."""
         return (f"{self.column} = {self.positive}",)
 
-    def encode(self, table: Table) -> npt.NDArray[np.float64]:
-        """Returns the feature, shape ``(n, 1)``."""
-        numbers = category_numbers(table, self.column, (self.negative, self.positive))
-        return 2.0 * numbers[:, None].astype(np.float64) - 1.0
+    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+        """Returns the feature, shape ``(n, 1)``, and notes for the owner."""
+        texts = (self.negative, self.positive)
+        numbers = category_numbers(table, self.column, texts)
+        return np.array([-1.0, 1.0, 0.0])[numbers][:, None], _unknown(table, self.column, numbers, texts)
 
 
 Column = Numeric | Categories | Contrast
 
 
 def category_numbers(table: Table, column: str, values: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Returns for every cell its place in ``values``, shape ``(n,)``.
+    """Returns for every cell its place in ``values``, shape ``(n,)``; -1 for a cell that is none of them.
 
     Raises:
-        DataError: if a cell is none of them; it counts the rows.
+        DataError: if there is no such column.
     """
     place = {value: number for number, value in enumerate(values)}
-    numbers = np.array([place.get(cell, -1) for cell in table.column(column)], dtype=np.int64)
-    unknown = int((numbers < 0).sum())
-    if unknown:
-        raise DataError(
-            f"{table.name}, column {column!r}: every cell must be one of {', '.join(values)}; "
-            f"{unknown} of {len(table)} rows hold something else. Name every category, or remove these rows."
-        )
-    return numbers
+    return np.array([place.get(cell, -1) for cell in table.column(column)], dtype=np.int64)
 
 
-def encode(table: Table, columns: Sequence[Column]) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
-    """Returns the features of all columns side by side, shape ``(n, d)``, and their names."""
-    parts = [column.encode(table) for column in columns]
-    return np.concatenate(parts, axis=1), tuple(name for column in columns for name in column.names)
+def _unknown(
+    table: Table, column: str, numbers: npt.NDArray[np.int64], values: Sequence[str]
+) -> tuple[str, ...]:
+    """Returns a note about cells that are none of ``values``."""
+    what = f"are none of {', '.join(values)}; they count as none of them"
+    return cells_note(table, column, int((numbers < 0).sum()), what)
+
+
+def encode(
+    table: Table, columns: Sequence[Column]
+) -> tuple[npt.NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+    """Returns the features of all columns side by side, shape ``(n, d)``, their names, and notes."""
+    encoded = [column.encode(table) for column in columns]
+    features = np.ascontiguousarray(np.concatenate([part for part, _ in encoded], axis=1))
+    names = tuple(name for column in columns for name in column.names)
+    return features, names, tuple(note for _, notes in encoded for note in notes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.data.columns import Column, category_numbers, encode
+from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
-from discreet.data.pool import Pool, checked_records
-from discreet.data.table import Table
+from discreet.data.pool import Pool
+from discreet.data.records import Records
+from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
 
 CONSTANT = "constant"
@@ -22,12 +24,14 @@ class TableSchema:
         classes: its possible texts; their order numbers the classes.
         columns: which columns become features, and by which public rule.
         silo: the column that says which silo holds a record, or None.
+        id: the column that says whose record it is, or None.
     """
 
     label: str
     classes: tuple[str, ...]
     columns: tuple[Column, ...]
     silo: str | None
+    id: str | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -45,20 +49,27 @@ def pool_of_table(
 ) -> Pool:
     """Encodes every row by itself: public rules, a constant feature, then scaling to the norm bound.
 
+    A row whose label is none of the classes is left out.
+
     Raises:
-        DataError: if a column is missing, or a cell cannot be read by its rule.
+        DataError: if a column is missing.
     """
-    features, names = encode(table, schema.columns)
     labels = category_numbers(table, schema.label, schema.classes)
+    what = f"are none of the classes {', '.join(schema.classes)}; these records are left out"
+    left_out = cells_note(table, schema.label, int((labels < 0).sum()), what)
+    table, labels = table.take(labels >= 0), labels[labels >= 0]
+    features, names, notes = encode(table, schema.columns)
+    ids = None if schema.id is None else table.column(schema.id)
+    identities = Identities.of_content(features, labels) if ids is None else Identities.of_texts(ids)
     return Pool(
         name=table.name,
-        records=checked_records(
-            scale_to_norm(with_constant(features), feature_norm_bound), labels, where=table.name
-        ),
+        records=Records(scale_to_norm(with_constant(features), feature_norm_bound), labels),
+        marks=Marks(identities, table.places, named=ids is not None),
         num_classes=len(schema.classes),
         groups=table.columns,
         own_silos=schema.silo,
         feature_norm_bound=feature_norm_bound,
         feature_names=(*names, CONSTANT),
         attribution=attribution,
+        notes=(*table.notes, *left_out, *notes),
     )

@@ -19,7 +19,8 @@ class Silo:
 
     Attributes:
         name: public name, unique in the federation.
-        train: records that training may touch; the guarantee covers these.
+        train: records that training may touch; the guarantee covers these. There may be none: the silo then
+            takes part with nothing but its noise.
         test: held-out records; numbers measured on them are not covered by any guarantee.
     """
 
@@ -41,9 +42,10 @@ class Federation:
             None if no bound is promised.
         feature_names: one for each feature of flat records, else empty.
         attribution: who made the data, under which licence; empty if unknown.
+        warnings: for the owner of the records only: how many cells and rows could not be used as they are.
 
     Raises:
-        DataError: if any of this does not hold, or a silo has no training records.
+        DataError: if any of this does not hold.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Federation:
     feature_norm_bound: float | None = None
     feature_names: tuple[str, ...] = ()
     attribution: str = ""
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.num_classes >= 2:
@@ -78,13 +81,8 @@ class Federation:
             raise DataError(f"{self.name}: silos must have distinct, non-empty names; got {repeated[0]!r}.")
 
     def _check_silo(self, silo: Silo) -> None:
-        """Refuses a silo that cannot be trained on, or that breaks a public fact."""
+        """Refuses a silo that breaks a public fact; the sources of this package make none that does."""
         where = f"{self.name}, silo {silo.name!r}"
-        if not len(silo.train) >= 1:
-            raise DataError(
-                f"{where}: a silo must have at least one training record; got 0. "
-                "Leave the silo out, lower test_fraction, or choose another partition."
-            )
         for part in (silo.train, silo.test):
             if part.features.shape[1:] != self.feature_shape:
                 raise DataError(

@@ -9,11 +9,16 @@ from discreet.data.table import nearest_hint
 from discreet.errors import DataError
 
 
+class OwnCodeFailed(DataError):
+    """The user's own function raised, which its records may have caused."""
+
+
 def federation_of_function(reference: str, *, test_fraction: float, split_seed: int) -> Federation:
     """Imports ``module:function`` and calls it with ``test_fraction`` and ``split_seed``.
 
     Raises:
         DataError: if it cannot be imported, or does not return a `Federation`.
+        OwnCodeFailed: if it raises an exception.
     """
     module_name, _, function_name = reference.partition(":")
     try:
@@ -29,7 +34,13 @@ def federation_of_function(reference: str, *, test_fraction: float, split_seed: 
             f"the data source {reference!r} must name a function of {module_name}; {function_name!r} is none."
             f"{nearest_hint(function_name, [name for name in vars(module) if not name.startswith('_')])}"
         )
-    federation = function(test_fraction=test_fraction, split_seed=split_seed)
+    try:
+        federation = function(test_fraction=test_fraction, split_seed=split_seed)
+    except Exception as error:
+        raise OwnCodeFailed(
+            f"the data source {reference!r} must return a Federation whatever its records hold; it raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
     if not isinstance(federation, Federation):
         raise DataError(
             f"the data source {reference!r} must return a Federation; got {type(federation).__name__}."

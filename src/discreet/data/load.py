@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,13 @@ from discreet.data.digits import digits
 from discreet.data.federation import Federation, Silo
 from discreet.data.function_source import federation_of_function
 from discreet.data.heart_disease import heart_disease
+from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
-from discreet.data.partition import Assignment, ColumnSilos, Partition, deal
+from discreet.data.parquet_source import read_parquet
+from discreet.data.partition import ColumnSilos, Partition, deal
 from discreet.data.pool import Pool
-from discreet.data.split import test_rows
-from discreet.data.table import nearest_hint, read_table
+from discreet.data.split import Split
+from discreet.data.table import Table, nearest_hint, read_table
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
@@ -33,14 +35,16 @@ class PublicFacts:
     """What a user states about a file, from public knowledge and never from the records.
 
     Attributes:
-        label: column to predict (csv).
-        ranges: numeric feature columns with their plausible range (csv).
-        categories: categorical feature columns with their possible texts (csv).
-        num_classes: number of classes (csv: labels are then 0, 1, ...; default 2).
-        feature_norm_bound: L2 norm that records are scaled to (csv: default 1; npz: default no scaling).
+        label: column to predict (tables: csv and parquet).
+        id: column, or array of an npz file, that says whose record it is.
+        ranges: numeric feature columns with their plausible range (tables).
+        categories: categorical feature columns with their possible texts (tables).
+        num_classes: number of classes (tables: labels are then 0, 1, ...; default 2).
+        feature_norm_bound: L2 norm that records are scaled to (tables: default 1; npz: default no scaling).
     """
 
     label: str | None = None
+    id: str | None = None
     ranges: Mapping[str, tuple[float, float]] | None = None
     categories: Mapping[str, Sequence[str]] | None = None
     num_classes: int | None = None
@@ -55,17 +59,27 @@ def load_federation(
     partition: Partition | None = None,
     facts: PublicFacts | None = None,
     keep_test_set: bool = True,
+    record_capacity: int | Mapping[str, int] | None = None,
+    exchanged: bool = False,
 ) -> Federation:
     """Loads a federation.
 
+    What a single record holds never makes this fail: what cannot be used is replaced or left out by a public
+    rule, and `Federation.warnings` counts it for the owner.
+
     Args:
-        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH`` or ``module:function``.
+        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH``, ``parquet:PATH`` or
+            ``module:function``.
         test_fraction: probability that a record is held out; not used where the source has its own test set.
         split_seed: public seed of the split and of random partitions.
         partition: which record belongs to which silo; None takes the source's own silos.
-        facts: public facts about a ``csv:`` or ``npz:`` file.
+        facts: public facts about a file.
         keep_test_set: hold out the source's own test records, where it has some; False puts them among the
             others, and holds out ``test_fraction`` of all.
+        record_capacity: public bound on the training records of every silo, or of each by name; surplus
+            records are left out. None: no bound.
+        exchanged: whether neighbours differ in a record that is exchanged, as under fixed-size sampling, and
+            not in one that is there or not; held-out records are then chosen by place, or by id.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -76,16 +90,17 @@ def load_federation(
         ('cleveland', 'hungary', 'long_beach_va', 'switzerland')
     """
     facts = facts or PublicFacts()
+    split = Split(test_fraction, split_seed, record_capacity)
     if _is_reference(source):
         if partition is not None or facts != PublicFacts():
             raise DataError(
                 f"the data source {source!r} makes its own silos and features; "
                 "remove the partition and the other facts about the data."
             )
-        return federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
-    pool = _pool(source, facts, keep_test_set=keep_test_set)
-    partition = partition or _own_partition(pool)
-    return _federation(pool, partition, test_fraction=test_fraction, split_seed=split_seed)
+        own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
+        return _cut_to_capacity(own, split)
+    pool = _pool(source, facts, partition, keep_test_set=keep_test_set)
+    return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged)
 
 
 def bundled_attribution(source: str) -> str:
@@ -96,7 +111,7 @@ def bundled_attribution(source: str) -> str:
 def _is_reference(source: str) -> bool:
     """Says whether a source is ``module:function``."""
     head, colon, _ = source.partition(":")
-    return bool(colon) and head not in ("csv", "npz")
+    return bool(colon) and head not in ("csv", "parquet", "npz")
 
 
 def _own_partition(pool: Pool) -> ColumnSilos:
@@ -109,23 +124,24 @@ def _own_partition(pool: Pool) -> ColumnSilos:
     return ColumnSilos(pool.own_silos)
 
 
-def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
+def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_test_set: bool) -> Pool:
     """Reads a source that is a file or bundled."""
     scheme, _, path = source.partition(":")
-    if scheme == "csv":
-        return _csv_pool(Path(path), facts)
+    if scheme in ("csv", "parquet"):
+        return _table_pool(scheme, Path(path), facts, partition)
     if scheme == "npz":
         if facts.label is not None or facts.ranges or facts.categories:
-            raise DataError(f"{source}: label and feature columns are for csv files; remove them.")
+            raise DataError(f"{source}: label and feature columns are for csv or parquet files; remove them.")
         return pool_of_npz(
             Path(path),
             num_classes=facts.num_classes,
             feature_norm_bound=facts.feature_norm_bound,
             keep_test_set=keep_test_set,
+            id_array=facts.id,
         )
     if source not in BUNDLED:
         raise DataError(
-            "the data source must be a bundled name, npz:PATH, csv:PATH or module:function; "
+            "the data source must be a bundled name, npz:PATH, csv:PATH, parquet:PATH or module:function; "
             f"got {source!r}.{nearest_hint(source, BUNDLED)}"
         )
     if facts != PublicFacts():
@@ -133,7 +149,7 @@ def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
     return BUNDLED[source]()
 
 
-def _csv_pool(path: Path, facts: PublicFacts) -> Pool:
+def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partition | None) -> Pool:
     """Reads a table whose features are numbers and categories that the user named."""
     if facts.label is None:
         raise DataError(f"{path.name}: the label column must be named; set label.")
@@ -142,43 +158,60 @@ def _csv_pool(path: Path, facts: PublicFacts) -> Pool:
     classes = tuple(
         str(number) for number in range(_BINARY if facts.num_classes is None else facts.num_classes)
     )
-    schema = TableSchema(label=facts.label, classes=classes, columns=tuple(columns), silo=None)
+    schema = TableSchema(facts.label, classes, tuple(columns), silo=None, id=facts.id)
     bound = _DEFAULT_NORM_BOUND if facts.feature_norm_bound is None else facts.feature_norm_bound
-    return pool_of_table(read_table(path), schema, feature_norm_bound=bound)
+    return pool_of_table(_table(scheme, path, schema, partition), schema, feature_norm_bound=bound)
 
 
-def _federation(pool: Pool, partition: Partition, *, test_fraction: float, split_seed: int) -> Federation:
+def _table(scheme: str, path: Path, schema: TableSchema, partition: Partition | None) -> Table:
+    """Reads a table: all of a CSV file, or the columns that are used of a Parquet file."""
+    if scheme == "csv":
+        return read_table(path)
+    used = [schema.label, *(column.column for column in schema.columns)]
+    used += [schema.id] if schema.id is not None else []
+    used += [partition.column] if isinstance(partition, ColumnSilos) else []
+    return read_parquet(path, used)
+
+
+def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bool) -> Federation:
     """Deals the pool out and holds test records out."""
-    names, silos, test_silos = deal(pool, partition, SeededRandom(split_seed).derive("partition"))
+    names, assigned, test_silos = deal(pool, partition, SeededRandom(split.seed).derive("partition"))
+    coins = pool.marks.coins(exchanged=exchanged)
+    silos, notes = [], list(pool.notes)
+    if elsewhere := int((assigned < 0).sum()):
+        notes.append(
+            f"{pool.name}: {elsewhere} of {len(assigned)} records are of no silo of the federation; they are "
+            "left out."
+        )
+    for number, name in enumerate(names):
+        own = np.flatnonzero(assigned == number)
+        held_out = np.zeros(len(own), dtype=np.bool_)
+        if pool.test is not None and test_silos is not None:
+            test = pool.test.take(np.flatnonzero(test_silos == number))
+        else:
+            held_out = split.held_out(coins.take(own), name)
+            test = pool.records.take(own[held_out])
+        kept, surplus = split.used(coins.take(own[~held_out]), name)
+        silos.append(Silo(name, train=pool.records.take(own[~held_out][kept]), test=test))
+        notes += surplus
     return Federation(
         name=pool.name,
-        silos=tuple(
-            _silo(pool, name, number, silos, test_silos, test_fraction=test_fraction, split_seed=split_seed)
-            for number, name in enumerate(names)
-        ),
+        silos=tuple(silos),
         num_classes=pool.num_classes,
         feature_shape=pool.records.features.shape[1:],
         feature_norm_bound=pool.feature_norm_bound,
         feature_names=pool.feature_names,
         attribution=pool.attribution,
+        warnings=tuple(notes),
     )
 
 
-def _silo(
-    pool: Pool,
-    name: str,
-    number: int,
-    silos: Assignment,
-    test_silos: Assignment | None,
-    *,
-    test_fraction: float,
-    split_seed: int,
-) -> Silo:
-    """Returns one silo: the source's own test records where there are any, else held-out ones."""
-    own = np.flatnonzero(silos == number)
-    if pool.test is not None and test_silos is not None:
-        test = pool.test.take(np.flatnonzero(test_silos == number))
-        return Silo(name, train=pool.records.take(own), test=test)
-    held_out = test_rows(len(own), test_fraction=test_fraction, split_seed=split_seed, silo=name)
-    train, test = pool.records.take(own[~held_out]), pool.records.take(own[held_out])
-    return Silo(name, train=train, test=test)
+def _cut_to_capacity(federation: Federation, split: Split) -> Federation:
+    """Leaves surplus training records of the user's own silos out; by their features and labels."""
+    silos, notes = [], list(federation.warnings)
+    for silo in federation.silos:
+        known = Identities.of_content(silo.train.features, silo.train.labels)
+        kept, surplus = split.used(known, silo.name)
+        silos.append(replace(silo, train=silo.train.take(kept)) if surplus else silo)
+        notes += surplus
+    return replace(federation, silos=tuple(silos), warnings=tuple(notes))

@@ -40,15 +40,17 @@ def scale_to_norm(
     """
     if not 0 < bound < math.inf:
         raise DataError(f"the norm bound must be positive and finite; got {bound}.")
+    # One layout for any number of rows: in another, a row's squares would be added up in another order.
+    rows = np.ascontiguousarray(features, dtype=np.float64)
     # The largest coordinate first: squares of very long or very short records would leave float64.
-    largest = np.abs(features).max(axis=1, keepdims=True).astype(np.float64)
+    largest = np.abs(rows).max(axis=1, keepdims=True)
     unusable = int((~(np.isfinite(largest) & (largest > 0))).sum())
     if unusable:
         raise DataError(
             "every record must be finite and not all zero to be scaled; "
             f"{unusable} of {len(features)} records are not."
         )
-    direction = features / largest
+    direction = rows / largest
     norms = np.linalg.norm(direction, axis=1, keepdims=True)
     scaled: npt.NDArray[np.float64] = direction * (bound * _ROUNDING_ROOM / norms)
     return scaled.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Arrays in an ``.npz`` file become a pool: ``x``, ``y`` and perhaps ``silo``, or a train and a test part.
+"""Arrays in an ``.npz`` file become a pool: ``x``, ``y``, perhaps ``silo``, ``id``; or train and test part.
 
 Never a pickle: object arrays are refused by NumPy itself.
 """
@@ -6,31 +6,52 @@ Never a pickle: object arrays are refused by NumPy itself.
 from __future__ import annotations
 
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scaled_with_constant
-from discreet.data.pool import Pool, checked_records
+from discreet.data.pool import Pool
 from discreet.data.records import Records
 from discreet.data.table import nearest_hint
 from discreet.errors import DataError
 
 SILO = "silo"
+ID = "id"
 
 Part = tuple[str, str]
 """The names of the arrays of a part's features and labels."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Readable:
+    """The records of some parts of a file, the places they had there, and notes for the owner."""
+
+    records: Records
+    identities: Identities
+    places: npt.NDArray[np.int64]
+    count: int
+    notes: tuple[str, ...]
+
+
 def pool_of_npz(
-    path: Path, *, num_classes: int | None, feature_norm_bound: float | None, keep_test_set: bool = True
+    path: Path,
+    *,
+    num_classes: int | None,
+    feature_norm_bound: float | None,
+    keep_test_set: bool = True,
+    id_array: str | None = None,
 ) -> Pool:
     """Reads the arrays of ``path``.
 
     The file holds ``x``, ``y`` and optionally ``silo`` (one text or number a record), or ``x_train``,
-    ``y_train``, ``x_test``, ``y_test``. Byte images are divided by 255; other numbers are taken as they are.
+    ``y_train``, ``x_test``, ``y_test``; and optionally ``id`` (one text or number for each record that is
+    not in a test set of its own). Byte images are divided by 255; other numbers are taken as they are, but
+    for one that is not finite, which becomes 0. A record whose label is none of the classes is left out.
 
     Args:
         path: the file.
@@ -38,6 +59,7 @@ def pool_of_npz(
         feature_norm_bound: if given, records are flattened, a constant feature is appended and each record is
             scaled to this L2 norm, as linear models need. None keeps shapes and promises no bound.
         keep_test_set: if False, the file's own test records are put after the others.
+        id_array: another name for ``id``, which must then be there.
 
     Raises:
         DataError: if the file or an array is missing or does not fit; or if test records are to be put among
@@ -51,16 +73,23 @@ def pool_of_npz(
     if SILO in arrays and not keep_test_set and len(parts) > 1:
         raise DataError(f"{path.name}: keep_test_set must be true where records have silos of their own.")
     together = parts[:1] if keep_test_set else parts
-    records = _records(arrays, together, path.name, feature_norm_bound)
+    found = _readable(arrays, together, path.name, classes)
     apart = parts[len(together) :]
+    test = _readable(arrays, apart, path.name, classes) if apart else None
+    silos = _texts(arrays, SILO, found, path.name)
+    ids = _texts(arrays, id_array or ID, found, path.name, needed=id_array is not None)
     return Pool(
         name=path.name,
-        records=records,
+        records=_scaled(found.records, feature_norm_bound),
+        marks=Marks(
+            found.identities if ids is None else Identities.of_texts(ids), found.places, named=ids is not None
+        ),
         num_classes=classes,
-        test=_records(arrays, apart, path.name, feature_norm_bound) if apart else None,
-        groups=_groups(arrays, len(records), path.name),
-        own_silos=SILO if SILO in arrays else None,
+        test=None if test is None else _scaled(test.records, feature_norm_bound),
+        groups={} if silos is None else {SILO: silos},
+        own_silos=None if silos is None else SILO,
         feature_norm_bound=feature_norm_bound,
+        notes=found.notes if test is None else (*found.notes, *test.notes),
     )
 
 
@@ -90,9 +119,9 @@ def _class_count(arrays: dict[str, npt.NDArray[Any]], name: str) -> int:
     return len(arrays["classes"])
 
 
-def _records(
-    arrays: dict[str, npt.NDArray[Any]], parts: list[Part], file: str, bound: float | None
-) -> Records:
+def _readable(
+    arrays: dict[str, npt.NDArray[Any]], parts: list[Part], file: str, num_classes: int
+) -> _Readable:
     """Returns the records of some parts of the file, one part after the other."""
     found = [_part(arrays, part, file) for part in parts]
     where = f"{file}, arrays {' and '.join(repr(name) for part in parts for name in part)}"
@@ -107,10 +136,40 @@ def _records(
         if raw.dtype == np.uint8:
             np.divide(raw, np.float32(255.0), out=rows)
         else:
-            rows[...] = raw
+            with np.errstate(all="ignore"):
+                rows[...] = raw
         first += len(raw)
+    features = features[:, None] if features.ndim == 1 else features
     labels = np.concatenate([own.astype(np.int64) for _, own in found])
-    records = checked_records(_at_least_flat(features), labels, where=where)
+    kept = (labels >= 0) & (labels < num_classes)
+    notes = _made_finite(features, where)
+    if left_out := int((~kept).sum()):
+        notes += (
+            f"{where}: {left_out} of {len(kept)} labels are not in [0, {num_classes}); these records are "
+            "left out.",
+        )
+    records = Records(features, np.where(kept, labels, 0))
+    return _Readable(
+        records if kept.all() else records.take(kept),
+        Identities.of_content(features, labels).take(kept),
+        np.flatnonzero(kept).astype(np.int64),
+        len(kept),
+        notes,
+    )
+
+
+def _made_finite(features: npt.NDArray[np.float32], where: str) -> tuple[str, ...]:
+    """Puts 0 where a number is not finite; returns a note about such records."""
+    unusable = ~np.isfinite(features)
+    count = int(unusable.any(axis=tuple(range(1, features.ndim))).sum())
+    if not count:
+        return ()
+    features[unusable] = 0.0
+    return (f"{where}: {count} of {len(features)} records hold NaN or Inf, which count as 0.",)
+
+
+def _scaled(records: Records, bound: float | None) -> Records:
+    """Scales the records to a bound, if there is one."""
     if bound is None:
         return records
     return Records(scaled_with_constant(records.features, bound), records.labels)
@@ -125,8 +184,9 @@ def _part(
             raise DataError(f"{file}: there is no array {name!r}.{nearest_hint(name, arrays)}")
     raw, labels = (arrays[name] for name in part)
     where = f"{file}, arrays {part[0]!r} and {part[1]!r}"
-    if not (np.issubdtype(raw.dtype, np.number) and np.issubdtype(labels.dtype, np.integer)):
-        raise DataError(f"{where}: features must be numbers and labels integers.")
+    real = np.issubdtype(raw.dtype, np.integer) or np.issubdtype(raw.dtype, np.floating)
+    if not (real and np.issubdtype(labels.dtype, np.integer)):
+        raise DataError(f"{where}: features must be real numbers and labels integers.")
     if not (raw.ndim >= 1 and labels.shape == raw.shape[:1]):
         raise DataError(
             f"{where}: every record must have one label; got shapes {raw.shape} and {labels.shape}."
@@ -134,18 +194,17 @@ def _part(
     return raw, labels
 
 
-def _at_least_flat(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Gives records of a single number a feature axis."""
-    return features[:, None] if features.ndim == 1 else features
-
-
-def _groups(arrays: dict[str, npt.NDArray[Any]], count: int, name: str) -> dict[str, list[str]]:
-    """Returns the silo column, if there is one."""
-    if SILO not in arrays:
-        return {}
-    if arrays[SILO].shape != (count,):
+def _texts(
+    arrays: dict[str, npt.NDArray[Any]], array: str, found: _Readable, file: str, *, needed: bool = False
+) -> list[str] | None:
+    """Returns what an array of silos or ids says of each record, or None if there is no such array."""
+    if array not in arrays and not needed:
+        return None
+    if array not in arrays:
+        raise DataError(f"{file}: there is no array {array!r}.{nearest_hint(array, arrays)}")
+    if arrays[array].shape != (found.count,):
         raise DataError(
-            f"{name}: the array 'silo' must have one entry for each of {count} records; "
-            f"got shape {arrays[SILO].shape}."
+            f"{file}: the array {array!r} must have one entry for each of {found.count} records; "
+            f"got shape {arrays[array].shape}."
         )
-    return {SILO: [str(silo) for silo in arrays[SILO].tolist()]}
+    return [str(one) for one in arrays[array][found.places].tolist()]

@@ -21,9 +21,23 @@ _SMALLEST_UNIFORM = 2.0**-54
 
 @dataclass(frozen=True, slots=True)
 class ColumnSilos:
-    """One silo for every value of ``column``, in sorted order."""
+    """One silo for every value of ``column``, in sorted order.
+
+    Attributes:
+        column: says where a record is. A blank cell is no silo.
+        names: the public list of silos: one without records is empty, and a record of another silo is left
+            out. None takes the names from the column, which are then public.
+    """
 
     column: str
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneSilo:
+    """A single silo ``name`` that holds all records: a data owner's own file."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,7 @@ class DirichletSilos:
     alpha: float
 
 
-Partition = ColumnSilos | IidSilos | DirichletSilos
+Partition = ColumnSilos | OneSilo | IidSilos | DirichletSilos
 
 
 def deal(
@@ -60,19 +74,23 @@ def deal(
         randomness: public; the same source, the same silos.
 
     Returns:
-        Names of length k, silo numbers below k of shape ``(n,)``, and of shape ``(n_test,)`` or None.
+        Names of length k, silo numbers below k of shape ``(n,)``, and of shape ``(n_test,)`` or None. A
+        record of number -1 belongs to no silo of the federation.
 
     Raises:
         DataError: if the column is unknown, or a number of silos or alpha is not positive.
     """
     if isinstance(partition, ColumnSilos):
-        names, silos = _by_column(pool, partition.column)
+        names, silos = _by_column(pool, partition)
         if pool.test is not None:
             raise DataError(
                 f"{pool.name}: a source with its own test set cannot be split by column; "
                 "choose an iid or dirichlet partition."
             )
         return names, silos, None
+    if isinstance(partition, OneSilo):
+        test = None if pool.test is None else np.zeros(len(pool.test), dtype=np.int64)
+        return (partition.name,), np.zeros(len(pool.records), dtype=np.int64), test
     if not partition.num_silos >= 1:
         raise DataError(f"the number of silos must be at least 1; got {partition.num_silos}.")
     width = len(str(partition.num_silos))
@@ -91,15 +109,17 @@ def deal(
     return names, silos, _by_shares(pool.test.labels, shares, randomness.derive("test"))
 
 
-def _by_column(pool: Pool, column: str) -> tuple[tuple[str, ...], Assignment]:
+def _by_column(pool: Pool, partition: ColumnSilos) -> tuple[tuple[str, ...], Assignment]:
     """One silo for every value."""
+    column = partition.column
     if column not in pool.groups:
         raise DataError(
             f"{pool.name}: the silo column {column!r} does not exist.{nearest_hint(column, pool.groups)}"
         )
-    names = sorted(set(pool.groups[column]))
+    found = pool.groups[column] if partition.names is None else partition.names
+    names = sorted(name for name in set(found) if name.strip())
     number = {name: place for place, name in enumerate(names)}
-    return tuple(names), np.array([number[name] for name in pool.groups[column]], dtype=np.int64)
+    return tuple(names), np.array([number.get(name, -1) for name in pool.groups[column]], dtype=np.int64)
 
 
 def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:
@@ -129,9 +149,6 @@ def _by_shares(
     labels: npt.NDArray[np.int64], shares: npt.NDArray[np.float64], randomness: SeededRandom
 ) -> Assignment:
     """Deals each record to a silo drawn from its class's shares."""
-    outside = int((labels >= len(shares)).sum())
-    if outside:
-        raise DataError(f"labels must be in [0, {len(shares)}); {outside} of {len(labels)} are not.")
     coins = randomness.uniform(len(labels))
     upper = np.cumsum(shares, axis=1)
     # Rounding can leave the last cumulative share below 1; a coin above it belongs to the last silo.

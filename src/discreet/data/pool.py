@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
+from discreet.data.identity import Marks
 from discreet.data.records import Records
-from discreet.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +16,7 @@ class Pool:
     Attributes:
         name: what to call the data.
         records: all records, or those for training if ``test`` is given.
+        marks: what the public coins of ``records`` hang on.
         num_classes: labels are below this.
         test: the source's own test records; None if a fraction of ``records`` is to be held out.
         groups: columns that can name a record's silo, one value for each row of ``records``.
@@ -26,10 +24,12 @@ class Pool:
         feature_norm_bound: public bound on the L2 norm of every record, or None.
         feature_names: names of the features of flat records.
         attribution: who made the data and under which licence.
+        notes: what the owner should know of cells and rows that could not be used; no message carries them.
     """
 
     name: str
     records: Records
+    marks: Marks
     num_classes: int
     test: Records | None = None
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -37,13 +37,4 @@ class Pool:
     feature_norm_bound: float | None = None
     feature_names: tuple[str, ...] = ()
     attribution: str = ""
-
-
-def checked_records(
-    features: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], *, where: str
-) -> Records:
-    """Returns the records, or raises a `DataError` that begins with ``where``."""
-    try:
-        return Records(features, labels)
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from None
+    notes: tuple[str, ...] = ()

@@ -1,34 +1,120 @@
-"""Which records are held out for testing: a public coin for each record, blind to its content."""
+"""Which records are held out, and which ones are too many: public coins that each record has for itself."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.identity import Identities
 from discreet.errors import DataError
-from discreet.randomness import SeededRandom
+
+_WORDS = 2**64
 
 
-def test_rows(count: int, *, test_fraction: float, split_seed: int, silo: str) -> npt.NDArray[np.bool_]:
-    """Says which rows of ``silo`` are held out, a function of the seed, the silo's name and the row number.
+def held_out(
+    features: npt.NDArray[Any],
+    labels: npt.NDArray[Any],
+    *,
+    test_fraction: float,
+    split_seed: int,
+    silo: str,
+    ids: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[np.bool_]:
+    """Says which records of ``silo`` are held out, for a data source of your own (``module:function``).
 
     Guarantee:
-        Row j is decided by coin j alone: neither the number of records nor any record's content matters, so
-        adding a record at the end moves no other record between training and test, and "one training record
-        more or less" stays one record.
+        Each record is decided by itself: removing or adding one, at any place, moves no other between
+        training and test. Equal records, or records of equal id, are held out together.
 
     Args:
-        count: number of rows.
-        test_fraction: probability that a row is held out, in [0, 1).
+        features: the records as they were read, before anything is worked out from several numbers of a
+            record or from several records; shape ``(n, ...)``.
+        labels: shape ``(n,)``.
+        test_fraction: probability that a record is held out, in [0, 1).
         split_seed: public seed.
         silo: public name of the silo.
+        ids: one number or text for each record, in place of its content; None takes the content.
 
     Returns:
-        True for a test row, shape ``(count,)``.
+        True for a record that is held out, shape ``(n,)``.
+
+    Raises:
+        DataError: if ``test_fraction`` is outside [0, 1).
+
+    Example:
+        >>> x, y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 0])
+        >>> everything = held_out(x, y, test_fraction=0.5, split_seed=0, silo="a")
+        >>> fewer = held_out(x[1:], y[1:], test_fraction=0.5, split_seed=0, silo="a")
+        >>> bool((everything[1:] == fewer).all())
+        True
+    """
+    known = Identities.of_content(features, labels)
+    if ids is not None:
+        known = Identities.of_texts([str(one) for one in ids.tolist()])
+    return test_rows(known, test_fraction=test_fraction, split_seed=split_seed, silo=silo)
+
+
+def test_rows(
+    identities: Identities, *, test_fraction: float, split_seed: int, silo: str
+) -> npt.NDArray[np.bool_]:
+    """Says which records of ``silo`` are held out: those whose public coin is below ``test_fraction``.
+
+    Guarantee:
+        A record's coin is a function of its identity, the seed and the silo's name. So the law of the split
+        may be conditioned on, and "one training record more or less" stays one record.
 
     Raises:
         DataError: if ``test_fraction`` is outside [0, 1).
     """
     if not 0.0 <= test_fraction < 1.0:
         raise DataError(f"test_fraction must be in [0, 1); got {test_fraction}.")
-    return SeededRandom(split_seed).derive("test rows", silo).uniform(count) < test_fraction
+    if test_fraction == 0.0:
+        return np.zeros(len(identities), dtype=np.bool_)
+    threshold = np.uint64(int(test_fraction * _WORDS))
+    return identities.words("held out", split_seed, silo) < threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which of a silo's records are held out, and which are more than its public capacity.
+
+    Attributes:
+        test_fraction: probability that a record is held out.
+        seed: public.
+        record_capacity: bound on the training records of every silo, or of each by name; None: no bound.
+    """
+
+    test_fraction: float
+    seed: int
+    record_capacity: int | Mapping[str, int] | None = None
+
+    def held_out(self, identities: Identities, silo: str) -> npt.NDArray[np.bool_]:
+        """Says which records of ``silo`` are held out; see `test_rows`."""
+        return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
+
+    def used(self, identities: Identities, silo: str) -> tuple[npt.NDArray[np.bool_], tuple[str, ...]]:
+        """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.
+
+        Guarantee:
+            Where there are more than fit, one record more pushes at most one other out. So a guarantee for
+            one record assumes that there are not, which `discreet.config.data.data_assumptions` says.
+
+        Returns:
+            True for a record that is used, shape ``(n,)``, and a note for the owner about the others.
+        """
+        bound = self.record_capacity
+        capacity = bound.get(silo) if isinstance(bound, Mapping) else bound
+        kept = np.ones(len(identities), dtype=np.bool_)
+        if capacity is None or len(identities) <= capacity:
+            return kept, ()
+        order = np.argsort(identities.words("capacity", self.seed, silo), kind="stable")
+        kept[order[capacity:]] = False
+        return kept, (
+            f"silo {silo!r}: {len(kept) - capacity} of {len(kept)} training records are more than its "
+            f"record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
+            "that there are none. Agree on a larger capacity.",
+        )

@@ -6,9 +6,11 @@ import csv
 import difflib
 import gzip
 import io
+import math
+import sys
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +21,22 @@ from discreet.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The cells of a file, column by column.
+    """The cells of a file, column by column; possibly no row.
 
     Attributes:
         name: the file's name, for messages.
         columns: header to cells, every column of equal length.
+        places: row of the file that each row of the table is, shape ``(n,)``.
+        notes: what the owner should know of rows that could not be read; counts, and no cell.
     """
 
     name: str
     columns: dict[str, tuple[str, ...]]
+    places: npt.NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(self.places)
 
     def column(self, name: str) -> tuple[str, ...]:
         """Returns a column's cells.
@@ -43,60 +49,97 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str) -> npt.NDArray[np.float64]:
-        """Returns a column as finite numbers, shape ``(n,)``.
+        """Returns a column as numbers, shape ``(n,)``; NaN for a cell that holds no finite one.
 
         Raises:
-            DataError: if a cell is empty, not a number, NaN or Inf; it counts the rows.
+            DataError: if there is no such column.
         """
-        numbers = np.array([_number(cell) for cell in self.column(name)])
-        unusable = int((~np.isfinite(numbers)).sum())
-        if unusable:
-            raise DataError(
-                f"{self.name}, column {name!r}: every cell must hold a finite number; "
-                f"{unusable} of {len(self)} rows do not. "
-                "Remove these rows, or fill them by a rule that does not look at other rows."
-            )
-        return numbers
+        return np.array([_number(cell) for cell in self.column(name)], dtype=np.float64)
+
+    def take(self, rows: npt.NDArray[np.bool_]) -> Table:
+        """Returns the rows where ``rows`` is True."""
+        if rows.all():
+            return self
+        kept = {
+            name: tuple(cell for cell, keep in zip(cells, rows.tolist(), strict=True) if keep)
+            for name, cells in self.columns.items()
+        }
+        return replace(self, columns=kept, places=self.places[rows])
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, {len(self)} rows, {len(self.columns)} columns)"
 
 
+def cells_note(table: Table, column: str, unusable: int, what: str) -> tuple[str, ...]:
+    """Returns a line for the owner about ``unusable`` cells of a column; nothing if there are none.
+
+    Args:
+        table: the table.
+        column: the column's name.
+        unusable: how many of its cells.
+        what: what such cells are and what becomes of them, after "3 of 303 cells".
+    """
+    if not unusable:
+        return ()
+    loud = "NOT ONE CELL CAN BE USED; is this the right column? " if unusable == len(table) else ""
+    return (f"{table.name}, column {column!r}: {loud}{unusable} of {len(table)} cells {what}.",)
+
+
 def read_table(path: Path) -> Table:
     """Reads ``path``, a UTF-8 CSV file, compressed if its name ends in ``.gz``.
 
+    Bytes that are not UTF-8 become a character that no category or number holds, in their own cell only.
+
     Raises:
-        DataError: if the file cannot be read, has no rows, repeats a column or has rows of unequal length.
+        DataError: if the file cannot be read, has no header or repeats a column.
     """
     return parse_table(_content(path), name=path.name)
 
 
 def parse_table(content: str, *, name: str) -> Table:
-    """Reads CSV text; see `read_table`."""
-    rows = (row for row in csv.reader(io.StringIO(content)) if row)
-    header = [cell.strip() for cell in next(rows, [])]
+    """Reads CSV text; see `read_table`. A row with another number of cells than the header is left out."""
+    rows = _rows(content)
+    header = [cell.strip() for cell in next((row for row in rows if row), [])]
+    if not header:
+        raise DataError(f"{name}: a table must have a header; got an empty file.")
     repeated = sorted({column for column in header if header.count(column) > 1})
     if repeated:
         raise DataError(f"{name}: columns must have distinct names; {repeated[0]!r} appears twice.")
     # One object for equal cells: tables of categories and codes shrink to a fraction.
     known: dict[str, str] = {}
     columns: list[list[str]] = [[] for _ in header]
-    count = ragged = 0
-    for row in rows:
-        count += 1
+    places: list[int] = []
+    count = 0
+    for place, row in enumerate(rows):
+        count += bool(row)
         if len(row) != len(header):
-            ragged += 1
             continue
+        places.append(place)
         for column, cell in zip(columns, row, strict=True):
             text = cell.strip()
             column.append(known.setdefault(text, text))
-    if ragged:
-        raise DataError(
-            f"{name}: every row must have {len(header)} cells; {ragged} of {count} rows have another number."
+    notes = []
+    if ragged := count - len(places):
+        notes.append(
+            f"{name}: {ragged} of {count} rows have another number of cells than the header's {len(header)}; "
+            "they are left out."
         )
-    if not count >= 1:
-        raise DataError(f"{name}: a table must have a header and at least one row below it; got no row.")
-    return Table(name, {title: tuple(cells) for title, cells in zip(header, columns, strict=True)})
+    return Table(
+        name,
+        {title: tuple(cells) for title, cells in zip(header, columns, strict=True)},
+        np.array(places, dtype=np.int64),
+        tuple(notes),
+    )
+
+
+def _rows(content: str) -> Iterator[list[str]]:
+    """Yields the rows; a cell of any length is read, since one record must not stop the others."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        # Ends of lines as they are: a lone carriage return in a cell would else be an error.
+        yield from csv.reader(io.StringIO(content, newline=""))
+    finally:
+        csv.field_size_limit(before)
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:
@@ -112,18 +155,19 @@ def _content(path: Path) -> str:
     """Returns the text of a file."""
     try:
         raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig")
+        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
     except gzip.BadGzipFile:
         raise DataError(f"{path.name} must be a gzip file, as its name says; it is not.") from None
     except OSError as error:
         raise DataError(f"the data must be a readable file; {path}: {error.strerror}.") from None
-    except (UnicodeDecodeError, EOFError, zlib.error):
-        raise DataError(f"{path.name} must be a whole file of UTF-8 text; it is not.") from None
+    except (EOFError, zlib.error):
+        raise DataError(f"{path.name} must be a whole gzip file; it is cut or damaged.") from None
 
 
 def _number(cell: str) -> float:
-    """Returns the number in a cell, NaN if there is none."""
+    """Returns the finite number in a cell, NaN if there is none."""
     try:
-        return float(cell)
+        number = float(cell)
     except ValueError:
-        return float("nan")
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -12,14 +12,14 @@ from discreet.data.norm import scaled_with_constant
 from discreet.data.records import Records
 from discreet.models.features import FeatureMap
 
-_CHUNK = 2000
+_CHUNK = 250
 
 
 def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | None) -> Federation:
     """Replaces every record by its features, ready for a linear head or, without a bound, for a network.
 
     A constant feature is appended in place of a bias, and the record is scaled to L2 norm ``norm_bound``.
-    None keeps the features and their shape, and promises no bound.
+    None keeps the features and their shape, and promises no bound. A feature that is not finite becomes 0.
 
     Guarantee:
         A record's features depend on no other record, so sensitivities are what they were.
@@ -51,11 +51,20 @@ def _mapped(records: Records, feature_map: FeatureMap, norm_bound: float | None)
         one = _finished(feature_map(np.zeros((1, *images.shape[1:]), dtype=np.float32)), norm_bound)
         return Records(np.empty((0, *one.shape[1:]), dtype=np.float32), records.labels)
     parts = [
-        _finished(feature_map(images[first : first + _CHUNK]), norm_bound)
+        _finished(_of_public_shape(images[first : first + _CHUNK], feature_map), norm_bound)
         for first in range(0, len(records), _CHUNK)
     ]
     return Records(np.concatenate(parts), records.labels)
 
 
+def _of_public_shape(images: npt.NDArray[np.float32], feature_map: FeatureMap) -> npt.NDArray[np.float32]:
+    """Maps a chunk in the company of zeros up to ``_CHUNK``: kernels change with the number of rows."""
+    padded = np.zeros((_CHUNK, *images.shape[1:]), dtype=np.float32)
+    padded[: len(images)] = images
+    with np.errstate(all="ignore"):
+        return feature_map(padded)[: len(images)]
+
+
 def _finished(features: npt.NDArray[np.float32], norm_bound: float | None) -> npt.NDArray[np.float32]:
+    features = np.nan_to_num(features, nan=0.0, posinf=0.0, neginf=0.0)
     return features if norm_bound is None else scaled_with_constant(features, norm_bound)

@@ -43,7 +43,7 @@ class GridRequest:
         max_inflation: how much rounding may raise the sensitivity, relative.
         wrap_prob: bound on the probability that any coordinate of any round wraps.
         min_stddev: smallest admissible central standard deviation, grid units.
-        rounding_beta: per round failure probability of the rounding bound; 0 asks for the certain bound.
+        rounding_beta: failure probability of the rounding bound, each time; 0 asks for the certain bound.
         float_error: bound on ‖computed − exact update‖₂ from floating-point summation, for either neighbour.
         rotated: spread updates by a random rotation and use the probabilistic bound.
         noise_first: add real Gaussian noise and round then, which costs no sensitivity at all; for rounded

@@ -35,7 +35,6 @@ class Exploration:
     Attributes:
         title: name of the training.
         adversary: in plain words, whom every ε is against.
-        delta: at which δ.
         unit: whom it protects.
         dimensions: the settings, as columns of ``rows``.
         rows: one for each combination of the dimensions' values.
@@ -44,7 +43,6 @@ class Exploration:
 
     title: str
     adversary: str
-    delta: float
     unit: str
     dimensions: tuple[Dimension, ...]
     rows: tuple[SweepRow, ...]
@@ -89,7 +87,6 @@ def _exploration(plan: Plan, rows: Iterable[SweepRow], asked: list[tuple[str, An
     return Exploration(
         title=plan.config.name,
         adversary=adversary.describe(),
-        delta=plan.config.privacy.delta,
         unit=plan.unit.value,
         dimensions=dimensions,
         rows=found,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 from discreet.explorer.exploration import Dimension, Exploration
 from discreet.plan.sweep import Costs, SweepRow
+from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.report.html import Html, items, join, tag
 from discreet.report.shell import document, resource
 
 MEASURES = {
     "epsilon": "ε",
+    "delta": "δ",
     "noise_multiplier": "noise multiplier",
     "noise_norm": "norm of the noise in a round's sum",
     "signal_to_noise": "signal / noise of a round, at most",
@@ -19,6 +20,10 @@ MEASURES = {
     "bytes_per_silo": "bytes a silo and round",
     "bytes_per_training": "bytes a silo, all rounds",
 }
+
+
+# The script shows these as they are written here, so that they are rounded up in one place.
+_WRITTEN = {"epsilon": epsilon_text, "delta": delta_text}
 
 
 def render(exploration: Exploration) -> str:
@@ -43,8 +48,8 @@ def render(exploration: Exploration) -> str:
 
 def _header(exploration: Exploration) -> Html:
     about = (
-        f"Every ε is against {exploration.adversary}, for all rounds together, for each {exploration.unit}, "
-        f"at δ = {exploration.delta:g}. {len(exploration.rows)} combinations planned, nothing trained."
+        f"Every ε is against {exploration.adversary}, for all rounds together, for each {exploration.unit}. "
+        f"{len(exploration.rows)} combinations planned, nothing trained."
     )
     without = tag("p", "Controls, chart and sorting need JavaScript; the table below holds every number.")
     return tag(
@@ -90,6 +95,9 @@ def _figures() -> Html:
         tag("h2", "This combination"),
         tag("p", "", id="refused", class_="warning", role="status", hidden="hidden"),
         tag("dl", *figures, class_="figures", aria_live="polite"),
+        tag(
+            "p", "Judged by ε and δ alone, it is ", tag("span", "–", id="judgement"), ".", aria_live="polite"
+        ),
     )
 
 
@@ -109,8 +117,11 @@ def _chart(exploration: Exploration) -> Html:
 def _table(exploration: Exploration) -> Html:
     """Writes every combination; refused ones refer to a numbered reason."""
     reasons = list(dict.fromkeys(row.outcome for row in exploration.rows if isinstance(row.outcome, str)))
-    titles = [*(dimension.name for dimension in exploration.dimensions), *MEASURES.values()]
-    head = [tag("th", title, scope="col", class_="number") for title in titles]
+    titles = [tag("th", title, scope="col", class_="number") for title in MEASURES.values()]
+    settings = [
+        tag("th", dimension.name, scope="col", class_="number") for dimension in exploration.dimensions
+    ]
+    head = [*settings, *_with_judgement(titles, tag("th", "judgement", scope="col"))]
     rows = [tag("tr", *_cells(row, reasons, exploration.dimensions)) for row in exploration.rows]
     inside = tag(
         "table",
@@ -131,12 +142,21 @@ def _cells(row: SweepRow, reasons: list[str], dimensions: tuple[Dimension, ...])
     cells = [tag("td", _text(chosen[dimension.name]), class_="number") for dimension in dimensions]
     if isinstance(row.outcome, str):
         number = reasons.index(row.outcome) + 1
-        return [*cells, tag("td", f"refused ({number})", colspan=str(len(MEASURES)))]
-    return [*cells, *(tag("td", _figure(row.outcome, name), class_="number") for name in MEASURES)]
+        return [*cells, tag("td", f"refused ({number})", colspan=str(len(MEASURES) + 1))]
+    figures = [tag("td", _figure(row.outcome, name), class_="number") for name in MEASURES]
+    judgement = tag("td", row.outcome.judgement.short, class_="judgement")
+    return [*cells, *_with_judgement(figures, judgement)]
+
+
+def _with_judgement(figures: list[Html], judgement: Html) -> list[Html]:
+    """Puts the judgement right behind ε and δ, which it is about."""
+    return [*figures[: len(_WRITTEN)], judgement, *figures[len(_WRITTEN) :]]
 
 
 def _figure(costs: Costs, name: str) -> str:
     value = getattr(costs, name)
+    if name in _WRITTEN:
+        return _WRITTEN[name](value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
@@ -146,17 +166,23 @@ def _text(value: object) -> str:
 
 def _data(exploration: Exploration) -> str:
     """Returns what the script works with, as JSON that cannot end its own element."""
+    planned = [row.outcome for row in exploration.rows if isinstance(row.outcome, Costs)]
+    judgements = list(dict.fromkeys(str(costs.judgement) for costs in planned))
     document = {
         "dimensions": [
             {"name": dimension.name, "values": [_text(value) for value in dimension.values]}
             for dimension in exploration.dimensions
         ],
         "measures": [{"key": key, "title": title} for key, title in MEASURES.items()],
+        "judgements": judgements,
         "rows": [
             {
                 "at": [d.values.index(dict(row.settings)[d.name]) for d in exploration.dimensions],
-                "costs": None if isinstance(row.outcome, str) else _finite(row.outcome),
-                "refused": row.outcome if isinstance(row.outcome, str) else None,
+                **(
+                    {"costs": None, "refused": row.outcome}
+                    if isinstance(row.outcome, str)
+                    else _planned(row.outcome, judgements)
+                ),
             }
             for row in exploration.rows
         ],
@@ -164,7 +190,12 @@ def _data(exploration: Exploration) -> str:
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _finite(costs: Costs) -> dict[str, float | None]:
-    """Returns the figures with an infinite ε as null: JSON has no infinity."""
-    found: dict[str, float | None] = dataclasses.asdict(costs)
-    return {name: None if value == float("inf") else value for name, value in found.items()}
+def _planned(costs: Costs, judgements: list[str]) -> dict[str, object]:
+    """Returns the figures, those that are shown as written here, and the judgement; an infinite ε is null."""
+    found = {name: getattr(costs, name) for name in MEASURES}
+    return {
+        "costs": {name: None if value == float("inf") else value for name, value in found.items()},
+        "refused": None,
+        "written": {name: write(found[name]) for name, write in _WRITTEN.items()},
+        "judgement": judgements.index(str(costs.judgement)),
+    }

@@ -14,7 +14,7 @@ from discreet.randomness import RandomSource
 
 Indices = npt.NDArray[np.int64]
 
-GUARD_PROB = 1e-12
+MOST_FAILURE_PROB = 1e-12
 # SciPy's quantile takes one minus its argument, which must not round to one; the tail itself is exact.
 _SMALLEST_QUANTILE = 1e-14
 
@@ -28,21 +28,23 @@ class BatchGuard:
 
 
 @lru_cache(maxsize=256)
-def batch_guard(record_capacity: int, entry_prob: float, num_batches: int) -> BatchGuard:
+def batch_guard(
+    record_capacity: int, entry_prob: float, num_batches: int, failure_prob: float = MOST_FAILURE_PROB
+) -> BatchGuard:
     r"""Returns the smallest guard that holds for a silo of at most ``record_capacity`` records.
 
     Guarantee:
         A union bound over ``num_batches`` batches, each at most Bin(``record_capacity``, ``entry_prob``):
-        num_batches · P[Bin ≥ max_batch] ≤ 1e-12. The tail counts batches *equal* to ``max_batch`` too, so
-        that the neighbour with one record more is covered as well (theory §2.4).
+        num_batches · P[Bin ≥ max_batch] ≤ ``failure_prob``. The tail counts batches *equal* to ``max_batch``
+        too, so that the neighbour with one record more is covered as well (docs/theory/rows.md).
 
     Example:
         >>> batch_guard(5600, 1 / 88, 88).max_batch
         134
     """
-    target = GUARD_PROB / num_batches
+    target = failure_prob / num_batches
     max_batch = int(scipy.stats.binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
-    while num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob) > GUARD_PROB:
+    while num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob) > failure_prob:
         max_batch += 1
     if max_batch >= record_capacity:
         return BatchGuard(record_capacity, 0.0)
@@ -64,7 +66,7 @@ def guarded_batches(
     if not int(sizes.max()) <= guard.max_batch:
         raise PrivacyViolation(
             "A batch of local steps exceeded its guard and the round was stopped; nothing left the silo. "
-            f"This happens with probability below {GUARD_PROB:g} a round; run the round again."
+            f"This happens with probability below {MOST_FAILURE_PROB:g} a round; run the round again."
         )
     order = np.argsort(assigned, kind="stable")
     return np.split(entered[order], np.cumsum(sizes)[:-1])

@@ -15,7 +15,7 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clients import trained
 from discreet.learning.contract import CountedUpdate, CountingTraining, LocalUpdate
-from discreet.learning.float_error import project, require_finite, with_slack
+from discreet.learning.float_error import finite_or_zero, project, with_slack
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import Client
 from discreet.privacy.events import NoSampling, PoissonSampling, Sampling
@@ -68,6 +68,11 @@ class ClippedUpdate(CountingTraining):
         """The local optimiser; its settings do not touch the guarantee."""
         return LocalSgd(self.learning_rate, self.batch_size, self.epochs, self.momentum, self.weight_decay)
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: the vector is a function of one client, computed by that client, and its norm is checked."""
+        return ()
+
     def l2_sensitivity(self) -> float:
         """``clip_norm``, enlarged for floating-point error."""
         return with_slack(self.clip_norm)
@@ -102,7 +107,7 @@ class ClippedUpdate(CountingTraining):
     ) -> CountedUpdate:
         """Trains and clips; counts one if the client took part and moved at most ``clip_norm``, else zero.
 
-        A client that stays out, or has no records, contributes zero.
+        A client that stays out, has no records, or whose update is not finite, contributes zero.
         """
         client = Client(records, randomness)
         if not self.takes_part(client):
@@ -125,6 +130,6 @@ class ClippedUpdate(CountingTraining):
         """Yields what `counted_update` returns for each of several clients that take part, to the bit."""
         radius = self.clip_norm if self.project_steps else math.inf
         for moved, loss in trained(self.optimiser(), model, parameters, clients, radius=radius):
-            require_finite(moved, "The local update")
-            within = int(float(np.linalg.norm(moved)) <= self.clip_norm)
-            yield CountedUpdate(LocalUpdate(project(moved, self.clip_norm), loss, batch=1), within)
+            within = int(float(np.linalg.norm(moved)) <= self.clip_norm)  # not for NaN
+            clipped = project(finite_or_zero(moved), self.clip_norm)
+            yield CountedUpdate(LocalUpdate(clipped, loss if math.isfinite(loss) else 0.0, batch=1), within)

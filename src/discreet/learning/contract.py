@@ -92,6 +92,11 @@ class LocalTraining(Protocol):
         """Whom the sensitivity protects."""
         ...
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee assumes beyond theorems and this program, in sentences for people."""
+        ...
+
     def l2_sensitivity(self) -> float:
         """How far adding or removing one *sampled* unit moves the vector, L2, real units."""
         ...

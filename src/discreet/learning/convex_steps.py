@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from discreet.errors import ConfigurationError
-from discreet.learning.batch_guard import BatchGuard, batch_guard, require_capacity
+from discreet.learning.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
 from discreet.learning.float_error import with_slack
 from discreet.models.capped import ConvexLoss
 from discreet.privacy.events import Sampling
@@ -39,6 +39,7 @@ class ConvexSteps:
         passes: how often each record that entered is used, with a fresh step each time.
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
+        guard_prob: probability, each round, that the guard may fail with.
 
     Raises:
         ConfigurationError: if a number is out of range, or γ(β·b_max + λ) > 2 for the batch guard b_max.
@@ -55,6 +56,7 @@ class ConvexSteps:
     sampling_prob: float = 1.0
     passes: int = 1
     projection_radius: float = math.inf
+    guard_prob: float = MOST_FAILURE_PROB
 
     def __post_init__(self) -> None:
         for name in ("norm_bound", "learning_rate"):
@@ -70,6 +72,8 @@ class ConvexSteps:
                 raise ConfigurationError(f"{name!r} of {self.name} must be >= 1; got {getattr(self, name)}.")
         if not 0.0 <= self.regulariser < math.inf:
             raise ConfigurationError(f"'l2_regulariser' of {self.name} must be >= 0; got {self.regulariser}.")
+        if not 0.0 < self.guard_prob < 1.0:
+            raise ConfigurationError(f"'guard_prob' of {self.name} must be in (0, 1); got {self.guard_prob}.")
         Poisson(self.sampling_prob)
         self._require_non_expansive()
 
@@ -93,7 +97,7 @@ class ConvexSteps:
     def guard(self) -> BatchGuard:
         """Returns the largest batch that is not aborted, and the probability of an abort."""
         entry = self.sampling_prob / self.steps
-        return batch_guard(self.record_capacity, entry, self.steps * self.passes)
+        return batch_guard(self.record_capacity, entry, self.steps * self.passes, self.guard_prob)
 
     def l2_sensitivity(self) -> float:
         """passes·γ·L, enlarged for floating-point error."""

@@ -24,12 +24,18 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 
 FLOAT_SLACK = 2.0**-10
 MAX_BATCH = 1 << 20
 FEATURE_NORM_TOLERANCE = 2.0**-20
 _UNIT_ROUNDOFF = 2.0**-53
+
+ROWS_ALIKE = (
+    "on each silo's machine, numerical kernels that are called with one shape treat all records, or shards, of "
+    "a batch alike, in every place and whatever the others hold (checked on the planned model when a silo "
+    "starts); random numbers that a model draws, such as dropout masks, are as good as independent"
+)
 
 
 def with_slack(exact: float) -> float:
@@ -37,12 +43,16 @@ def with_slack(exact: float) -> float:
     return exact * (1.0 + FLOAT_SLACK)
 
 
-def require_summable(batch: int) -> None:
-    """Refuses a batch so large that the error of its float64 sum could exceed the slack."""
-    if not batch <= MAX_BATCH:
+def require_summable(largest_batch: int) -> None:
+    """Refuses settings under which a batch may be so large that its float64 sum could exceed the slack.
+
+    Args:
+        largest_batch: a public number: the record capacity, or the size of all batches.
+    """
+    if not largest_batch <= MAX_BATCH:
         raise ConfigurationError(
             f"A batch must have at most {MAX_BATCH} records for its float64 sum to stay within the claimed "
-            f"sensitivity; got {batch}. Lower the sampling probability or split the silo."
+            f"sensitivity; it may have {largest_batch}. Lower 'data.record_capacity' or split the silo."
         )
 
 
@@ -118,13 +128,17 @@ def tangent_gradient_error(
     return 1.01 * (through_residual + residual + 2.0 * sum_error * longest_row)
 
 
-def require_finite(vector: npt.NDArray[np.float64], what: str) -> None:
-    """Stops before NaN or infinity, for which no norm bound holds, can leave the silo."""
-    if not bool(np.all(np.isfinite(vector))):
-        raise PrivacyViolation(
-            f"{what} must be finite; got NaN or infinity. Nothing left the silo. Lower the learning rate, or "
-            "check the model for divisions by zero."
-        )
+def finite_or_zero(vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Returns ``vector``, or zeros if any entry of it is not a finite number.
+
+    What one unit contributes may be any function of that unit, but must not be an error: an aborted round is
+    seen by others.
+
+    Example:
+        >>> finite_or_zero(np.array([1.0, np.inf])).tolist()
+        [0.0, 0.0]
+    """
+    return vector if bool(np.all(np.isfinite(vector))) else np.zeros_like(vector)
 
 
 def project(vector: npt.NDArray[np.float64], radius: float) -> npt.NDArray[np.float64]:

@@ -54,10 +54,13 @@ class LocalSgd:
                 f"got {self.momentum} and {self.weight_decay}."
             )
 
+    @np.errstate(all="ignore")
     def run(
         self, objective: Objective, start: FloatArray, clients: Sequence[Client], *, radius: float = math.inf
     ) -> tuple[FloatArray, FloatArray]:
         """Returns how far training moved each of m clients, shape ``(m, d)``, and mean losses, ``(m,)``.
+
+        A client whose training diverges ends with numbers that are not finite; nothing is raised for it.
 
         Args:
             objective: the losses of ``clients``.

@@ -29,6 +29,19 @@ def record_losses(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(outputs, labels, reduction="none")
 
 
+def last_class(outputs: int) -> int:
+    """Returns the largest label that so many outputs know; one output is binary."""
+    return max(outputs, 2) - 1
+
+
+def known_labels(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Returns labels that `record_losses` accepts: one beyond the model's classes becomes the last class.
+
+    Torch raises an error for such a label, which one record could decide.
+    """
+    return labels.clamp(max=last_class(outputs.shape[-1]))
+
+
 def mean_loss(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Returns the mean of `record_losses`, for training without privacy."""
     return record_losses(outputs, labels).mean()

@@ -12,7 +12,8 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import DataError
-from discreet.learning.clipping.chunks import chunks, in_order, models_for_threads
+from discreet.learning.clipping.chunks import in_order, models_for_threads
+from discreet.learning.clipping.shapes import chunks, longest_chunk
 from discreet.learning.losses import record_losses
 from discreet.learning.torch_state import on_device_of, use_fast_layout
 
@@ -49,14 +50,16 @@ def logits(model: nn.Module, records: Records) -> torch.Tensor:
     model.eval()
     use_fast_layout(model)
     features, _ = on_device_of(model, records)
-    parts = chunks(model, len(records))
+    parts = chunks(len(records), longest_chunk(model))
 
     def outputs(own: nn.Module, part: slice) -> torch.Tensor:
         with torch.no_grad():
             found: torch.Tensor = own(features[part])
         return found
 
-    found = torch.cat(list(in_order(outputs, models_for_threads(model, features, len(parts)), parts)))
+    found = torch.cat(
+        list(in_order(outputs, models_for_threads(model, torch.zeros_like(features[:1]), len(parts)), parts))
+    )
     model.train(was_training)
     return found.cpu()
 

@@ -20,8 +20,9 @@ from discreet.data.records import Records
 from discreet.encoding import Grid, StepWeights, encode, planned_weights
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.clipping.shapes import UNKNOWN_BATCH, ExpectedBatch
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
-from discreet.learning.float_error import project, require_finite, require_summable, with_slack
+from discreet.learning.float_error import ROWS_ALIKE, project, with_slack
 from discreet.mechanisms import add_share
 from discreet.privacy.events import IntegerNoise, Sampling
 from discreet.privacy.units import Unit
@@ -74,6 +75,7 @@ class NoisySteps:
         momentum: local momentum, starting at zero every round.
         sampling_prob: probability that a record enters a step.
         style: how gradients are brought into the ball.
+        expected: public guess of the size of a step's batch, which only the time depends on.
 
     Raises:
         ConfigurationError: if a number is out of range, or the rates have no small common unit.
@@ -86,12 +88,18 @@ class NoisySteps:
     momentum: Fraction = Fraction(0)
     sampling_prob: float = 1.0
     style: ClippingStyle = FLAT
+    expected: ExpectedBatch = UNKNOWN_BATCH
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
             raise ConfigurationError(f"'clip_norm' of NoisySteps must be positive; got {self.clip_norm}.")
         Poisson(self.sampling_prob)
         self.weights()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """`ROWS_ALIKE`: gradients are computed in float32, many records at a time."""
+        return (ROWS_ALIKE,)
 
     def weights(self) -> StepWeights:
         """The integer weight of each step in the message."""
@@ -135,7 +143,6 @@ class NoisySteps:
     ) -> tuple[npt.NDArray[np.int64], float, int, float]:
         """One noisy integer gradient sum, the batch's summed loss and size, and the seconds of encoding."""
         chosen = Poisson(self.sampling_prob).draw(len(records), randomness)
-        require_summable(len(chosen))
         total = clipped_gradient_sum(
             model,
             place,
@@ -143,8 +150,8 @@ class NoisySteps:
             clip_norm=self.clip_norm,
             style=self.style,
             randomness=randomness,
+            expected=self.expected,
         )
-        require_finite(total.vector, "The sum of clipped gradients")
         began = time.monotonic()
         bounded = project(total.vector, noise.grid.silo_bound)
         released = encode(bounded, noise.grid, randomness)

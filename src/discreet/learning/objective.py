@@ -6,6 +6,7 @@ by record; only kinds that clip whole updates may use them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -18,7 +19,8 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.dense import DenseNetwork, dense_network
-from discreet.learning.losses import mean_loss
+from discreet.learning.losses import known_labels, last_class, mean_loss
+from discreet.learning.token_indices import indices_in_range
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
@@ -70,7 +72,9 @@ class LinearObjective:
     ) -> tuple[FloatArray, FloatArray]:
         """Returns the closed-form gradients and the losses."""
         clients, batch = batches.shape
-        features, labels = _gathered([self.clients[place] for place in places], batches, np.float64)
+        features, labels = _gathered(
+            [self.clients[place] for place in places], batches, self.head, np.float64
+        )
         weights = parameters.reshape(clients, self.head.outputs, -1)
         logits = features @ weights.swapaxes(1, 2)
         losses, residuals = self.head.losses_and_residuals(
@@ -92,7 +96,9 @@ class DenseObjective:
         self, parameters: FloatArray, places: Sequence[int], batches: Indices
     ) -> tuple[FloatArray, FloatArray]:
         """Returns the gradients by back-propagation and the losses."""
-        features, labels = _gathered([self.clients[place] for place in places], batches, np.float32)
+        features, labels = _gathered(
+            [self.clients[place] for place in places], batches, self.network.head, np.float32
+        )
         return self.network.mean_gradients(parameters, features, labels)
 
 
@@ -116,11 +122,14 @@ class NetworkObjective:
     def _mean_gradient(
         self, parameters: FloatArray, client: Client, batch: Indices
     ) -> tuple[FloatArray, float]:
+        if not bool(np.isfinite(parameters).all()):
+            return np.full_like(parameters, math.nan), math.nan
         load_flat(self.model, parameters)
         features, labels = on_device_of(self.model, client.records)
         chosen = torch.from_numpy(batch).to(features.device)
-        with torch_seeded(client.randomness, features.device):
-            loss = mean_loss(self.model(features[chosen]), labels[chosen])
+        with torch_seeded(client.randomness, features.device), indices_in_range(self.model):
+            outputs = self.model(features[chosen])
+            loss = mean_loss(outputs, known_labels(outputs, labels[chosen]))
             weights = [param for _, param in trainable(self.model)]
             parts = torch.autograd.grad(loss, weights)
         gradient = np.concatenate([part.double().cpu().numpy().ravel() for part in parts])
@@ -151,13 +160,16 @@ def objective_for(model: nn.Module, clients: Sequence[Client]) -> Objective:
 
 
 def _gathered(
-    clients: Sequence[Records], batches: Indices, dtype: type[_Float]
+    clients: Sequence[Records], batches: Indices, head: ConvexHead, dtype: type[_Float]
 ) -> tuple[npt.NDArray[_Float], Indices]:
-    """Returns the batches' features, one row a record, shape ``(m, b, p)``, and labels, ``(m, b)``."""
+    """Returns the batches' features, one row a record, shape ``(m, b, p)``, and labels, ``(m, b)``.
+
+    A label beyond the head's classes becomes the last class: one record must not stop everybody's training.
+    """
     flat = [flat_features(records) for records in clients]
     features = np.empty((*batches.shape, flat[0].shape[1]), dtype=dtype)
     labels = np.empty(batches.shape, dtype=np.int64)
     for place, (own, records, batch) in enumerate(zip(flat, clients, batches, strict=True)):
         features[place] = own[batch]
         labels[place] = records.labels[batch]
-    return features, labels
+    return features, np.minimum(labels, last_class(head.outputs))

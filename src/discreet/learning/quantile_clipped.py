@@ -58,6 +58,11 @@ class QuantileClipped:
         """Whom the sensitivity protects."""
         return self.kind.unit
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of ``kind``."""
+        return self.kind.assumptions
+
     def at(self, norm: float) -> QuantileClipped:
         """Returns the same training at the norm of a round.
 

@@ -14,7 +14,7 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clients import trained
 from discreet.learning.contract import LocalUpdate
-from discreet.learning.float_error import project, require_finite, with_slack
+from discreet.learning.float_error import ROWS_ALIKE, finite_or_zero, project, with_slack
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import Client
 from discreet.privacy.events import Sampling
@@ -31,7 +31,8 @@ class Sharded:
 
     In every round each record draws its shard uniformly and independently of the others; a shard takes part
     with probability ``sampling_prob``, runs local SGD from the public model on its own records, and clips
-    how far it moved to ``clip_norm``. An empty shard contributes zero. The update is the sum over shards.
+    how far it moved to ``clip_norm``. A shard that is empty, or whose update is not finite, contributes zero.
+    The update is the sum over shards.
 
     Guarantee:
         Adding or removing a record exchanges the update of its shard for another one of norm at most
@@ -70,6 +71,11 @@ class Sharded:
             raise ConfigurationError(f"'num_shards' of Sharded must be >= 1; got {self.num_shards}.")
         Poisson(self.sampling_prob)
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """`ROWS_ALIKE`: a shard takes its steps together with others, whose number is data."""
+        return (ROWS_ALIKE,)
+
     def l2_sensitivity(self) -> float:
         """Twice ``clip_norm``, enlarged for floating-point error."""
         return with_slack(2.0 * self.clip_norm)
@@ -106,7 +112,7 @@ class Sharded:
         ]
         total, losses, batch = np.zeros_like(parameters), 0.0, 0
         for shard, (moved, loss) in zip(shards, trained(self.local, model, parameters, shards), strict=True):
-            require_finite(moved, "The update of a shard")
-            total += project(moved, self.clip_norm)
-            losses, batch = losses + loss * len(shard.records), batch + len(shard.records)
+            total += project(finite_or_zero(moved), self.clip_norm)
+            losses += loss * len(shard.records) if math.isfinite(loss) else 0.0
+            batch += len(shard.records)
         return LocalUpdate(project(total, self.projection_radius), losses / max(1, batch), batch)

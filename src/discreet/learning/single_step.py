@@ -13,9 +13,10 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.clipping.shapes import UNKNOWN_BATCH, ExpectedBatch
 from discreet.learning.clipping.styles import FLAT, ClippingStyle
 from discreet.learning.contract import CountedUpdate, CountingTraining, LocalUpdate
-from discreet.learning.float_error import project, require_finite, require_summable, with_slack
+from discreet.learning.float_error import ROWS_ALIKE, project, require_summable, with_slack
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
@@ -38,6 +39,7 @@ class SingleStep(CountingTraining):
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
         style: how gradients are brought into the ball; the sensitivity is the same for all styles.
+        expected: public guess of the batch's size, which only the time depends on.
 
     Raises:
         ConfigurationError: if a number is out of range.
@@ -49,6 +51,7 @@ class SingleStep(CountingTraining):
     sampler: Poisson | FixedSize = EVERY_ONE
     projection_radius: float = math.inf
     style: ClippingStyle = FLAT
+    expected: ExpectedBatch = UNKNOWN_BATCH
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
@@ -58,12 +61,23 @@ class SingleStep(CountingTraining):
                 f"'projection_radius' of SingleStep must be positive; got {self.projection_radius}."
             )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """`ROWS_ALIKE`: gradients are computed in float32, many records at a time."""
+        return (ROWS_ALIKE,)
+
     def l2_sensitivity(self) -> float:
         """``clip_norm``, enlarged for floating-point error."""
         return with_slack(self.clip_norm)
 
     def update_bound(self, record_capacity: int) -> float:
-        """Every record contributes at most ``clip_norm``; the projection may be tighter."""
+        """Every record contributes at most ``clip_norm``; the projection may be tighter.
+
+        Raises:
+            ConfigurationError: if a batch may be too large for its sum to be exact enough.
+        """
+        sampler = self.sampler
+        require_summable(sampler.sample_size if isinstance(sampler, FixedSize) else record_capacity)
         return with_slack(min(record_capacity * self.clip_norm, self.projection_radius))
 
     def failure_prob(self, record_capacity: int) -> float:  # noqa: ARG002 - one contract for all kinds
@@ -92,7 +106,6 @@ class SingleStep(CountingTraining):
     ) -> CountedUpdate:
         """Sums a batch of clipped gradients and counts those within ``clip_norm``; an empty one gives 0."""
         batch = self.sampler.draw(len(records.labels), randomness)
-        require_summable(len(batch))
         total = clipped_gradient_sum(
             model,
             parameters,
@@ -100,8 +113,8 @@ class SingleStep(CountingTraining):
             clip_norm=self.clip_norm,
             style=self.style,
             randomness=randomness,
+            expected=self.expected,
         )
-        require_finite(total.vector, "The sum of clipped gradients")
         vector = project(-total.vector, self.projection_radius)
         update = LocalUpdate(vector, total.loss / max(1, len(batch)), len(batch))
         return CountedUpdate(update, total.within)

@@ -20,8 +20,8 @@ from discreet.learning.float_error import (
     FLOAT_SLACK,
     linear_step_error,
     project,
-    require_finite,
 )
+from discreet.learning.losses import last_class
 from discreet.models.capped import linear_head_of
 from discreet.models.convexity import convexity
 from discreet.randomness import RandomSource
@@ -36,7 +36,8 @@ class StableSteps(ConvexSteps):
 
     Step s moves the weights by -γ(Σ_batch ∇f + λ·weights). The update is how far the last step ended from
     the first. The loss is that of the model's convex head, from `discreet.models.convexity`, perhaps capped;
-    ``norm_bound`` is that of the features, constant feature included. The guarantee is that of `ConvexSteps`.
+    ``norm_bound`` is that of the features, constant feature included. Longer features are scaled down to it;
+    a record whose label is not one of the classes contributes zero. The guarantee is that of `ConvexSteps`.
 
     Attributes:
         l2_regulariser: λ, on the scale of the sum over one batch.
@@ -45,6 +46,11 @@ class StableSteps(ConvexSteps):
     name: ClassVar[str] = "stable-steps"
 
     l2_regulariser: float = 0.0
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: steps are continuous functions of bounded features in float64, whose rounding is bounded."""
+        return ()
 
     @property
     def regulariser(self) -> float:
@@ -58,7 +64,8 @@ class StableSteps(ConvexSteps):
 
         Raises:
             UnsupportedAnalysisError: if the model is not the planned convex head.
-            PrivacyViolation: if a feature norm, a batch or the record count exceeds its public bound.
+            PrivacyViolation: if a batch or the record count exceeds its public bound, or the weights are so
+                large that rounding could.
         """
         self._require_head(model)
         require_capacity(len(records.labels), self.record_capacity)
@@ -68,11 +75,11 @@ class StableSteps(ConvexSteps):
         entered = Poisson(self.sampling_prob).draw(len(records.labels), randomness)
         weights, total_loss = start, 0.0
         for _ in range(self.passes):
-            for rows in guarded_batches(entered, self.steps, self.guard(), randomness):
-                weights, loss = self._step(weights, features[rows].astype(np.float64), records.labels[rows])
+            for batch in guarded_batches(entered, self.steps, self.guard(), randomness):
+                rows = batch[records.labels[batch] <= last_class(self.loss.outputs)]
+                weights, loss = self._step(weights, self._in_ball(features[rows]), records.labels[rows])
                 total_loss += loss
         moved = (weights - start).ravel()
-        require_finite(moved, "The local update")
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(moved, self.projection_radius), mean_loss, len(entered))
 
@@ -80,7 +87,6 @@ class StableSteps(ConvexSteps):
         self, weights: FloatArray, batch: FloatArray, labels: npt.NDArray[np.int64]
     ) -> tuple[FloatArray, float]:
         """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
-        self._require_norms(batch)
         logits = batch @ weights.T
         losses, residuals = self.loss.losses_and_residuals(logits, labels)
         gradient = residuals.T @ batch
@@ -96,13 +102,19 @@ class StableSteps(ConvexSteps):
                 "kind for any network: tangent-steps or sharded (several steps), or single-step."
             )
 
-    def _require_norms(self, features: FloatArray) -> None:
+    def _in_ball(self, features: npt.NDArray[np.float32]) -> FloatArray:
+        """Returns the features in float64, longer ones scaled down to the bound.
+
+        Scaling is continuous, so it does not matter what rounding makes of a norm next to the bound. Leaving
+        such a record out would be decided by the last bit of its norm.
+        """
+        exact: FloatArray = features.astype(np.float64)
         limit = self.norm_bound * (1.0 + FEATURE_NORM_TOLERANCE)
-        if not bool(np.all(np.vecdot(features, features) <= limit**2)):
-            raise PrivacyViolation(
-                f"Every record's features must have norm at most {self.norm_bound}; at least one has "
-                "not. Scale records to the public bound when they are loaded."
-            )
+        norms = np.sqrt(np.vecdot(exact, exact))
+        if bool(np.all(norms <= limit)):
+            return exact
+        exact *= (limit / np.maximum(norms, limit))[:, None]
+        return exact
 
     def _require_exact(self, start: FloatArray, num_features: int) -> None:
         """Checks, from public numbers only, that rounding stays within the claimed slack."""

@@ -11,12 +11,13 @@ from torch import nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn import functional
 
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 from discreet.learning.clipping.ghost import layer_without_rule, recorded_forward, trainable_layers
 from discreet.learning.clipping.per_record import warn_fallback
 from discreet.learning.clipping.pieces import Explicit
 from discreet.learning.clipping.rules import find_rule
 from discreet.learning.tangent_rows import Factored, TangentRows, WrittenOut, upward_sqrt
+from discreet.learning.token_indices import indices_in_range
 from discreet.models.convexity import LinearHead
 from discreet.models.parameters import trainable
 
@@ -29,7 +30,7 @@ class TangentModel:
     """Private: n records at the public model; nothing here mixes records.
 
     Attributes:
-        logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`.
+        logits: shape ``(n, K)``, float64, within ±`LARGEST_LOGIT`; NaN where the network gave none.
         rows: how the logits move with each trainable parameter, in `flatten` order.
         sizes: number of weights of each parameter.
     """
@@ -38,7 +39,7 @@ class TangentModel:
     rows: tuple[TangentRows, ...]
     sizes: tuple[int, ...]
 
-    def of(self, records: slice) -> TangentModel:
+    def of(self, records: slice | torch.Tensor) -> TangentModel:
         """Returns the tangent of some of the records."""
         return TangentModel(self.logits[records], tuple(rows.of(records) for rows in self.rows), self.sizes)
 
@@ -91,7 +92,6 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
 
     Raises:
         ConfigurationError: if the model cannot be differentiated record by record.
-        PrivacyViolation: if a logit or a gradient is not finite.
     """
     missing = _layer_without_rows(model)
     if missing is None:
@@ -99,14 +99,9 @@ def linearise(model: nn.Module, features: torch.Tensor) -> TangentModel:
     else:
         warn_fallback(missing)
         logits, rows = _written_out(model, features)
-    if not bool(torch.isfinite(logits).all()):
-        raise PrivacyViolation(
-            "The logits of every record must be finite; got NaN or infinity. Nothing left the silo. Lower "
-            "the server's learning rate, or check the model for divisions by zero."
-        )
-    named = trainable(model)
+    named, exact = trainable(model), logits.detach().double()
     return TangentModel(
-        logits.detach().double().clamp(-LARGEST_LOGIT, LARGEST_LOGIT),
+        exact.clamp(-LARGEST_LOGIT, LARGEST_LOGIT).masked_fill(~exact.isfinite(), math.nan),
         tuple(rows[name] for name, _ in named),
         tuple(param.numel() for _, param in named),
     )
@@ -169,7 +164,8 @@ def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor
 
     try:
         per_record = vmap(jacrev(logits_of, has_aux=True), in_dims=(None, 0), randomness="different")
-        jacobians, logits = per_record(params, features)
+        with indices_in_range(model):
+            jacobians, logits = per_record(params, features)
     except RuntimeError as error:
         raise ConfigurationError(
             f"tangent-steps cannot differentiate the model record by record ({error}). Use layers that "

@@ -20,7 +20,7 @@ _COORDINATES_PER_BLOCK = 4096
 class TangentRows(Protocol):
     """Row k of record j is the gradient of logit k by one parameter; n records, K logits, p coordinates."""
 
-    def of(self, records: slice) -> TangentRows:
+    def of(self, records: slice | torch.Tensor) -> TangentRows:
         """Returns the rows of some of the records."""
         ...
 
@@ -59,8 +59,8 @@ class WrittenOut:
 
     rows: torch.Tensor
 
-    def of(self, records: slice) -> WrittenOut:
-        """A view."""
+    def of(self, records: slice | torch.Tensor) -> WrittenOut:
+        """A view, if the records are a slice."""
         return WrittenOut(self.rows[records])
 
     def double(self) -> WrittenOut:
@@ -108,8 +108,8 @@ class Factored:
     backprops: torch.Tensor
     activations: torch.Tensor
 
-    def of(self, records: slice) -> Factored:
-        """A view."""
+    def of(self, records: slice | torch.Tensor) -> Factored:
+        """A view, if the records are a slice."""
         return Factored(self.backprops[records], self.activations[records])
 
     def double(self) -> Factored:
@@ -130,16 +130,19 @@ class Factored:
         """Through the Gram matrix of the activations, ``(T, T)``; rows are never written out.
 
         A product of two rows is then a threefold sum of c, T and T·r terms, off by at most
-        1.01·(c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1).
+        1.01·(c + T + T·r)·u times the roots of their `lengths_squared` (Higham 2002, section 3.1). Products
+        that come out as zero, each off by the smallest normal number η, add at most η·T·r·(c + T)·(1 + b)²,
+        with b the norm of the longer backprop, in each of three inner products, one of them twice.
         """
         _, _, positions, outputs = self.backprops.shape
         activations = torch.bmm(self.activations, self.activations.transpose(1, 2))
         mixed = torch.matmul(activations[:, None], self.backprops)
         gram = torch.bmm(mixed.flatten(2), self.backprops.flatten(2).transpose(1, 2))
         additions = self.activations.shape[2] + positions + positions * outputs
-        lengths = self.lengths_squared()
-        slack = 2.0 * _relative_error(additions, gram.dtype)
-        return _gram_distances(gram.double()) + slack * _pairwise_sums(lengths)
+        slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(self.lengths_squared())
+        longest = _norms_squared(self.backprops.flatten(2)).amax(dim=1).sqrt()[:, None, None]
+        lost = torch.finfo(gram.dtype).tiny * positions * outputs * (self.activations.shape[2] + positions)
+        return _gram_distances(gram.double()) + slack + 4.0 * lost * (1.0 + longest).square()
 
     def _by_rows(self) -> torch.Tensor:
         """From the rows, written out for a moment.
@@ -150,6 +153,7 @@ class Factored:
         rows = torch.bmm(self.backprops.transpose(2, 3).flatten(1, 2), self.activations)
         distances = _distances_squared(rows.reshape(*self.backprops.shape[:2], -1)).sqrt()
         errors = _relative_error(self.activations.shape[1], rows.dtype) * self.lengths_squared().sqrt()
+        errors += math.sqrt(rows[0].numel()) * self.activations.shape[1] * torch.finfo(rows.dtype).tiny
         return (distances + _pairwise_sums(errors)).square()
 
     def lengths_squared(self) -> torch.Tensor:
@@ -191,14 +195,15 @@ def _norms_squared(rows: torch.Tensor) -> torch.Tensor:
     for block in _blocks(rows):
         norms = torch.linalg.vector_norm(block, dim=-1).double()
         total += norms.square() * (1.0 + _relative_error(block.shape[-1], block.dtype))
-    return total
+    return total + 2.0 * rows.shape[-1] * torch.finfo(rows.dtype).tiny
 
 
 def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
     """‖row_k - row_l‖² for rows of shape ``(n, K, p)``, never too small, shape ``(n, K, K)``, float64.
 
     An inner product of p numbers is off by at most 1.01·p·u times the product of the norms (Higham 2002,
-    section 3.1), and the three that make up one distance together by 2·1.01·p·u·(‖row_k‖² + ‖row_l‖²).
+    section 3.1), and the three that make up one distance together by 2·1.01·p·u·(‖row_k‖² + ‖row_l‖²), and by
+    the smallest normal number for each of the 4·p products that may have come out as zero.
     """
     records, logits, _ = rows.shape
     total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
@@ -206,7 +211,7 @@ def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
         gram = torch.bmm(block, block.transpose(1, 2)).double()
         error = 2.0 * _relative_error(block.shape[2], block.dtype)
         total += _gram_distances(gram) + error * _pairwise_sums(gram.diagonal(dim1=1, dim2=2))
-    return total
+    return total + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
 
 
 def _gram_distances(gram: torch.Tensor) -> torch.Tensor:

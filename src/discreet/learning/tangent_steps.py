@@ -16,14 +16,11 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.learning.batch_guard import guarded_batches, require_capacity
 from discreet.learning.clipping.clipped_sum import prepare
+from discreet.learning.clipping.shapes import ExpectedBatch, chunk_length, chunks, padded
 from discreet.learning.contract import LocalUpdate
 from discreet.learning.convex_steps import ConvexSteps
-from discreet.learning.float_error import (
-    FLOAT_SLACK,
-    project,
-    require_finite,
-    tangent_gradient_error,
-)
+from discreet.learning.float_error import FLOAT_SLACK, ROWS_ALIKE, project, tangent_gradient_error
+from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
 from discreet.randomness import RandomSource
@@ -32,7 +29,7 @@ from discreet.sampling.samplers import Poisson
 FloatVector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-_CHUNK = 64
+_LONGEST_CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
 # which are relative to their length, have a public bound. Ordinary networks stay far below.
 _LONGEST_ROW = 32.0
@@ -63,6 +60,18 @@ class TangentSteps(ConvexSteps):
 
     name: ClassVar[str] = "tangent-steps"
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """`ROWS_ALIKE`: logits and their gradients are computed in float32, many records at a time."""
+        return (ROWS_ALIKE,)
+
+    @property
+    def chunk(self) -> int:
+        """How many records are linearised at once, whatever their number."""
+        mean = self.sampling_prob * self.record_capacity
+        spread = math.sqrt(mean * (1.0 - self.sampling_prob))
+        return chunk_length(ExpectedBatch(mean, spread), _LONGEST_CHUNK)
+
     def update(
         self, model: nn.Module, parameters: FloatVector, records: Records, randomness: RandomSource
     ) -> LocalUpdate:
@@ -82,7 +91,6 @@ class TangentSteps(ConvexSteps):
                 batches = guarded_batches(entered, self.steps, self.guard(), randomness)
                 delta, loss = self._pass(model, delta, records, batches)
                 total_loss += loss
-        require_finite(delta, "The local update")
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(delta, self.projection_radius), mean_loss, len(entered))
 
@@ -107,28 +115,34 @@ class TangentSteps(ConvexSteps):
     ) -> Iterator[tuple[int, _Part]]:
         """Linearises records in the order of their steps, in chunks; yields (step, part of its batch).
 
-        Chunks run over the ends of batches: short batches would waste most of a pass over the network.
+        Chunks run over the ends of batches: short batches would waste most of a pass over the network. A
+        record whose logits or rows are not finite, or whose label is not one of the classes, is left out.
         """
-        order = np.concatenate(batches)
+        order, length = np.concatenate(batches), self.chunk
         steps = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
         features, _ = on_device_of(model, records)
-        for first in range(0, len(order), _CHUNK):
-            chunk = order[first : first + _CHUNK]
-            tangent = linearise(model, features[chunk])
+        for part in chunks(len(order), length):
+            chosen = order[part]
+            tangent = linearise(model, padded(features[chosen], length))
             self._require_exact(tangent)
-            factors, tangent = self._factors(tangent)[:, None], tangent.double()
-            step_of, begins = np.unique(steps[first : first + _CHUNK], return_index=True)
-            for step, begin, end in zip(step_of, begins, [*begins[1:], len(chunk)], strict=True):
-                rows = slice(int(begin), int(end))
-                yield int(step), _Part(tangent.of(rows), factors[rows], records.labels[chunk[rows]])
+            factors, usable = self._factors(tangent)
+            labels, tangent = records.labels[chosen], tangent.double()
+            known = usable[: len(chosen)].cpu().numpy() & (labels <= last_class(self.loss.outputs))
+            step_of, begins = np.unique(steps[part], return_index=True)
+            for step, begin, end in zip(step_of, begins, np.append(begins, len(chosen))[1:], strict=True):
+                kept = begin + np.flatnonzero(known[begin:end])
+                rows = slice(int(begin), int(end)) if len(kept) == end - begin else torch.from_numpy(kept)
+                yield int(step), _Part(tangent.of(rows), factors[rows], labels[kept])
 
-    def _factors(self, tangent: TangentModel) -> torch.Tensor:
-        """Each record's a, from its own rows."""
-        longest = _LONGEST_ROW * self.norm_bound
-        return torch.minimum(
-            self.norm_bound / tangent.spread().clamp(min=self.norm_bound),
-            longest / tangent.longest().clamp(min=longest),
+    def _factors(self, tangent: TangentModel) -> tuple[torch.Tensor, torch.Tensor]:
+        """Each record's a, ``(n, 1)``, from its own rows, and whether its numbers are finite, ``(n,)``."""
+        spread, longest = tangent.spread(), tangent.longest()
+        most = _LONGEST_ROW * self.norm_bound
+        factors = torch.minimum(
+            self.norm_bound / spread.clamp(min=self.norm_bound), most / longest.clamp(min=most)
         )
+        usable = tangent.logits.isfinite().all(dim=1) & spread.isfinite() & longest.isfinite()
+        return factors[:, None], usable
 
     def _require_exact(self, tangent: TangentModel) -> None:
         """Checks, from shapes and public numbers only, that rounding stays within the claimed slack."""
@@ -139,11 +153,11 @@ class TangentSteps(ConvexSteps):
                 "Check that every party builds the model from the same plan."
             )
         uses = self.passes * self.record_capacity
-        chunks = 2 + self.guard().max_batch // _CHUNK
+        sums = 2 + self.guard().max_batch // self.chunk
         error = tangent_gradient_error(
             outputs=outputs,
             along_error=tangent.along_error(),
-            sum_error=tangent.sum_error(_CHUNK) + math.ldexp(chunks, -53),
+            sum_error=tangent.sum_error(self.chunk) + math.ldexp(sums, -53),
             clip_norm=self.norm_bound,
             longest_row=_LONGEST_ROW * self.norm_bound,
             reach=self.reach(),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from discreet.errors import ConfigurationError, HowTo
+from discreet.errors import ConfigurationError, DiscreetError, HowTo
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
@@ -61,7 +61,7 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
     factory = _factory(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = factory(feature_shape, num_classes)
+        model = _made(factory, spec, feature_shape, num_classes)
         probe = torch.rand(3, *feature_shape)
     if not isinstance(model, nn.Module):
         raise ConfigurationError(
@@ -77,6 +77,20 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
             see=HowTo.OWN_MODEL,
         ) from error
     return model
+
+
+def _made(factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Calls a factory; a shape that it cannot make a model for is the caller's mistake."""
+    try:
+        return factory(feature_shape, num_classes)
+    except (RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, DiscreetError):
+            raise
+        raise ConfigurationError(
+            f"Model {spec!r} cannot be made for features of shape {feature_shape} and {num_classes} classes: "
+            f"{error}. Use a model that fits.",
+            see=HowTo.OWN_MODEL,
+        ) from error
 
 
 def _factory(spec: str) -> ModelFactory:

@@ -33,6 +33,8 @@ def flatten(model: nn.Module) -> npt.NDArray[np.float64]:
 def load_flat(model: nn.Module, vector: npt.NDArray[np.float64]) -> None:
     """Writes ``vector`` into the trainable parameters, rounding to their own precision.
 
+    A value too large for that precision becomes its largest.
+
     Raises:
         ConfigurationError: if the length is not the number of trainable parameters, or a value is not
             finite.
@@ -52,5 +54,6 @@ def load_flat(model: nn.Module, vector: npt.NDArray[np.float64]) -> None:
     start = 0
     with torch.no_grad():
         for param in params:
-            param.copy_(source[start : start + param.numel()].view_as(param))
+            largest = torch.finfo(param.dtype).max
+            param.copy_(source[start : start + param.numel()].clamp(-largest, largest).view_as(param))
             start += param.numel()

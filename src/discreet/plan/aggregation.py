@@ -1,15 +1,12 @@
-"""Which secure aggregation a config names, and what a guarantee against the server takes for granted."""
+"""Which secure aggregation a config names, with which thresholds, and how surely it hides."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 from discreet.config import Config
 from discreet.errors import ConfigurationError, HowTo
-from discreet.plan.releases import Thresholds
-from discreet.privacy.adversary import AggregationServer, ServerWithColluders
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.units import Status
+from discreet.plan.releases import Thresholds, most_setups
 from discreet.secagg import (
     Bell,
     Bonawitz,
@@ -20,11 +17,12 @@ from discreet.secagg import (
     SumProtocol,
     default_threshold,
 )
+from discreet.secagg.bell.parameters import SECURITY_BITS
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import MIN_CLIENTS
 
-_RANDOM_BITS = "AES-256 in counter mode cannot be told from random bits"
-_PRIMITIVES = "X25519, Ed25519, AES-256-GCM and HKDF-SHA-256 are not broken"
+# Share of δ that bad sparse graphs of masks may take over a whole training.
+_GRAPH_SHARE = 1e-4
 
 
 def sum_protocol(config: Config) -> SumProtocol:
@@ -37,7 +35,21 @@ def sum_protocol(config: Config) -> SumProtocol:
         case "bonawitz":
             return Bonawitz(Malicious() if lying else looking)
         case "bell":
-            return Bell(SemiMalicious() if lying else looking)
+            return Bell(SemiMalicious() if lying else looking, security_bits=_security_bits(config))
+
+
+def graph_failure_prob(config: Config, num_silos: int) -> float:
+    """Bounds the probability that a sparse graph of masks hides too little; 0 for a complete graph."""
+    protocol = sum_protocol(config)
+    if not (isinstance(protocol, Bell) and num_silos > COMPLETE_UP_TO):
+        return 0.0
+    return float(2.0**-protocol.security_bits)
+
+
+def _security_bits(config: Config) -> int:
+    """Returns how sure one sparse graph must be, so that all of a training are rare against its δ."""
+    rare = _GRAPH_SHARE * config.privacy.delta / most_setups(config.training.rounds)
+    return max(SECURITY_BITS, math.ceil(-math.log2(rare)))
 
 
 def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
@@ -68,7 +80,9 @@ def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
             see=HowTo.DROPOUTS,
         )
     threshold = _share_threshold(sum_protocol(config), num_silos, survivors, colluding)
-    return Thresholds(num_silos, survivors, colluding, threshold)
+    return Thresholds(
+        num_silos, survivors, colluding, threshold, against_members=config.privacy.against == "members"
+    )
 
 
 def _share_threshold(protocol: SumProtocol, num_silos: int, survivors: int, colluding: int) -> int:
@@ -80,32 +94,3 @@ def _share_threshold(protocol: SumProtocol, num_silos: int, survivors: int, coll
             return default_threshold(num_silos, survivors, colluding, mode)
         case _:
             return default_threshold(num_silos, survivors, colluding, SemiHonest())
-
-
-def under_aggregation(config: Config, guarantee: Guarantee) -> Guarantee:
-    """Adds to a guarantee what cryptography it rests on and, against the server, what the protocol assumes.
-
-    Noise and masks are expanded by AES, so no guarantee is information-theoretic. The oracle ``ideal`` hides
-    nothing from whoever computes the sum, so with it a guarantee against the server is CONDITIONAL on
-    trusting that party.
-    """
-    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, _RANDOM_BITS))
-    if not isinstance(guarantee.adversary, AggregationServer | ServerWithColluders):
-        return guarantee
-    protocol = sum_protocol(config)
-    status = Status.CONDITIONAL if isinstance(protocol, Ideal) else guarantee.status
-    assumed = [_for_adversary(text, guarantee.adversary) for text in protocol.trust_model.assumptions]
-    if not isinstance(protocol, Ideal):
-        assumed.append(_PRIMITIVES)
-    if config.aggregation.mode != "malicious":
-        assumed.append(protocol.trust_model.server)
-    return replace(guarantee, status=status, assumptions=(*guarantee.assumptions, *assumed))
-
-
-def _for_adversary(assumption: str, adversary: AggregationServer | ServerWithColluders) -> str:
-    """Puts the number of colluders that this row is about into a protocol's general assumption."""
-    colluders = adversary.num_colluders if isinstance(adversary, ServerWithColluders) else 0
-    who = {0: "no silo conspires", 1: "at most 1 silo conspires"}.get(colluders)
-    return assumption.replace(
-        "at most max_colluding clients conspire", who or f"at most {colluders} silos conspire"
-    )

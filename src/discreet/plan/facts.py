@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from dataclasses import dataclass
 
 from torch import nn
@@ -10,6 +12,13 @@ from torch import nn
 from discreet.config import Config
 from discreet.errors import ConfigurationError, HowTo
 from discreet.models import flatten
+from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
+
+_LONGEST_NAME = 200
+_MOST_AXES = 8
+# Features times classes, a linear head: whoever reads a plan builds its model before anything else is known.
+_LARGEST_HEAD = 1 << 26
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,9 @@ class FederationFacts:
         feature_norm_bound: every record's features have L2 norm at most this, by construction; or None.
         dimension: number of trainable weights.
         model_digest: SHA-256 of the public initial weights and of the architecture.
+
+    Raises:
+        ConfigurationError: for facts that no federation has, which would make a model of any size.
     """
 
     silos: tuple[str, ...]
@@ -31,6 +43,31 @@ class FederationFacts:
     feature_norm_bound: float | None
     dimension: int
     model_digest: str
+
+    def __post_init__(self) -> None:
+        named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
+        if not (named and 1 <= len(set(self.silos)) == len(self.silos) <= MAX_CLIENTS):
+            raise _wrong("silos", f"up to {MAX_CLIENTS} distinct names of 1 to {_LONGEST_NAME} characters")
+        shape, classes = self.feature_shape, self.num_classes
+        if not (0 < len(shape) <= _MOST_AXES and min(shape) >= 1 and math.prod(shape) <= _LARGEST_HEAD):
+            raise _wrong(
+                "feature_shape", f"1 to {_MOST_AXES} positive lengths of product {_LARGEST_HEAD} at most"
+            )
+        if not 1 <= classes * math.prod(shape) <= _LARGEST_HEAD:
+            raise _wrong(
+                "num_classes", f"positive, and {_LARGEST_HEAD} at most if multiplied by the features"
+            )
+        if not 1 <= self.dimension <= MAX_LENGTH:
+            raise _wrong("dimension", f"1 to {MAX_LENGTH}")
+        bound = self.feature_norm_bound
+        if not (bound is None or 0.0 < bound < math.inf):
+            raise _wrong("feature_norm_bound", "positive, or none")
+        if not _DIGEST.fullmatch(self.model_digest):
+            raise _wrong("model_digest", "64 hexadecimal digits")
+
+
+def _wrong(name: str, allowed: str) -> ConfigurationError:
+    return ConfigurationError(f"'facts.{name}' must be {allowed}; it is not.")
 
 
 def model_digest(model: nn.Module) -> str:

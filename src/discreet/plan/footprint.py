@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from discreet.errors import UnsupportedAnalysisError
 from discreet.learning import LocalTraining, NoisySteps, Sharded
+from discreet.learning.convex_steps import ConvexSteps
 from discreet.learning.noisy_steps import ASSUMPTION, INDEPENDENT_LOCAL_STATE
 from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
 
@@ -26,6 +27,8 @@ class Footprint:
         sampling: how contributions enter a release.
         steps: releases a round; more than one only for noisy-steps.
         weight: how many times one release's integers count in the sum, at most; 1 but for noisy-steps.
+        roundings: how often the rounding bound of one release counts in δ (docs/theory/rows.md).
+        assumptions: what this training takes for granted, in words.
     """
 
     l2_sensitivity: float
@@ -35,6 +38,8 @@ class Footprint:
     sampling: Sampling
     steps: int = 1
     weight: int = 1
+    roundings: int = 1
+    assumptions: tuple[str, ...] = ()
 
 
 def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Footprint:
@@ -54,6 +59,7 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
                 sampling=training.release_sampling(),
                 steps=len(training.rates),
                 weight=training.weights().total,
+                assumptions=_assumptions(training),
             )
         case Sharded():
             sensitivity, change = training.contribution_norm(), SampledChange.REPLACED
@@ -65,7 +71,24 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
         silo_bound=training.update_bound(capacity),
         guard_failure_prob=training.failure_prob(capacity),
         sampling=training.release_sampling(),
+        roundings=_roundings(training, change),
+        assumptions=_assumptions(training),
     )
+
+
+def _roundings(training: SiloTraining, change: SampledChange) -> int:
+    """Returns how often the rounding bound of one release counts in δ.
+
+    Twice where a contribution turns into another one, both of which are rounded, and where a unit's own coin
+    (the step that it is given) decides what is rounded; once elsewhere.
+    """
+    exchanged = isinstance(training.release_sampling(), FixedSizeSampling)
+    twice = exchanged or change is SampledChange.REPLACED or isinstance(training, ConvexSteps)
+    return 2 if twice else 1
+
+
+def _assumptions(training: SiloTraining) -> tuple[str, ...]:
+    return tuple(getattr(training, "assumptions", ()))
 
 
 def most_sampling(footprints: Sequence[Footprint]) -> Sampling:

@@ -13,7 +13,7 @@ from discreet.encoding import Grid, GridRequest, plan_grid
 from discreet.encoding.ring import MAX_BITS
 from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import NoiseFamily, law_for
-from discreet.plan.aggregation import plan_thresholds
+from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.footprint import (
     Footprint,
@@ -25,10 +25,18 @@ from discreet.plan.footprint import (
     noise_sharing,
 )
 from discreet.plan.plan import Plan, adversary_guarantee
-from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for, neighboring_of
-from discreet.plan.training import batch_bound, local_training, quantile_clipping
+from discreet.plan.releases import (
+    RoundRelease,
+    Thresholds,
+    adversaries,
+    against_server,
+    event_for,
+    most_setups,
+    neighboring_of,
+)
+from discreet.plan.training import batch_bound, local_training, quantile_clipping, rare
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
-from discreet.privacy.units import NeighboringRelation
+from discreet.privacy.units import NeighboringRelation, Unit
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.
@@ -87,20 +95,25 @@ class _Setting:
             change=self.first.change,
             steps=self.first.steps,
             sharing=self.sharing,
+            roundings=self.first.roundings,
+            graph_failure_prob=graph_failure_prob(self.config, self.thresholds.num_silos),
+            assumptions=self.first.assumptions,
         )
 
     def event(self, release: RoundRelease) -> Event:
         """Returns the whole training's event against the strongest reported adversary."""
-        honest = self.thresholds.honest_survivors
-        return event_for(release, honest_silos=honest, rounds=self.config.training.rounds)
+        rounds = self.config.training.rounds
+        event = event_for(release, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
+        return against_server(event, release, setups=most_setups(rounds))
 
 
 def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     """Works out the plan that a config and public facts ask for.
 
     Guarantee:
-        The guarantee against the strongest reported adversary (the server with ``max_colluding`` silos,
-        ``min_survivors`` silos surviving) meets the config's (ε, δ); every other one is reported.
+        The guarantee against the strongest adversary that ``privacy.against`` names (another member, or the
+        server with ``max_colluding`` silos, ``min_survivors`` silos surviving) meets the config's (ε, δ);
+        every other one is reported.
 
     Raises:
         ConfigurationError: if something does not fit together; the message names the key.
@@ -129,7 +142,7 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     rounds = config.training.rounds
     guarantees = tuple(
         adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)
-        for adversary, honest in adversaries(facts.silos, thresholds)
+        for adversary, honest in adversaries(facts.silos, thresholds, Unit(config.privacy.unit))
     )
     return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
 
@@ -221,6 +234,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         rounds=setting.releases,
         noise_multiplier=multiplier,
         min_stddev=min_stddev,
+        rounding_beta=rare(setting.config, setting.releases),
         rotated=setting.config.aggregation.rotation,
         noise_first=setting.config.aggregation.noise_first,
     )

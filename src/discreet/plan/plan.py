@@ -6,29 +6,46 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
+from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
-from discreet.plan.aggregation import under_aggregation
+from discreet.plan.assumptions import assuming
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import NoiseSharing
-from discreet.plan.releases import RoundRelease, Thresholds, adversaries, event_for
+from discreet.plan.releases import (
+    RoundRelease,
+    Thresholds,
+    adversaries,
+    against_server,
+    budget_adversary,
+    event_for,
+    most_setups,
+)
 from discreet.plan.server import normaliser
 from discreet.plan.training import quantile_clipping, step_weights
-from discreet.privacy.adversary import Adversary, ReleasedModels
+from discreet.privacy.adversary import (
+    Adversary,
+    AggregationServer,
+    ServerWithColluders,
+    WithoutSecureAggregation,
+)
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
-PLAN_VERSION = 1
-_FILES = ("csv", "npz", "residual")
+PLAN_VERSION = 2
+_FILES = ("csv", "parquet", "npz", "residual")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +108,17 @@ class Plan:
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
-        candidates = adversaries((), self.thresholds)
-        return min(candidates, key=lambda candidate: candidate[1])
+        return budget_adversary(self.thresholds, self.unit)
+
+    def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
+        """Returns every adversary that there is a guarantee for, and the shares of noise that it faces."""
+        return adversaries(self.facts.silos, self.thresholds, self.unit)
 
     def spent(self, rounds: int) -> Guarantee:
         """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""
         adversary, honest = self.budget_adversary()
-        return self._guarantee(adversary, honest, rounds)
-
-    def _guarantee(self, adversary: Adversary, honest_silos: int, rounds: int) -> Guarantee:
         return adversary_guarantee(
-            self.config, self.release, adversary=adversary, honest_silos=honest_silos, rounds=rounds
+            self.config, self.release, adversary=adversary, honest_silos=honest, rounds=rounds
         )
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
@@ -153,29 +170,46 @@ class Plan:
 
 
 def adversary_guarantee(
-    config: Config, release: RoundRelease, *, adversary: Adversary, honest_silos: int, rounds: int
+    config: Config,
+    release: RoundRelease,
+    *,
+    adversary: Adversary,
+    honest_silos: int,
+    rounds: int,
+    aborted: int = 0,
+    over: bool = False,
 ) -> Guarantee:
     """Returns the guarantee of ``rounds`` rounds against one adversary.
 
-    For the client unit, the server knows who took part, so what it cannot tell is a client's update from
-    an empty one (replace-special); for released models a client is present or absent (add/remove). Where the
-    number of records is fixed, one is exchanged for another (replace-one).
+    For the client unit presence is public, since a client that is not there adds no noise either: what nobody
+    can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
+    one is exchanged for another (replace-one).
+
+    Args:
+        config: what was asked for.
+        release: what one round releases.
+        adversary: who looks.
+        honest_silos: how many shares of noise stand between it and a unit.
+        rounds: releases that are charged.
+        aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
+        over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """
     unit = Unit(config.privacy.unit)
-    neighboring = release.neighboring
-    if unit is Unit.CLIENT and not isinstance(adversary, ReleasedModels):
-        neighboring = NeighboringRelation.REPLACE_SPECIAL
+    seen = rounds + aborted if isinstance(adversary, WithoutSecureAggregation) else rounds
+    event = event_for(release, honest_silos=honest_silos, rounds=seen)
+    if isinstance(adversary, AggregationServer | ServerWithColluders):
+        event = against_server(event, release, setups=most_setups(rounds + aborted))
     found = guarantee(
-        event_for(release, honest_silos=honest_silos, rounds=rounds),
+        event,
         delta=config.privacy.delta,
         unit=unit,
-        neighboring=neighboring,
+        neighboring=NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring,
         adversary=adversary,
     )
     if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
         assumptions = (*found.assumptions, *release.sharing.assumptions)
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    return under_aggregation(config, found)
+    return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
 
 
 def load_plan(path: Path) -> Plan:
@@ -198,7 +232,7 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
         ConfigurationError: if it is no plan, of another version, or was altered.
     """
     try:
-        parsed = json.loads(document)
+        parsed = read_json(document)
         stated, data = parsed["digest"], parsed["plan"]
         version = data["version"]
     except (ValueError, KeyError, TypeError):
@@ -209,24 +243,34 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
         raise ConfigurationError(f"{name} must match its own digest; it was altered.")
     try:
         return _from_json(data)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
 
 
 def _from_json(data: dict[str, Any]) -> Plan:
-    facts = dict(data["facts"])
-    facts["silos"], facts["feature_shape"] = tuple(facts["silos"]), tuple(facts["feature_shape"])
-    return Plan(
-        config=parse_config(data["config"], source="plan.json"),
-        facts=FederationFacts(**facts),
-        capacities=tuple(data["capacities"]),
-        grid=Grid(**data["grid"]),
-        release=_release_from_json(data["release"]),
-        thresholds=Thresholds(**data["thresholds"]),
-        guarantees=from_json(data["guarantees"]),
+    """Builds a plan from fields whose types, names and bounds are checked first; no code is imported."""
+    plan = build(
+        Plan,
+        {
+            "config": parse_config(data["config"], source="plan.json"),
+            "facts": _flat(FederationFacts, data["facts"]),
+            "capacities": tuple(data["capacities"]),
+            "grid": _flat(Grid, data["grid"]),
+            "release": _release_from_json(data["release"]),
+            "thresholds": _flat(Thresholds, data["thresholds"]),
+            "guarantees": from_json(data["guarantees"]),
+        },
     )
+    if len(plan.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in plan.capacities):
+        raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
+    return plan
+
+
+def _flat(kind: type[T], data: dict[str, Any]) -> T:
+    """Reads a flat dataclass from JSON, where tuples are lists."""
+    return build(kind, {key: tuple(item) if isinstance(item, list) else item for key, item in data.items()})
 
 
 def _without_folder(source: str) -> str:
@@ -242,12 +286,8 @@ def _release_json(release: RoundRelease) -> Json:
 
 
 def _release_from_json(data: dict[str, Any]) -> RoundRelease:
-    fields = dict(data)
-    sharing = fields.pop("sharing")
-    return RoundRelease(
-        **{name: from_json(value) for name, value in fields.items()},
-        sharing=NoiseSharing(sharing["adds_up"], tuple(sharing["assumptions"])),
-    )
+    fields = {name: from_json(value) for name, value in data.items() if name != "sharing"}
+    return build(RoundRelease, {**fields, "sharing": _flat(NoiseSharing, data["sharing"])})
 
 
 def _plain(value: Any) -> Json:

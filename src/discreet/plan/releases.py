@@ -9,6 +9,7 @@ from discreet.plan.footprint import SHARED, NoiseSharing
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
+    Member,
     ReleasedModels,
     ServerWithColluders,
     WithoutSecureAggregation,
@@ -25,7 +26,7 @@ from discreet.privacy.events import (
     Sampling,
     StatisticalDistance,
 )
-from discreet.privacy.units import NeighboringRelation
+from discreet.privacy.units import NeighboringRelation, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class RoundRelease:
         change: whether one unit more or less adds a contribution or replaces one.
         steps: releases a round.
         sharing: whether other silos' noise protects a silo's records, and what that rests on.
+        roundings: how often a release's rounding bound counts in δ (docs/theory/rows.md).
+        graph_failure_prob: a sparse graph of masks hides too little with at most this probability, each time
+            it is drawn; 0 where everyone masks with everyone.
+        assumptions: what local training takes for granted, in words.
     """
 
     share: IntegerNoise
@@ -53,6 +58,9 @@ class RoundRelease:
     change: SampledChange = SampledChange.ADDED_OR_REMOVED
     steps: int = 1
     sharing: NoiseSharing = SHARED
+    roundings: int = 1
+    graph_failure_prob: float = 0.0
+    assumptions: tuple[str, ...] = ()
 
     @property
     def neighboring(self) -> NeighboringRelation:
@@ -76,19 +84,16 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
 
     Where noise does not add up over silos, only the share of the silo that holds the record counts: what
     others add is post-processing. The failure probabilities of rounding and guard concern the silo that holds
-    the unit, so they do not grow with the number of silos (theory §4, §2.4); an inexact sampler counts for
-    every share.
+    the unit, so they do not grow with the number of silos; an inexact sampler counts for every share
+    (docs/theory/rows.md says how often each counts).
     """
     counted = release.counted_shares(honest_silos)
     law = per_silo(release.share, counted)
     noisy = Release(law, release.l2_sensitivity, release.dimension, release.sampling, release.change)
     count = rounds * release.steps
     events: list[Event] = [Repeated(noisy, count)]
-    replaced = release.change is SampledChange.REPLACED
-    exchanged = release.neighboring is NeighboringRelation.REPLACE_ONE
-    roundings = 2 if replaced or exchanged else 1
     if release.rounding_failure_prob > 0:
-        prob = count * roundings * release.rounding_failure_prob
+        prob = count * release.roundings * release.rounding_failure_prob
         events.append(Failure(prob, "the rounding bound of a release fails"))
     if release.guard_failure_prob > 0:
         events.append(Failure(rounds * release.guard_failure_prob, "a batch is larger than its guard"))
@@ -96,6 +101,19 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
     if distance > 0:
         events.append(StatisticalDistance(distance, "the sampler differs from its law"))
     return Composed(tuple(events))
+
+
+def against_server(event: Event, release: RoundRelease, *, setups: int) -> Event:
+    """Adds to ``event`` that one of ``setups`` sparse graphs of masks may hide too little from the server."""
+    if release.graph_failure_prob == 0.0:
+        return event
+    failure = Failure(setups * release.graph_failure_prob, "a sparse graph of masks hides too little")
+    return Composed((event, failure))
+
+
+def most_setups(attempts: int) -> int:
+    """Bounds how often keys are made for so many attempts: for each, and when a process starts for it."""
+    return 2 * attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +125,45 @@ class Thresholds:
         min_survivors: fewer survivors, and nothing is unmasked.
         max_colluding: silos that may share everything with the server.
         threshold: shares needed to unmask.
+        against_members: whether the target also holds against a member that subtracts its own noise.
     """
 
     num_silos: int
     min_survivors: int
     max_colluding: int
     threshold: int
+    against_members: bool = True
 
     @property
     def honest_survivors(self) -> int:
-        """Shares of noise that are certain in every released sum, whoever colludes."""
-        return self.min_survivors - self.max_colluding
+        """Shares of noise that the target counts on in every released sum, whoever colludes or takes part."""
+        known = max(1, self.max_colluding) if self.against_members else self.max_colluding
+        return self.min_survivors - known
 
 
-def adversaries(silos: tuple[str, ...], thresholds: Thresholds) -> tuple[tuple[Adversary, int], ...]:
+def adversaries(
+    silos: tuple[str, ...], thresholds: Thresholds, unit: Unit = Unit.RECORD
+) -> tuple[tuple[Adversary, int], ...]:
     """Returns every adversary that a plan reports, with the noise shares that stand between it and a unit."""
     fixed: list[tuple[Adversary, int]] = [
         (ReleasedModels(), thresholds.min_survivors),
+        (Member("client" if unit is Unit.CLIENT else "silo"), thresholds.min_survivors - 1),
         (AggregationServer(), thresholds.min_survivors),
     ]
     if thresholds.max_colluding:
-        fixed.append((ServerWithColluders(thresholds.max_colluding), thresholds.honest_survivors))
+        colluding = thresholds.max_colluding
+        fixed.append((ServerWithColluders(colluding), thresholds.min_survivors - colluding))
     return (*fixed, *((WithoutSecureAggregation(silo), 1) for silo in silos))
+
+
+def budget_adversary(thresholds: Thresholds, unit: Unit) -> tuple[Adversary, int]:
+    """Returns the strongest adversary that the target is calibrated against, and the shares that it faces.
+
+    Of two that face as few, the one that sees more: the server with colluders.
+    """
+    calibrated = [
+        (adversary, shares)
+        for adversary, shares in adversaries((), thresholds, unit)
+        if thresholds.against_members or not isinstance(adversary, Member)
+    ]
+    return min(calibrated, key=lambda row: (row[1], not isinstance(row[0], ServerWithColluders)))

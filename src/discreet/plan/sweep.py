@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,13 @@ from torch import nn
 
 from discreet.config import Config, parse_config
 from discreet.config.problems import known_keys
+from discreet.documents import read_toml
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.plan.facts import FederationFacts
+from discreet.plan.judged import judged
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
+from discreet.privacy.judgement import Judgement
 
 # Of each pair a config takes exactly one, so setting one drops the other.
 _RIVALS = {
@@ -42,7 +44,9 @@ class Costs:
     """What a plan costs; per round unless said otherwise.
 
     Attributes:
-        epsilon: against the plan's strongest reported adversary, over all rounds, at the config's δ.
+        epsilon: against the plan's strongest reported adversary, over all rounds, at ``delta``.
+        delta: the config's δ.
+        judgement: what this ε and δ are worth.
         noise_multiplier: certain honest noise over sensitivity after rounding.
         noise_norm: expected L2 norm of all silos' noise in the decoded sum of the first round, in weights.
         signal_to_noise: largest possible L2 norm of the sum of all updates, over ``noise_norm``.
@@ -52,6 +56,8 @@ class Costs:
     """
 
     epsilon: float
+    delta: float
+    judgement: Judgement
     noise_multiplier: float
     noise_norm: float
     signal_to_noise: float
@@ -114,8 +120,11 @@ def costs(plan: Plan) -> Costs:
     share = plan.release.share
     everyone = share.variance / share.num_silos * plan.thresholds.num_silos
     noise_norm = math.sqrt(everyone * plan.grid.dimension) / plan.grid.scale
+    spent = plan.spent(plan.rounds)
     return Costs(
-        epsilon=plan.spent(plan.rounds).epsilon,
+        epsilon=spent.epsilon,
+        delta=spent.delta,
+        judgement=judged(plan, spent),
         noise_multiplier=plan.noise_multiplier,
         noise_norm=noise_norm * plan.unit_length,
         signal_to_noise=plan.thresholds.num_silos * plan.grid.silo_bound / noise_norm,
@@ -149,6 +158,6 @@ def _set(data: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
 def _value(text: str) -> Any:
     """Reads one value as TOML would, or as plain text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return read_toml(f"value = {text}")["value"]
+    except ValueError:
         return text

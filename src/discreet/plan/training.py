@@ -37,7 +37,10 @@ from discreet.learning import (
     StableSteps,
     TangentSteps,
 )
+from discreet.learning.batch_guard import MOST_FAILURE_PROB
+from discreet.learning.clipping.shapes import ExpectedBatch
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
+from discreet.learning.float_error import require_summable
 from discreet.models import convexity
 from discreet.models.capped import capped
 from discreet.models.outputs import loss_on_outputs
@@ -45,6 +48,9 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
 from discreet.sampling import FixedSize, Poisson
+
+# Share of δ that one kind of rare failure may take over a whole training.
+_FAILURE_SHARE = 1e-4
 
 
 def sampling_probability(config: Config) -> float:
@@ -61,6 +67,11 @@ def sampling_probability(config: Config) -> float:
                 "and local steps and shards need independent coins.",
                 see=HowTo.SAMPLING,
             )
+
+
+def rare(config: Config, times: int) -> float:
+    """Returns how often a bound may fail each time if, over ``times``, that is to be rare against δ."""
+    return min(MOST_FAILURE_PROB, _FAILURE_SHARE * config.privacy.delta / times)
 
 
 def record_sampler(config: Config, capacity: int) -> Poisson | FixedSize:
@@ -88,6 +99,14 @@ def expected_batch(config: Config, capacity: int) -> float:
     """Returns how many of a full silo's records a round's clipped sum takes, on average; a public number."""
     sampler = record_sampler(config, capacity)
     return float(sampler.sample_size) if isinstance(sampler, FixedSize) else sampler.prob * capacity
+
+
+def _expected(config: Config, capacity: int) -> ExpectedBatch:
+    """Returns the law of the size of a full silo's batch, as far as the length of chunks needs it."""
+    sampler, mean = record_sampler(config, capacity), expected_batch(config, capacity)
+    return ExpectedBatch(
+        mean, 0.0 if isinstance(sampler, FixedSize) else math.sqrt(mean * (1.0 - sampler.prob))
+    )
 
 
 def local_training(config: Config, facts: FederationFacts, model: nn.Module, capacity: int) -> SiloTraining:
@@ -127,6 +146,7 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
                 sampler=record_sampler(config, capacity),
                 projection_radius=_clip_norm(config) * batch_bound(config, capacity),
                 style=_style(local.style),
+                expected=_expected(config, capacity),
             )
         case ClippedUpdateConfig() as local:
             return ClippedUpdate(
@@ -142,12 +162,14 @@ def _kind(config: Config, facts: FederationFacts, model: nn.Module, capacity: in
         case ShardedConfig() as local:
             return _sharded(config, local, capacity)
         case NoisyStepsConfig() as local:
+            require_summable(capacity)
             return NoisySteps(
                 clip_norm=_clip_norm(config),
                 rates=_step_rates(local),
                 momentum=Fraction(str(local.momentum)),
                 sampling_prob=sampling_probability(config),
                 style=_style(local.style),
+                expected=_expected(config, capacity),
             )
         case StableStepsConfig() as local:
             return _stable_steps(config, local, facts, model, capacity)
@@ -239,6 +261,7 @@ def _stable_steps(
         norm_bound=facts.feature_norm_bound,
         projection_radius=_largest_move(config, local, loss.lipschitz(facts.feature_norm_bound), capacity),
         passes=local.passes,
+        guard_prob=rare(config, config.training.rounds),
         l2_regulariser=local.l2_regulariser,
     )
 
@@ -257,6 +280,7 @@ def _tangent_steps(
         sampling_prob=sampling_probability(config),
         passes=local.passes,
         projection_radius=_largest_move(config, local, loss.lipschitz(clip_norm), capacity),
+        guard_prob=rare(config, config.training.rounds),
     )
 
 

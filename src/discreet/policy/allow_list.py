@@ -6,7 +6,6 @@ new list with a higher ``serial``; a silo that has seen a list never accepts an 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -14,8 +13,10 @@ from typing import Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
+from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.secagg import AllowList, Identity
 
@@ -48,10 +49,8 @@ class SignedAllowList:
             PolicyRefusal: if it is no allow-list.
         """
         try:
-            data = json.loads(document)
-            silos = {str(name): str(key) for name, key in data["silos"].items()}
-            return cls(int(data["serial"]), silos, str(data["signature"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            return build(cls, read_json(document))
+        except ValueError:
             raise PolicyRefusal(
                 RefusalCode.IDENTITY, "the allow-list must be a signed list of silos; it cannot be read."
             ) from None

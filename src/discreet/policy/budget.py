@@ -12,12 +12,18 @@ from discreet.policy.document import BudgetTable, Policy
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """How one training is charged at a silo: its plan, and how many others are assumed to collude."""
+    """How one training is charged at a silo: its plan, and how many others are assumed to collude.
+
+    The charge is for what the server and other members see. It is not for a silo's own message without
+    secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
+    nothing, and such an attempt shows one message more.
+    """
 
     plan: Plan
     max_colluding: int
@@ -39,8 +45,16 @@ class Charge:
 
     @property
     def honest_silos(self) -> int:
-        """Shares of noise that are certain under this assumption; the silo's own is, whoever colludes."""
-        return max(1, self.plan.thresholds.min_survivors - self.max_colluding)
+        """Shares of noise that are certain under this assumption; the silo's own is, whoever colludes.
+
+        At least one other member knows its own share, so that one never counts.
+        """
+        return max(1, self.plan.thresholds.min_survivors - max(1, self.max_colluding))
+
+    @property
+    def honest_inputs(self) -> int:
+        """Inputs of honest silos that every sum hides in each other under this assumption."""
+        return self.plan.thresholds.min_survivors - self.max_colluding
 
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases."""
@@ -89,8 +103,9 @@ class Account:
 
 def _require_within(key: str, value: float, limit: float, releases: int) -> None:
     if not value <= limit:
+        cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
         raise PolicyRefusal(
             RefusalCode.BUDGET,
-            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit:g}; they come to "
-            f"{value:.4g}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
+            f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
+            f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",
         )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import tomllib
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
+from discreet.policy.models import ModelRule
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 HexKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def _readable(entry: str) -> str:
+    ModelRule.parse(entry)
+    return entry
+
+
+ModelEntry = Annotated[str, AfterValidator(_readable)]
 
 
 class _Table(BaseModel):
@@ -33,13 +42,26 @@ class DataTable(_Table):
 
     Attributes:
         source: ``csv:PATH``, ``parquet:PATH``, ``npz:PATH`` or ``module:function``, on this machine; or
-            ``plan``, which rehearses with the plan's own public source and never reads real records, or
-            ``plan:SOURCE``, which rehearses with a file that holds the records of all silos.
+            ``plan``, which rehearses with the bundled source that the plan names and never reads real
+            records, or ``plan:SOURCE``, which rehearses with a source of the records of all silos. Code is
+            imported only if it is named here.
         columns: features that may be used; left out, every feature of the plan.
+        labels: columns that may be predicted; to be given with ``columns``, or a plan could train on a column
+            that is no feature. Left out, any.
+        residual: file with the weights of a residual network, the only one that a plan may transform images
+            with; left out, none.
     """
 
     source: str
     columns: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    residual: Path | None = None
+
+    @model_validator(mode="after")
+    def _columns_with_labels(self) -> Self:
+        if self.columns is not None and self.labels is None:
+            raise ValueError("with 'columns', 'labels' must be given: the columns that may be predicted")
+        return self
 
 
 class BudgetTable(_Table):
@@ -61,8 +83,11 @@ class RequireTable(_Table):
             charged as if they did, even if the plan assumes fewer.
         protocols: secure-aggregation protocols that may be used.
         modes: trust in the server that may be assumed; each must be named, for ``one-phase`` assumes more
-            than ``semi-honest``.
-        models: bundled names, ``module:factory``, or ``sha256:`` digests of model and initial weights.
+            than ``semi-honest``, and ``semi-malicious``, which is what ``bell`` can do against a lying server
+            with more than 50 silos, assumes more than ``malicious``.
+        models: bundled names, or ``module:factory``, which is imported only if it is named here. Either may
+            be pinned to its initial weights by ``@sha256:DIGEST``; ``sha256:DIGEST`` alone is any bundled
+            model with these weights.
         accept_conditional: whether guarantees that rest on unproven assumptions are good enough.
         approval: ``policy`` lets every plan through that keeps the rules; ``person`` waits for
             ``discreet silo approve`` besides.
@@ -72,8 +97,8 @@ class RequireTable(_Table):
     min_survivors: Annotated[int, Field(ge=2)] = 3
     max_colluding: Annotated[int, Field(ge=0)] = 1
     protocols: tuple[Literal["bonawitz", "bell"], ...] = ("bonawitz",)
-    modes: tuple[Literal["malicious", "semi-honest", "one-phase"], ...] = ("malicious",)
-    models: tuple[str, ...]
+    modes: tuple[Literal["malicious", "semi-malicious", "semi-honest", "one-phase"], ...] = ("malicious",)
+    models: tuple[ModelEntry, ...]
     accept_conditional: bool = False
     approval: Literal["policy", "person"] = "policy"
 
@@ -112,21 +137,27 @@ def load_policy(path: Path) -> Policy:
         ConfigurationError: one line with the key's full name.
     """
     try:
-        policy = Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        policy = Policy.model_validate(read_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigurationError(f"the policy must be a readable file; {path}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
-        raise ConfigurationError(f"{path.name}: '{key}': {problem['msg']}.") from None
+        message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+        raise ConfigurationError(f"{path.name}: '{key}': {message}.") from None
+    except ValueError as error:
+        raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
     folder = path.resolve().parent
+    data = policy.data
+    own = {
+        "source": _resolved(data.source, folder),
+        "residual": None if data.residual is None else folder / data.residual,
+    }
     return policy.model_copy(
         update={
             "identity": folder / policy.identity,
             "state": folder / policy.state,
-            "data": policy.data.model_copy(update={"source": _resolved(policy.data.source, folder)}),
+            "data": data.model_copy(update=own),
         }
     )
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import PurePath
 
 from torch import nn
 
+from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.models import build_model
 from discreet.plan import Plan, make_plan, model_digest, parse_plan
 from discreet.policy.budget import Account, Charge
 from discreet.policy.document import Policy
+from discreet.policy.models import permitted
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
 from discreet.privacy.wire import Json
+from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 
 # Two machines may differ in the last digits of a calibrated number; a real difference is far larger.
 _SAME = 1e-9
@@ -61,7 +65,8 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
 
     Guarantee:
         If this returns, the plan follows from its own config and facts by this silo's own code, and all its
-        releases together stay within the policy's budget when the policy's number of silos collude.
+        releases together stay within the policy's budget when the policy's number of silos collude. No code
+        was imported and no file opened that the policy does not name.
 
     Args:
         document: the serialised plan, as received.
@@ -73,7 +78,7 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     Raises:
         PolicyRefusal: with a reason that is safe to show to the server.
     """
-    plan = read_plan(document)
+    plan = _with_own_files(read_plan(document), policy)
     _check_rules(plan, policy, today)
     model = _public_model(plan, policy)
     _check_plan_follows(plan, model)
@@ -106,8 +111,9 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
         raise _not_allowed(
             "aggregation.protocol", "one of " + ", ".join(require.protocols), config.aggregation.protocol
         )
-    if config.aggregation.mode not in require.modes:
-        raise _not_allowed("aggregation.mode", "one of " + ", ".join(require.modes), config.aggregation.mode)
+    mode = carried_out_mode(plan)
+    if mode not in require.modes:
+        raise _not_allowed("aggregation.mode", "one of " + ", ".join(require.modes), mode)
     if plan.thresholds.min_survivors < require.min_survivors:
         raise _not_allowed(
             "aggregation.min_survivors",
@@ -115,6 +121,42 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
             str(plan.thresholds.min_survivors),
         )
     _check_columns(plan, policy)
+    _check_label(plan, policy)
+
+
+def carried_out_mode(plan: Plan) -> str:
+    """Returns the trust in the server that a plan really rests on.
+
+    Above 50 silos ``bell`` is sparse: what its config calls ``malicious`` needs a server that is honest until
+    the keys are listed.
+    """
+    aggregation = plan.config.aggregation
+    sparse = aggregation.protocol == "bell" and len(plan.facts.silos) > COMPLETE_UP_TO
+    return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode
+
+
+def _with_own_files(plan: Plan, policy: Policy) -> Plan:
+    """Checks what the plan would have this silo load, and returns the plan with the owner's own path in it.
+
+    A plan is agreed upon without the folders of its files, so its digest stays.
+    """
+    data = plan.config.data
+    if policy.data.source == "plan" and data.source not in BUNDLED:
+        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), data.source)
+    kind, colon, name = (data.transform or "").partition(":")
+    if not colon:
+        return plan
+    own = policy.data.residual
+    if own is None or PurePath(name).name != own.name:
+        raise _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
+    own_data = data.model_copy(update={"transform": f"{kind}:{own}"})
+    return replace(plan, config=plan.config.model_copy(update={"data": own_data}))
+
+
+def _check_label(plan: Plan, policy: Policy) -> None:
+    allowed, label = policy.data.labels, plan.config.data.label
+    if allowed is not None and label not in allowed:
+        raise _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
 
 
 def _check_columns(plan: Plan, policy: Policy) -> None:
@@ -131,9 +173,9 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
 
 
 def _public_model(plan: Plan, policy: Policy) -> nn.Module:
-    """Builds the plan's model, after its name or digest was found in the policy: factories are code."""
+    """Builds the plan's model, after the policy was found to name it: factories are code."""
     config, facts = plan.config, plan.facts
-    if not {config.model.name, f"sha256:{facts.model_digest}"} & set(policy.require.models):
+    if not permitted(policy.require.models, config.model.name, facts.model_digest):
         raise _not_allowed("model", "one of " + ", ".join(policy.require.models), config.model.name)
     try:
         model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
@@ -154,6 +196,11 @@ def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
         again = make_plan(plan.config, plan.facts, model)
     except (ConfigurationError, PrivacyRefusal) as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
+    except ArithmeticError as error:
+        raise PolicyRefusal(
+            RefusalCode.PLAN,
+            f"the plan's numbers must be of a size to compute with; one is not ({type(error).__name__}).",
+        ) from None
     difference = first_difference(plan.to_json(), again.to_json())
     if difference is not None:
         raise PolicyRefusal(
@@ -164,12 +211,12 @@ def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
 
 
 def _check_honest(charge: Charge) -> None:
-    if not charge.honest_silos >= 2:
+    if not charge.honest_inputs >= 2:
         raise PolicyRefusal(
             RefusalCode.NOT_ALLOWED,
             f"at least 2 honest silos must survive if {charge.max_colluding} collude, as this silo assumes; "
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
-            f"{charge.honest_silos}. Raise 'aggregation.min_survivors'.",
+            f"{charge.honest_inputs}. Raise 'aggregation.min_survivors'.",
         )
 
 

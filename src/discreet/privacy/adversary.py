@@ -15,6 +15,21 @@ class ReleasedModels:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """Another member of the federation: it sees every released model, and knows its own noise and coins.
+
+    Attributes:
+        party: what the plan's members are: "silo", or "client" where a member is the unit.
+    """
+
+    party: str = "silo"
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return f"another participating {self.party}, which knows its own noise"
+
+
+@dataclass(frozen=True, slots=True)
 class AggregationServer:
     """The server: it sees every secure sum and who took part, but no single contribution."""
 
@@ -46,4 +61,4 @@ class WithoutSecureAggregation:
         return f"whoever sees {self.silo}'s own message, were secure aggregation absent"
 
 
-Adversary = ReleasedModels | AggregationServer | ServerWithColluders | WithoutSecureAggregation
+Adversary = ReleasedModels | Member | AggregationServer | ServerWithColluders | WithoutSecureAggregation

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from discreet.errors import ConfigurationError
 from discreet.privacy.adversary import Adversary
+from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
 
@@ -48,6 +49,6 @@ class Guarantee:
 
     def __str__(self) -> str:
         return (
-            f"({self.epsilon:.4g}, {self.delta:.3g})-DP per {self.unit.value}, "
+            f"({epsilon_text(self.epsilon)}, {delta_text(self.delta)})-DP per {self.unit.value}, "
             f"{self.neighboring.value}, against {self.adversary.describe()}, {self.status.value}"
         )

@@ -11,14 +11,15 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from discreet.documents import read_json
 from discreet.errors import LedgerError
+from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 
 GENESIS = "0" * 64
@@ -117,14 +118,14 @@ def parse_line(text: bytes, *, sequence: int, previous: str) -> Line:
         LedgerError: naming the line, if it was altered, moved or removed.
     """
     try:
-        data = json.loads(text)
+        data = read_json(text)
         stated = data.pop("digest")
         kind = _KINDS[data["kind"]]
         names = {field.name for field in dataclasses.fields(kind)}
         values: dict[str, Any] = {
             key: tuple(v) if isinstance(v, list) else v for key, v in data.items() if key in names
         }
-        line = Line(data["sequence"], data["previous"], kind(**values))
+        line = Line(data["sequence"], data["previous"], build(kind, values))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LedgerError(
             f"line {sequence + 1} of the ledger must be a known entry; it cannot be read."
@@ -166,7 +167,8 @@ class Spending:
         completed: the completed releases, in order.
         lost: numbers of the interrupted releases; charged.
         pending: the last intent if nothing followed it; charged.
-        aborted: how many attempts ended before anything was unmasked; not charged.
+        aborted: how many attempts ended before anything was unmasked; not charged where sums are seen, but
+            each may have shown a silo's own message to whoever sees those.
     """
 
     completed: tuple[Completed, ...]
@@ -178,6 +180,11 @@ class Spending:
     def charged(self) -> int:
         """How many releases count against the budget."""
         return len(self.completed) + len(self.lost) + (self.pending is not None)
+
+    @property
+    def intents(self) -> int:
+        """How many rounds were begun: in each a masked message may have left every silo."""
+        return self.charged + self.aborted
 
 
 def spending(entries: Iterable[Entry]) -> Spending:

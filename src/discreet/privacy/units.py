@@ -16,7 +16,8 @@ class NeighboringRelation(Enum):
     """Which pairs of data sets must look alike.
 
     ``ADD_REMOVE``: one unit is present or absent. ``REPLACE_ONE``: one unit is exchanged for another.
-    ``REPLACE_SPECIAL``: one unit is exchanged for one that contributes zero.
+    ``REPLACE_SPECIAL``: one unit is exchanged for one that contributes zero. That it is there, and the noise
+    that it adds, are the same on both sides.
     """
 
     ADD_REMOVE = "add-remove"

@@ -16,6 +16,7 @@ from typing import Any
 
 from discreet.errors import ConfigurationError
 from discreet.privacy import adversary, events, guarantee, units
+from discreet.privacy.typed import build
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
@@ -59,7 +60,7 @@ def from_json(data: Json) -> Any:
     """Reads back what `to_json` wrote; lists become tuples.
 
     Raises:
-        ConfigurationError: for an unknown type or wrong fields.
+        ConfigurationError: for an unknown type, or fields that are unknown, missing or of another type.
     """
     if isinstance(data, list):
         return tuple(from_json(item) for item in data)
@@ -67,19 +68,25 @@ def from_json(data: Json) -> Any:
         return data
     name = data.get("type")
     if name == "float":
-        return float(str(data["value"]))
+        return _special_float(data.get("value"))
     kind = _TYPES.get(str(name))
     if kind is None:
         raise ConfigurationError(
             f"every value must have a known type; got {name!r}. Is the file newer than this version?"
         )
     if issubclass(kind, Enum):
-        return kind(data["value"])
-    fields = {key: from_json(item) for key, item in data.items() if key != "type"}
-    try:
-        return kind(**fields)
-    except TypeError as error:
-        raise ConfigurationError(f"{name} cannot be read: {error}.") from None
+        try:
+            return kind(data.get("value"))
+        except ValueError as error:
+            raise ConfigurationError(f"{name} must have a known value; {error}.") from None
+    return build(kind, {key: from_json(item) for key, item in data.items() if key != "type"})
+
+
+def _special_float(value: Json) -> float:
+    """Returns an infinity or NaN, which JSON has no number for."""
+    if value not in ("inf", "-inf", "nan"):
+        raise ConfigurationError(f"a tagged float must be inf, -inf or nan; got {value!r}.")
+    return float(str(value))
 
 
 def canonical(data: Json) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from discreet.privacy.notation import pair_text
 from discreet.report.content import ReportInput, SiloBudget
 from discreet.report.html import Html, table, tag
-from discreet.report.wording import delta_text, epsilon_text
 
 
 def budgets(report: ReportInput) -> Html:
@@ -26,15 +26,10 @@ def _row(budget: SiloBudget) -> tuple[str, ...]:
     return (
         budget.silo,
         training.adversary.describe(),
-        _pair((training.epsilon, training.delta)),
-        _pair(budget.limit_of_a_training),
-        _pair(budget.used),
-        _pair(budget.limit),
-        _pair(budget.left) if min(budget.left) >= 0 else "nothing",
+        pair_text(training.epsilon, training.delta),
+        pair_text(*budget.limit_of_a_training, down=True),
+        pair_text(*budget.used),
+        pair_text(*budget.limit, down=True),
+        pair_text(*budget.left, down=True) if min(budget.left) >= 0 else "nothing",
         "kept" if budget.is_kept else "exceeded",
     )
-
-
-def _pair(pair: tuple[float, float]) -> str:
-    """Writes ε and δ together: neither says anything alone."""
-    return f"ε {epsilon_text(pair[0])}, δ {delta_text(pair[1])}"

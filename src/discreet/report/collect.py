@@ -12,7 +12,7 @@ from typing import Any
 from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
 from discreet.errors import LedgerError
-from discreet.plan import Plan, load_plan
+from discreet.plan import Plan, guarantees_after, load_plan, public_units
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, read_ledger, spending
 from discreet.report.attack import attack_bound
 from discreet.report.citations import citations
@@ -52,7 +52,8 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
     lines = read_ledger(directory.ledger)
     entries = tuple(line.entry for line in lines)
     seeded = _require_plan(entries, plan)
-    charged = spending(entries).charged
+    spent = spending(entries)
+    charged = spent.charged
     outcomes = _outcomes(entries, {line["release"]: line for line in directory.read_metrics()}, plan)
     completed = [outcome for outcome in outcomes if isinstance(outcome, CompletedRound)]
     return ReportInput(
@@ -62,7 +63,8 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         planned_rounds=plan.rounds,
         budget=plan.spent(plan.rounds),
         spent=plan.spent(charged),
-        guarantees=plan.guarantees,
+        guarantees=guarantees_after(plan, spent),
+        units=public_units(plan),
         silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),
         outcomes=outcomes,

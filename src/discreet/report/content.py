@@ -33,7 +33,8 @@ class CompletedRound:
         survivors: silos whose contribution and noise are in the sum.
         epsilon_spent: proven ε of all rounds so far against the budget adversary, at the plan's δ.
         bytes_per_silo: largest number of bytes that one silo sent; None if the metrics line is missing.
-        training_loss: mean loss before the round; simulations only.
+        training_loss: mean loss of the training records before the round, exact: not private, covered by no
+            guarantee; simulations only.
         seconds: wall time, or None.
         measured: the model after the round; None if evaluation was off.
         clip_norm: the clipping norm of the round if it follows a quantile, else None.
@@ -172,6 +173,7 @@ class ReportInput:
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
         spent: the same adversary, for the rounds charged so far.
         guarantees: one for each adversary, for the whole plan.
+        units: public bound on how many units take part, for the judgement of δ.
         silo_budgets: one for each silo whose owner handed its policy over for the report.
         attack: what that ε and δ leave to an attacker; None if nothing finite is promised.
         outcomes: what became of each attempt at a round, in order.
@@ -194,6 +196,7 @@ class ReportInput:
     budget: Guarantee
     spent: Guarantee
     guarantees: tuple[Guarantee, ...]
+    units: int
     silo_budgets: tuple[SiloBudget, ...]
     attack: AttackBound | None
     outcomes: tuple[RoundOutcome, ...]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
+from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.judgement import judge
+from discreet.privacy.notation import delta_is, delta_text, epsilon_text, factor_at_most, percent_at_most
 from discreet.report.chart import Axis, Chart, Line, Logarithmic, draw
 from discreet.report.content import AttackBound, AttackPoint, ReportInput
 from discreet.report.html import Html, items, join, table, tag
@@ -13,12 +16,9 @@ from discreet.report.wording import (
     RELATIONS,
     UNITS,
     accuracy_text,
-    delta_text,
     does_not_say,
-    epsilon_text,
     headline,
     percent,
-    percent_at_most,
     says,
     status_text,
 )
@@ -43,15 +43,18 @@ def at_a_glance(report: ReportInput) -> Html:
 
 def meaning(report: ReportInput) -> Html:
     """Says what the guarantee says, and what it does not."""
-    measured = report.final is not None or report.comparison is not None
+    exact = [outcome for outcome in report.completed if outcome.training_loss is not None]
+    measured = report.final is not None or report.comparison is not None or bool(exact)
+    worth = f"Judged by ε and δ alone, it is {judge(report.budget, report.units)}."
     return tag(
         "section",
         tag("h2", "What the guarantee says, and what it does not"),
         tag("p", headline(report.budget, _point(report.attack)), class_="lead"),
+        tag("p", worth),
         tag("h3", "It says"),
         items(says(report.budget)),
         tag("h3", "It does not say"),
-        items(does_not_say(report.budget.unit, measured=measured)),
+        items(does_not_say(report.budget, measured=measured)),
     )
 
 
@@ -61,22 +64,24 @@ def guarantees(report: ReportInput) -> Html:
     alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
     note = (
         f"For the whole plan of {report.planned_rounds} rounds, in the worst case that the plan allows. "
-        "A smaller ε protects more."
+        "A smaller ε protects more. The status says how well founded a number is; the judgement, by ε and δ "
+        "alone, says what it is worth: in brackets how often an attacker who is right half of the time "
+        "without the training can be right with it, at most, or that δ is too large."
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
-    numbers = _numbered_assumptions(report.guarantees)
-    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated, numbers))
+    numbers = numbered(report.guarantees)
+    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated, report))
     if alone:
         parts.append(
             _guarantee_table(
                 "Without it: if someone saw a silo's own message, protected by that silo's noise only",
                 "Message of",
                 alone,
-                numbers,
+                report,
             )
         )
     if numbers:
-        rows = [(label, assumption) for assumption, label in numbers.items()]
+        rows = [(f"A{number}", assumption) for assumption, number in numbers.items()]
         parts.append(table("What is assumed", ("Assumption", "It says"), rows))
     return tag("section", *parts)
 
@@ -89,13 +94,13 @@ def attacker(report: ReportInput) -> Html:
     who = report.budget.adversary.describe()
     note = (
         f"Upper bounds for any method of telling whether {UNITS[report.budget.unit]} was used, as {who}, "
-        "who may know everything else. They follow from the guarantee; no attack was run to get them. "
+        "who may know all the other data. They follow from the guarantee; no attack was run to get them. "
         "At any threshold, hits exceed false alarms by at most "
         f"{percent_at_most(report.attack.max_advantage)} (the membership advantage; 0 % is guessing)."
     )
     rows = [
         (percent(point.false_positive_rate), percent_at_most(point.max_true_positive_rate),
-         f"{point.max_true_positive_rate / point.false_positive_rate:.3g} times")
+         f"{factor_at_most(point.max_true_positive_rate / point.false_positive_rate)} times")
         for point in report.attack.table
     ]  # fmt: skip
     header_row = ("False alarms allowed", "Largest share found", "Compared with guessing")
@@ -126,14 +131,15 @@ def _key_figures(report: ReportInput) -> Html:
     """Shows the numbers that people look for first, never an ε alone."""
     budget = report.budget
     figures = [
-        ("Privacy budget", f"ε = {epsilon_text(budget.epsilon)}", f"δ = {delta_text(budget.delta)}"),
+        ("Privacy budget", f"ε = {epsilon_text(budget.epsilon)}", delta_is(budget.delta)),
         (
             "Spent so far",
             f"ε = {epsilon_text(report.spent.epsilon)}",
             f"{report.charged_rounds} rounds charged",
         ),
         ("Protects", UNITS[budget.unit], RELATIONS[budget.neighboring]),
-        ("Standing", budget.status.value, f"against {budget.adversary.describe()}"),
+        ("How well founded", budget.status.value, f"against {budget.adversary.describe()}"),
+        _worth(report),
     ]
     if report.final is not None:
         auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f}; "
@@ -157,15 +163,26 @@ def _point(attack: AttackBound | None) -> AttackPoint | None:
     return min(attack.table, key=lambda point: abs(point.false_positive_rate - _HEADLINE_RATE))
 
 
-def _numbered_assumptions(rows: Sequence[Guarantee]) -> dict[str, str]:
-    """Gives each distinct assumption a short name, A1, A2, …, in order of appearance."""
-    distinct = dict.fromkeys(assumption for row in rows for assumption in row.assumptions)
-    return {assumption: f"A{number}" for number, assumption in enumerate(distinct, start=1)}
+def _worth(report: ReportInput) -> tuple[str, str, str]:
+    """Returns the key figure that says how small the number is, beside how well founded."""
+    judgement = judge(report.budget, report.units)
+    right = f"a 50 % guess becomes right at most {percent_at_most(judgement.best_guess)} of the time"
+    return ("What it is worth", judgement.level.value, right)
 
 
-def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], numbers: Mapping[str, str]) -> Html:
-    """Shows guarantees, one a row; ``numbers`` names the assumptions."""
-    header_row = (who, "ε", "δ", "Protected unit", "Neighbouring data sets", "Status", "Assumptions")
+def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], report: ReportInput) -> Html:
+    """Shows guarantees, one a row, with the numbers of their assumptions."""
+    numbers = numbered(report.guarantees)
+    header_row = (
+        who,
+        "ε",
+        "δ",
+        "Protected unit",
+        "Neighbouring data sets",
+        "Status",
+        "Judgement",
+        "Assumptions",
+    )
     return table(
         caption,
         header_row,
@@ -177,7 +194,8 @@ def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], numbers:
                 UNITS[guarantee.unit],
                 f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
                 status_text(guarantee),
-                ", ".join(numbers[text] for text in guarantee.assumptions) or "none",
+                judge(guarantee, report.units).short,
+                named(guarantee, numbers),
             )
             for guarantee in rows
         ],

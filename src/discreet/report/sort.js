@@ -8,7 +8,7 @@ function sortKey(cell, numeric) {
   if (text === "" || text === "–") return null;
   if (!numeric) return text;
   if (text === "no limit") return Infinity;
-  const number = Number.parseFloat(text.replaceAll(",", ""));
+  const number = Number.parseFloat(text.replaceAll(",", "").replace("< ", ""));
   return Number.isNaN(number) ? null : number;
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.privacy.notation import delta_is, epsilon_text
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.content import (
     AbortedRound,
@@ -14,7 +15,7 @@ from discreet.report.content import (
     RoundOutcome,
 )
 from discreet.report.html import Html, table, tag
-from discreet.report.wording import accuracy_text, delta_text, epsilon_text
+from discreet.report.wording import accuracy_text
 
 _UNKNOWN = "–"
 _NEVER_RELEASED = "no noise: not private, not released"
@@ -27,8 +28,10 @@ def course(report: ReportInput) -> Html:
     if charts:
         parts.append(tag("div", *charts, class_="charts"))
     note = (
-        f"ε spent is the proven bound against {report.budget.adversary.describe()}, at "
-        f"δ = {delta_text(report.budget.delta)}, over all rounds so far."
+        f"ε spent is the bound against {report.budget.adversary.describe()}, at "
+        f"{delta_is(report.budget.delta)}, over all rounds so far. Accuracy, AUC and loss are of held-out "
+        "records, without noise: not private, and no guarantee covers them. The training loss, in "
+        "report.json and metrics.jsonl, is that of the training records: not private either."
     )
     parts += [_rounds(report), tag("p", note, class_="soft")]
     return tag("section", *parts)
@@ -38,7 +41,8 @@ def price(report: ReportInput) -> Html:
     """Compares the released model with models that nobody may publish."""
     heading = tag("h2", "What privacy cost, and what joining brought")
     if report.final is None and report.comparison is None:
-        return tag("section", heading, tag("p", "Nothing was measured: evaluation was switched off."))
+        nothing = "Nothing was measured: evaluation was switched off, or no record was held out."
+        return tag("section", heading, tag("p", nothing))
     warning = tag(
         "div",
         tag("p", tag("strong", "Not private, not released.")),
@@ -70,7 +74,7 @@ def _charts(report: ReportInput) -> list[Html]:
         charts.append(_over_rounds("Clipping norm", "L2 norm", [Line("clipping norm", norms)]))
     spent = tuple((float(r.release), r.epsilon_spent) for r in report.completed)
     if spent:
-        line = Line("proven ε so far", spent)
+        line = Line("ε so far", spent)
         charts.append(_over_rounds("Privacy spent", "ε", [line], from_zero=True, write=epsilon_text))
     return charts
 

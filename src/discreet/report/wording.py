@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from decimal import ROUND_CEILING, Context, Decimal
 
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.judgement import question
+from discreet.privacy.notation import delta_is, percent_at_most
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.report.content import AttackPoint
 
@@ -19,6 +20,9 @@ RELATIONS = {
     NeighboringRelation.REPLACE_ONE: "exchanged for another",
     NeighboringRelation.REPLACE_SPECIAL: "there, or replaced by something that contributes nothing",
 }
+
+_LARGEST_WRITTEN = 1e5
+_MANY_DIGITS = 1_000_000
 
 STATUSES = {
     Status.PROVEN: "follows from a mathematical proof",
@@ -47,40 +51,6 @@ def accuracy_text(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def percent_at_most(bound: float) -> str:
-    """Writes an upper bound on a share, rounded up in the third digit.
-
-    Example:
-        >>> percent_at_most(0.019811), percent_at_most(1.0)
-        ('1.99 %', '100 %')
-    """
-    exact = Decimal(100.0 * bound)
-    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(exact)
-    return f"{rounded.normalize():f} %"
-
-
-def epsilon_text(epsilon: float) -> str:
-    """Writes ε, an upper bound, rounded up; an infinite one is a word.
-
-    Example:
-        >>> epsilon_text(0.76501), epsilon_text(math.inf)
-        ('0.766', 'no limit')
-    """
-    if math.isinf(epsilon):
-        return "no limit"
-    return str(Decimal(epsilon).quantize(Decimal("0.001"), rounding=ROUND_CEILING))
-
-
-def delta_text(delta: float) -> str:
-    """Writes δ without a padded exponent.
-
-    Example:
-        >>> delta_text(1e-5), delta_text(0.001)
-        ('1e-5', '0.001')
-    """
-    return f"{delta:.3g}".replace("e-0", "e-")
-
-
 def status_text(guarantee: Guarantee) -> str:
     """Says how well a guarantee is founded."""
     return f"{guarantee.status.value}: {STATUSES[guarantee.status]}"
@@ -93,7 +63,8 @@ def headline(guarantee: Guarantee, point: AttackPoint | None) -> str:
         return f"Nothing finite is promised about {unit} against {guarantee.adversary.describe()}."
     return (
         f"Imagine {guarantee.adversary.describe()} as an attacker who knows all the other data, can do "
-        f"all but break standard cryptography, and wants to know whether {unit} was used in training. "
+        f"all but break standard cryptography, and wants to know "
+        f"{question(guarantee.unit, guarantee.neighboring)}. "
         f"A test that wrongly says yes at most {percent(point.false_positive_rate)} of the time rightly says "
         f"yes at most {percent_at_most(point.max_true_positive_rate)} of the time. "
         f"Blind guessing reaches {percent(point.false_positive_rate)}."
@@ -107,28 +78,32 @@ def says(guarantee: Guarantee) -> tuple[str, ...]:
     return (
         f"Whether {unit} is {relation} changes the probability of anything that {who} could ever see "
         f"by a factor of at most e^ε = {_factor(guarantee.epsilon)}, plus at most "
-        f"δ = {delta_text(guarantee.delta)}.",
-        "It holds whatever else the attacker knows or will learn, short of breaking standard cryptography.",
+        f"{delta_is(guarantee.delta)}.",
+        "It holds whatever else the attacker knows or will learn, other than the noise, the coins and the "
+        "keys of honest silos, short of breaking standard cryptography and given the assumptions below.",
         "It holds for all that is done later with the released model: nothing computes the protection away.",
-        "It covers all rounds together, those included that were interrupted.",
+        "It covers all rounds together, those included that were interrupted after their sum may have been "
+        "seen. An attempt that stopped before is no release; it counts where a silo's own message is what is "
+        "seen.",
     )
 
 
-def does_not_say(unit: Unit, *, measured: bool) -> tuple[str, ...]:
+def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
     """Lists what the guarantee does not promise."""
-    several = (
-        "A person with several records is less protected: for k records ε is k times as large; δ grows too."
-        if unit is Unit.RECORD
-        else "Whoever has data at several silos is less protected: for k silos ε is k times as large."
-    )
     tests = (
-        "The measurements on held-out records in this report are not private; show them to those who may see "
-        "them, or leave them out.",
+        "The measurements on held-out records in this report, and the training loss in report.json and "
+        "metrics.jsonl, are exact and not private: show them to those who may see the records, or leave "
+        "them out.",
     )
     return (
         "What is true of many people is meant to be learned. If a symptom goes with a disease, the model "
         "says so, also about people who took no part.",
-        several,
+        f"How well founded a number is says nothing about how small it is: {guarantee.status.value} is not "
+        "good. The judgement beside it says what it is worth.",
+        _several(guarantee),
+        *_of_the_relation(guarantee),
+        "Whoever takes part knows his own noise and can subtract it: against another participating silo only "
+        "the noise of the others protects.",
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
         "It does not say that the model is accurate, fair, or safe to use on patients.",
         "It does not stop a silo from sending nonsense on purpose to spoil the model.",
@@ -138,8 +113,35 @@ def does_not_say(unit: Unit, *, measured: bool) -> tuple[str, ...]:
     )
 
 
+def _several(guarantee: Guarantee) -> str:
+    """Says what is left to somebody with several units: group privacy, by k neighbouring steps."""
+    bound = "ε is at most k times as large, and δ at most k·e^((k−1)ε) times"
+    if guarantee.unit is Unit.RECORD:
+        who = "A person with several records, at one silo or at several,"
+        return f"{who} is less protected: for k records {bound}."
+    return f"Whoever has data at several silos is less protected: for k silos {bound}."
+
+
+def _of_the_relation(guarantee: Guarantee) -> tuple[str, ...]:
+    """Says what a relation other than present or absent leaves open."""
+    match guarantee.neighboring:
+        case NeighboringRelation.ADD_REMOVE:
+            return ()
+        case NeighboringRelation.REPLACE_ONE:
+            return (
+                "It does not hide how many records a silo has: their number is public, and stays the same.",
+            )
+        case NeighboringRelation.REPLACE_SPECIAL:
+            return ("It does not hide who took part: being there is public, what was contributed is not.",)
+
+
 def _factor(epsilon: float) -> str:
     """Writes e^ε, rounded up in the third digit."""
-    if not epsilon < 100:
+    if not epsilon < _LARGEST_WRITTEN:
         return "∞"
-    return f"{Context(prec=3, rounding=ROUND_CEILING).plus(Decimal(math.exp(epsilon))).normalize():f}"
+    exact = Context(prec=40).exp(Decimal(repr(epsilon)))
+    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(exact)
+    if rounded < _MANY_DIGITS:
+        return f"{rounded.normalize():f}"
+    mantissa, _, exponent = f"{rounded:e}".partition("e+")
+    return f"{mantissa} · 10^{exponent}"

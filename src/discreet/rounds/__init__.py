@@ -3,7 +3,6 @@
 from discreet.rounds.contribution import (
     Contribution,
     contribute,
-    require_capacity,
     round_rotation,
     round_training,
     silo_source,
@@ -31,7 +30,6 @@ __all__ = [
     "contributions",
     "initial_state",
     "open_ledger",
-    "require_capacity",
     "restore",
     "resume_ledger",
     "round_rotation",

@@ -12,11 +12,9 @@ from torch import nn
 
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
-from discreet.errors import DataError, HowTo
 from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
 from discreet.plan import Plan, silo_training
 from discreet.plan.footprint import SiloTraining
-from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
 
@@ -58,10 +56,8 @@ def contribute(
         ``plan.grid.l2_sensitivity`` in L2, but for the failure probabilities that the plan counts in δ.
 
     Raises:
-        DataError: if the silo holds more records than the plan's public capacity.
         PrivacyViolation: if a run-time check of a promised bound fails; nothing leaves the silo.
     """
-    require_capacity(plan, silo, records)
     watch = Stopwatch()
     update = train_silo(
         plan, silo, model=model, parameters=parameters, records=records, randomness=randomness
@@ -144,24 +140,3 @@ def round_rotation(plan: Plan, sequence: int) -> Rotation | None:
         return None
     public = SeededRandom(bytes.fromhex(plan.digest())).derive("rotation", sequence)
     return Rotation.drawn(plan.grid.dimension, public)
-
-
-def require_capacity(plan: Plan, silo: str, records: Records) -> None:
-    """Checks that a silo's training records fit what the plan publicly promises.
-
-    Raises:
-        DataError: without saying how many there are.
-    """
-    capacity = plan.capacities[plan.facts.silos.index(silo)]
-    if plan.release.neighboring is NeighboringRelation.REPLACE_ONE and len(records.labels) != capacity:
-        raise DataError(
-            f"{silo} must hold exactly the {capacity} training records that 'data.record_capacity' names, "
-            "since fixed-size sampling does not hide their number; it holds another. Name the true number of "
-            "every silo, or use poisson sampling.",
-            see=HowTo.SAMPLING,
-        )
-    if len(records.labels) > capacity:
-        raise DataError(
-            f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "
-            "it holds more. Raise the capacity and plan again."
-        )

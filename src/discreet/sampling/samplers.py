@@ -84,7 +84,11 @@ EVERY_ONE = Poisson(1.0)
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """Exactly ``sample_size`` of ``population`` units without replacement (replace-one relation)."""
+    """Exactly ``sample_size`` of ``population`` places without replacement (replace-one relation).
+
+    A place holds a unit or is empty; an empty one that is drawn contributes nothing. So the number of units
+    may be any up to ``population``, and does not show.
+    """
 
     sample_size: int
     population: int
@@ -93,13 +97,14 @@ class FixedSize:
         FixedSizeSampling(self.sample_size, self.population)
 
     def draw(self, population: int, randomness: RandomSource) -> Indices:
-        """Takes the head of a uniform permutation; refuses another population than the event names."""
-        if not population == self.population:
+        """Takes the head of a uniform permutation of the places; leaves those out that hold no unit."""
+        if not population <= self.population:
             raise ConfigurationError(
-                f"Fixed-size sampling was planned for {self.population} units; got {population}. "
-                "The population is public under this sampling; plan again with the true one."
+                f"Fixed-size sampling was planned for at most {self.population} units; got {population}. "
+                "Plan again with a larger record_capacity."
             )
-        return np.sort(randomness.permutation(population)[: self.sample_size])
+        drawn = np.sort(randomness.permutation(self.population)[: self.sample_size])
+        return drawn[drawn < population]
 
     def event(self) -> Sampling:
         """Sampling without replacement."""

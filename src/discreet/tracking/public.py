@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from discreet.privacy.notation import delta_text
 from discreet.rounds import RoundReport
 
 _OF_ONE_SILO = "/"
@@ -14,20 +15,20 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
 
     Guarantee:
         No training loss, and no measurement of a single silo unless ``per_silo``. Measurements on held-out
-        records are there only if the run makes any (``run.evaluate``); no guarantee covers them. Every ε is
-        named with its adversary, unit and δ.
+        records are there only if the run makes any (``run.evaluate``); no guarantee covers them, and their
+        names say so. Every ε is named with its adversary, unit and δ.
 
     Args:
         report: of the round.
         per_silo: whether held-out measurements of single silos may leave.
     """
     measured = {
-        f"held-out/{name}": value
+        f"not private/held-out {name}": value
         for name, value in report.metrics.items()
         if per_silo or _OF_ONE_SILO not in name
     }
     spent = report.spent
-    against = f"against {spent.adversary.describe()}, per {spent.unit.value}, delta {spent.delta:g}"
+    against = f"against {spent.adversary.describe()}, per {spent.unit.value}, delta {delta_text(spent.delta)}"
     return {
         **measured,
         f"epsilon spent/{_plain(against)}": spent.epsilon,
@@ -40,4 +41,4 @@ def public_values(report: RoundReport, *, per_silo: bool) -> dict[str, float]:
 
 def _plain(name: str) -> str:
     """Keeps the characters that every tracker takes in a name."""
-    return re.sub(r"[^\w ./-]", "", name)
+    return re.sub(r"[^\w ./-]", "", name.replace("<", "below"))

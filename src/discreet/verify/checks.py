@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from safetensors import SafetensorError
+
+from discreet.errors import DiscreetError
 from discreet.verify.derived import check_metrics, check_report, check_result
 from discreet.verify.evidence import Evidence, gather
+from discreet.verify.failure import VerificationFailure
+from discreet.verify.files import require_own_files
 from discreet.verify.finding import Basis, Finding
-from discreet.verify.manifest import check_manifest
+from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED, check_manifest
 from discreet.verify.models import check_models, check_plan, remeasure
-from discreet.verify.signature import check_signature
+from discreet.verify.signature import SIGNATURE, check_signature
 
 Check = Callable[[Evidence], Finding]
+T = TypeVar("T")
+
 _CHECKS: tuple[Check, ...] = (check_plan, check_models, check_metrics, check_result, check_report)
+# What reading a file raises that has not the form in which it is written.
+_OTHER_FORM = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, SafetensorError,
+               TypeError, ValueError)  # fmt: skip
 
 
 def verify(
@@ -28,17 +40,22 @@ def verify(
         ``records`` is given. Who made the run is shown by a signature only, checked with a ``key`` that is
         known from elsewhere.
 
+        No code is imported but this package's own, and no file opened outside ``path`` and ``records``,
+        unless ``own_code`` is true.
+
     Args:
         path: the directory of a run.
         key: public key, in hexadecimal, by which the run must be signed.
         records: folder of the records that the plan names; measures the released model on them again.
-        own_code: import a model that is not bundled (``module:factory``); without it, what needs the model
-            (noise, grid, weights) is checked only as sealed, and the finding says so.
+        own_code: import what the plan names: a model that is not bundled (``module:factory``), and with
+            ``records`` a source that is code (``module:function``). Without it, what needs the model (noise,
+            grid, weights) is checked only as sealed, and the finding says so.
 
     Raises:
         VerificationFailure: for the first thing that is wrong.
     """
-    evidence = gather(path, own_code=own_code)
+    require_own_files(path, (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE))
+    evidence = _typed(partial(gather, path, own_code=own_code))
     yield Finding(
         "ledger.jsonl", Basis.CHAINED, f"{len(evidence.lines)} lines, each with the hash of the last"
     )
@@ -46,6 +63,21 @@ def verify(
     yield Finding("manifest.json", Basis.CHAINED, "every file, byte for byte; bound to the last ledger line")
     yield check_signature(path, key)
     for check in _CHECKS:
-        yield check(evidence)
+        yield _typed(partial(check, evidence))
     if records is not None:
-        yield remeasure(evidence, records)
+        yield _typed(partial(remeasure, evidence, records))
+
+
+def _typed(step: Callable[[], T]) -> T:
+    """Carries a check out; whatever a file of another form ends in is a failure of the run, in one line."""
+    try:
+        return step()
+    except VerificationFailure:
+        raise
+    except DiscreetError as error:
+        raise VerificationFailure(str(error)) from error
+    except _OTHER_FORM as error:
+        raise VerificationFailure(
+            f"every file of the run must have the form in which it is written; one has not "
+            f"({type(error).__name__}: {error})."
+        ) from error

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.plan import guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.verify.compare import require_same
@@ -56,7 +57,7 @@ def check_result(evidence: Evidence) -> Finding:
             "lost": len(spent.lost),
             "aborted": spent.aborted,
         },
-        "guarantees": to_json(plan.guarantees),
+        "guarantees": to_json(guarantees_after(plan, spent)),
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
     last = {line["release"]: line for line in directory.read_metrics()}

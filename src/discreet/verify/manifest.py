@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.documents import read_json
 from discreet.privacy.ledger import GENESIS, read_ledger
 from discreet.rounds.directory import write_durably
 from discreet.verify.failure import VerificationFailure
@@ -65,7 +66,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Reads the manifest and checks that it is in its one form.
 
     Raises:
-        VerificationFailure: if it is missing, altered, or leaves a file of the run out.
+        VerificationFailure: if it is missing, altered, leaves a file of the run out, or names any other.
     """
     try:
         data = (directory / MANIFEST).read_bytes()
@@ -75,9 +76,11 @@ def read_manifest(directory: Path) -> Manifest:
             f"{directory} --resume"
         ) from None
     try:
-        document = json.loads(data)
+        document = read_json(data)
         manifest = Manifest(document["ledger_head"], document["files"])
-        whole = manifest.serialise() == data and set(REQUIRED) <= set(manifest.files)
+        whole = manifest.serialise() == data and (
+            set(REQUIRED) <= set(manifest.files) <= {*REQUIRED, *OPTIONAL}
+        )
     except (ValueError, KeyError, TypeError):
         whole = False
     if not whole:

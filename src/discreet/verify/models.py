@@ -18,14 +18,15 @@ from discreet.models import build_model, flatten, load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan, make_plan, model_digest
 from discreet.plan.plan import adversary_guarantee
-from discreet.plan.releases import adversaries
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
+from discreet.privacy.units import NeighboringRelation
 from discreet.privacy.wire import to_json
 from discreet.rounds import initial_state
 from discreet.verify.compare import require_same
 from discreet.verify.evidence import Evidence
 from discreet.verify.failure import VerificationFailure
+from discreet.verify.files import inside
 from discreet.verify.finding import Basis, Finding
 
 Vector = npt.NDArray[np.float64]
@@ -90,12 +91,21 @@ def final_parameters(evidence: Evidence) -> Vector:
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
-    """Loads the records that the plan names from ``folder`` and measures the released model again."""
+    """Loads the records that the plan names from ``folder`` and measures the released model again.
+
+    Raises:
+        VerificationFailure: if the measurements differ, or cannot be repeated without code of the run's own.
+    """
+    if not _may_build(evidence):
+        raise VerificationFailure(
+            f"the model must be bundled to be measured, or imported by --own-code; the plan names "
+            f"{evidence.plan.config.model.name!r}. Leave --records out, or add --own-code if you trust it."
+        )
     completed = evidence.spending.completed
     lines = {line["release"]: line for line in evidence.directory.read_metrics()}
     stated = lines.get(completed[-1].release, {}) if completed else {}
     try:
-        federation = load_records(_data_in(folder, evidence.plan.config.data))
+        federation = load_records(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
     measured = measure(_public_model(evidence), federation, final_parameters(evidence))
@@ -107,17 +117,31 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     return Finding("held-out records", Basis.RECOMPUTED, f"{len(shared)} measurements of the released model")
 
 
+def _exchanged(evidence: Evidence) -> bool:
+    return evidence.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
+
+
 def _may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
     return evidence.own_code or evidence.plan.config.model.name in BUNDLED
 
 
-def _data_in(folder: Path, data: DataConfig) -> DataConfig:
-    """Returns the data table with the folder that a plan leaves out of the source, since it is private."""
+def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
+    """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
+    data = evidence.plan.config.data
     scheme, colon, name = data.source.partition(":")
-    if not (colon and scheme in ("csv", "npz")):
-        return data
-    return data.model_copy(update={"source": f"{scheme}:{folder / name}"})
+    update = {}
+    if colon and scheme in ("csv", "npz"):
+        update["source"] = f"{scheme}:{inside(folder, name)}"
+    elif colon and not evidence.own_code:
+        raise VerificationFailure(
+            f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
+            f"names {data.source!r}. Leave --records out, or add --own-code if you trust it."
+        )
+    scheme, colon, name = (data.transform or "").partition(":")
+    if colon:
+        update["transform"] = f"{scheme}:{inside(folder, name)}"
+    return data.model_copy(update=update)
 
 
 def _public_model(evidence: Evidence) -> nn.Module:
@@ -131,7 +155,7 @@ def _guarantees(plan: Plan) -> tuple[Guarantee, ...]:
         adversary_guarantee(
             plan.config, plan.release, adversary=adversary, honest_silos=honest, rounds=plan.rounds
         )
-        for adversary, honest in adversaries(plan.facts.silos, plan.thresholds)
+        for adversary, honest in plan.adversaries()
     )
 
 

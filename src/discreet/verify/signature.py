@@ -13,6 +13,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.rounds.directory import write_durably
 from discreet.secagg import Identity
@@ -61,7 +62,7 @@ def read_signature(directory: Path) -> RunSignature | None:
     except FileNotFoundError:
         return None
     try:
-        document = json.loads(data)
+        document = read_json(data)
         found = RunSignature(document["public_key"], document["signature"])
         whole = found.serialise() == data
     except (ValueError, KeyError, TypeError):

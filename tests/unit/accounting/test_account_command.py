@@ -14,6 +14,7 @@ APP = typer.Typer()
 APP.command()(account)
 KEYS = {
     "epsilon",
+    "judgement",
     "delta",
     "noise_multiplier",
     "accountant",
@@ -127,5 +128,5 @@ def test_fixed_size_needs_replacement():
 
 def test_plain_text():
     result = CliRunner().invoke(APP, ["--noise-multiplier", "1", "--delta", "1e-5"])
-    assert "4.37718" in result.stdout
+    assert "(4.378, 1e-5)-DP" in result.stdout  # 4.37718… rounded up
     assert "add-remove" in result.stdout

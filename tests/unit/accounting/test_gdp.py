@@ -1,6 +1,7 @@
 """Closed forms of the Gaussian mechanism: Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022)."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_tradeoff
+from discreet.accounting import Pld, Rdp
+from discreet.accounting import delta as delta_of
 from discreet.errors import ConfigurationError
+from discreet.privacy.events import (
+    Composed,
+    GaussianNoise,
+    LaplaceNoise,
+    PoissonSampling,
+    Release,
+    ScalarRelease,
+)
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.3, 0.1), (1.0, 1.0), (2.5, 0.0), (2.5, 4.0)])
@@ -33,6 +44,25 @@ def test_mu_inverts_epsilon(mu, delta):
     epsilon = gaussian_epsilon(mu, delta)
     if epsilon > 0.0:
         assert gaussian_mu(epsilon, delta) == pytest.approx(mu, rel=1e-7)
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(1.0, 40.0), (math.sqrt(10.0), 1000.0), (0.1, 1e6)])
+def test_a_delta_too_small_for_a_float_is_rounded_up_and_never_pure_privacy(mu, epsilon):
+    """10 steps at noise multiplier 1 and ε = 1000: δ is about 1e-21503."""
+    assert gaussian_delta(mu, epsilon) > 0.0
+    step = Release(GaussianNoise(1.0 / mu), 1.0, dimension=1)
+    for event in (step, replace(step, sampling=PoissonSampling(0.01))):
+        for accountant in (Pld(), Rdp()):
+            assert delta_of(event, epsilon=epsilon, accountant=accountant).delta > 0.0
+
+
+def test_only_laplace_noise_and_no_release_at_all_have_a_delta_of_zero():
+    laplace = ScalarRelease(LaplaceNoise(1.0), 1.0)
+    assert delta_of(laplace, epsilon=1.5).delta == 0.0
+    assert delta_of(laplace, epsilon=0.5).delta > 0.0
+    assert delta_of(Composed(()), epsilon=0.0).delta == 0.0
+    assert gaussian_delta(0.0, 1.0) == 0.0
+    assert gaussian_delta(1.0, math.inf) == 0.0
 
 
 def test_tradeoff_of_no_shift_is_the_diagonal():

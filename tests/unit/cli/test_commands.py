@@ -37,7 +37,7 @@ def test_a_plan_as_json_names_every_adversary(command: Command) -> None:
     assert code == 0
     document = json.loads(out)
     adversaries = [row["adversary"]["type"] for row in document["plan"]["guarantees"]]
-    assert adversaries[:3] == ["ReleasedModels", "AggregationServer", "ServerWithColluders"]
+    assert adversaries[:4] == ["ReleasedModels", "Member", "AggregationServer", "ServerWithColluders"]
     assert adversaries.count("WithoutSecureAggregation") == 4
 
 

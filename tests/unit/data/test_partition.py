@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.data import ColumnSilos, DirichletSilos, IidSilos, Records
-from discreet.data.partition import deal
+from discreet.data.identity import Identities, Marks
+from discreet.data.partition import OneSilo, deal
 from discreet.data.pool import Pool
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
@@ -17,6 +18,7 @@ def pool(count: int, *, num_classes: int = 4, test: int | None = None) -> Pool:
     return Pool(
         name="toy",
         records=part(count),
+        marks=Marks(Identities.of_places(np.arange(count)), np.arange(count)),
         num_classes=num_classes,
         test=None if test is None else part(test),
         groups={"site": (["z", "a", "m"] * count)[:count]},

@@ -14,6 +14,7 @@ from typing import Any
 from discreet.explorer import Exploration, render
 from discreet.explorer.page import MEASURES
 from discreet.plan.sweep import Costs
+from discreet.privacy.notation import delta_text, epsilon_text
 
 HOSTILE = '</script><img src="https://evil.example/x">&'
 
@@ -85,8 +86,12 @@ def test_the_script_is_given_what_the_table_shows(exploration: Exploration) -> N
         named = [d["values"][n] for d, n in zip(data["dimensions"], given["at"], strict=True)]
         assert shown[: len(named)] == named
         if isinstance(row.outcome, Costs):
-            assert given["costs"] == dataclasses.asdict(row.outcome)
-            assert len(shown) == len(named) + len(MEASURES)
+            assert given["costs"] == {name: getattr(row.outcome, name) for name in MEASURES}
+            assert given["written"]["epsilon"] == shown[len(named)] == epsilon_text(row.outcome.epsilon)
+            assert given["written"]["delta"] == shown[len(named) + 1] == delta_text(row.outcome.delta)
+            assert data["judgements"][given["judgement"]] == str(row.outcome.judgement)
+            assert shown[len(named) + 2] == row.outcome.judgement.short
+            assert len(shown) == len(named) + len(MEASURES) + 1
         else:
             assert given["refused"] == row.outcome
             assert shown[-1].startswith("refused (")

@@ -155,9 +155,23 @@ def test_another_head_than_planned_is_refused() -> None:
         kind(loss=BinaryLogistic()).update(LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
 
 
-def test_features_outside_the_ball_are_refused() -> None:
-    with pytest.raises(PrivacyViolation, match=r"norm at most 1\.5"):
-        kind().update(LinearHead(5, 3), np.zeros(15), records(3, norm=1.01 * R), SeededRandom(0))
+def test_features_outside_the_ball_are_scaled_down_to_it() -> None:
+    """One record must not decide whether a silo answers."""
+    near, far = records(3, norm=R), records(3, norm=1e30)
+    expected, got = (
+        kind().update(LinearHead(5, 3), np.zeros(15), data, SeededRandom(0)).vector for data in (near, far)
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_a_label_of_no_class_contributes_zero() -> None:
+    data = records(3)
+    wrong = Records(data.features, np.array([3, *data.labels[1:]]))
+    got = kind(steps=1, learning_rate=0.04).update(LinearHead(5, 3), np.zeros(15), wrong, SeededRandom(0))
+    rest = kind(steps=1, learning_rate=0.04).update(
+        LinearHead(5, 3), np.zeros(15), data.take(np.array([1, 2])), SeededRandom(0)
+    )
+    np.testing.assert_array_equal(got.vector, rest.vector)
 
 
 def test_more_records_than_the_capacity_are_refused() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, jacrev
 
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.clipping.per_record import PerRecordFallbackWarning
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
@@ -170,13 +170,14 @@ def test_a_model_that_cannot_run_record_by_record_is_refused() -> None:
         linearise(model, torch.ones(2, 3))
 
 
-def test_logits_are_finite_and_cut_off() -> None:
+def test_logits_are_cut_off_and_those_beyond_float32_are_marked() -> None:
     model = LinearHead(2, 2)
     prepare(model, np.array([1e30, 0.0, 0.0, 1.0]))
     logits = linearise(model, torch.tensor([[1.0, 1.0]])).logits
     assert logits.tolist() == [[LARGEST_LOGIT, 1.0]]
-    with pytest.raises(PrivacyViolation, match="finite"):
-        linearise(model, torch.tensor([[1e20, 0.0]]))
+    beyond = linearise(model, torch.tensor([[1e20, 0.0], [1.0, 1.0]])).logits
+    assert bool(beyond[0, 0].isnan())
+    assert beyond[1].tolist() == [LARGEST_LOGIT, 1.0]
 
 
 def test_a_model_without_rows_of_logits_is_refused() -> None:

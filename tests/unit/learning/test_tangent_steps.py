@@ -137,7 +137,7 @@ def test_chunks_do_not_change_the_update(monkeypatch: pytest.MonkeyPatch) -> Non
     model, data = network(), records(40)
     start = flatten(model)
     whole = kind(steps=1, learning_rate=0.02).update(model, start, data, SeededRandom(0)).vector
-    monkeypatch.setattr("discreet.learning.tangent_steps._CHUNK", 7)
+    monkeypatch.setattr("discreet.learning.tangent_steps._LONGEST_CHUNK", 7)
     cut = kind(steps=1, learning_rate=0.02).update(model, start, data, SeededRandom(0)).vector
     np.testing.assert_allclose(cut, whole, rtol=1e-4, atol=1e-6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from discreet.engines.local import prepare
 from discreet.models import build_model
 from discreet.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
 from discreet.policy.review import first_difference, model_digest
+from discreet.privacy.adversary import Member
 
 TODAY = date(2026, 1, 1)
 NOTHING = Account({})
@@ -35,10 +37,26 @@ def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(docume
 
 
 def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
-    """min_survivors - colluders shares of noise stand: 4 survivors, 1 or 2 colluders."""
+    """min_survivors - colluders shares of noise stand: 3 survivors, 1 or 2 colluders."""
     plan = read_plan(document)
     assert Charge(plan, 1).honest_silos == 2
-    assert Charge(plan, 0).cost(3).epsilon < Charge(plan, 1).cost(3).epsilon
+    assert Charge(plan, 1).cost(3).epsilon < Charge(plan, 2).cost(3).epsilon
+
+
+def test_another_member_knows_its_own_noise_even_if_nobody_colludes(document):
+    plan = read_plan(document)
+    assert plan.thresholds.min_survivors == 3
+    assert Charge(plan, 0).honest_silos == 2
+    assert Charge(plan, 0).cost(3).epsilon == Charge(plan, 1).cost(3).epsilon
+    member = next(row for row in plan.guarantees if isinstance(row.adversary, Member))
+    assert Charge(plan, 0).cost(plan.rounds).epsilon >= member.epsilon
+
+
+def test_a_sum_of_two_honest_inputs_is_enough_for_a_silo_that_assumes_no_colluder(document):
+    """Its own share is then all the noise that counts, but the inputs still hide each other."""
+    plan = read_plan(document)
+    two = replace(plan, thresholds=replace(plan.thresholds, min_survivors=2, max_colluding=0))
+    assert (Charge(two, 0).honest_silos, Charge(two, 0).honest_inputs) == (1, 2)
 
 
 def test_even_if_all_others_collude_the_silos_own_noise_stands(document):

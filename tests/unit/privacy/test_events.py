@@ -86,7 +86,7 @@ def test_impossible_guarantees(changes):
 
 def test_guarantee_says_everything():
     text = str(make_guarantee(adversary=ServerWithColluders(2)))
-    for part in ("1", "1e-05", "record", "add-remove", "2 colluding silos", "PROVEN"):
+    for part in ("1", "1e-5", "record", "add-remove", "2 colluding silos", "PROVEN"):
         assert part in text
     assert make_guarantee(epsilon=math.inf).is_vacuous
     assert "clinic" in WithoutSecureAggregation("clinic").describe()

@@ -98,6 +98,7 @@ def report() -> ReportInput:
             budget,
             guarantee(WithoutSecureAggregation(HOSTILE), math.inf),
         ),
+        units=1_000,
         silo_budgets=(
             SiloBudget("a", guarantee(ServerWithColluders(1), 0.8123), (1.5, 2e-5), (1.0, 1e-4), (5.0, 1e-3)),
             SiloBudget(

@@ -27,6 +27,7 @@ def test_a_finished_run_is_read_back_whole(directory: Path) -> None:
     assert [outcome.epsilon_spent for outcome in report.completed] == [
         line["epsilon_spent"] for line in lines
     ]
+    assert report.units == 4 * 303
     assert report.comparison is not None
     assert [silo for silo, _ in report.comparison.alone] == list(report.silos)
     assert report.plan_digest == json.loads((directory / "plan.json").read_text())["digest"]

@@ -122,6 +122,39 @@ def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None
     assert "stays secret" in shown
 
 
+def test_assumptions_are_numbered_beside_every_row(report: ReportInput) -> None:
+    rows = [dataclasses.replace(row, assumptions=("first", "second", "third")) for row in report.guarantees]
+    shown = visible(dataclasses.replace(report, guarantees=tuple(rows)))
+    assert shown.count("A1–A3") == len(rows)
+    for line in ("A1\nfirst", "A2\nsecond", "A3\nthird"):
+        assert line in shown
+
+
+def test_a_judgement_stands_beside_every_status_and_on_the_first_screen(report: ReportInput) -> None:
+    shown = visible(report)
+    first = shown.partition("What the guarantee says")[0]
+    # e^0.98765 / (1 + e^0.98765) = 0.72863…
+    assert "What it is worth\nmoderate\na 50 % guess becomes right at most 72.9 % of the time" in first
+    assert shown.count("moderate (68.3 %)") == 2
+    assert shown.count("worthless") >= 1, "the row without any promise"
+    assert shown.count("PROVEN: follows from a mathematical proof") == 3, "a judgement changes no status"
+    bad = dataclasses.replace(report, budget=dataclasses.replace(report.budget, epsilon=100.0))
+    assert "it is worthless: it allows an attacker to be almost certain" in visible(bad)
+    assert "publishes one of 100,000 records at random" in visible(dataclasses.replace(report, units=100_000))
+
+
+def test_a_training_loss_is_said_to_be_private(report: ReportInput) -> None:
+    shown = visible(dataclasses.replace(report, final=None, comparison=None))
+    assert "the training loss in report.json and metrics.jsonl, are exact and not private" in shown
+    assert "without noise: not private, and no guarantee covers them" in shown
+
+
+def test_a_delta_that_underflowed_is_no_zero(report: ReportInput) -> None:
+    tiny = dataclasses.replace(report, budget=dataclasses.replace(report.budget, delta=0.0))
+    assert "δ < 1e-300" in visible(tiny)
+    assert "δ = 0" not in visible(tiny)
+
+
 def test_a_simulation_says_that_it_protects_nobody(report: ReportInput) -> None:
     assert "this run protects nobody" not in visible(report)
     assert "this run protects nobody" in visible(dataclasses.replace(report, seeded=True))
@@ -132,7 +165,7 @@ def test_what_a_training_costs_each_silo_is_told(report: ReportInput) -> None:
     own, other = report.silo_budgets
     assert (own.used, own.is_kept) == ((pytest.approx(2.3123), pytest.approx(3e-5)), True)
     assert own.left == (pytest.approx(2.6877), pytest.approx(9.7e-4))
-    for cell in ("ε 0.813, δ 1e-5", "ε 2.313, δ 3e-5", "ε 5.000, δ 0.001", "kept", "nothing", "exceeded"):
+    for cell in ("ε 0.813, δ 1e-5", "ε 2.313, δ 3.01e-5", "ε 5.000, δ 0.001", "kept", "nothing", "exceeded"):
         assert cell in shown.split("Budgets of the silos")[1].split("What an attacker gains")[0], cell
     assert not other.is_kept
     assert "Budgets of the silos" not in visible(dataclasses.replace(report, silo_budgets=()))

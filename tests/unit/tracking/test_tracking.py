@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.cli import main
-from discreet.cli.display import describe
+from discreet.cli.display import describe, describe_spent
 from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.privacy.adversary import ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -42,9 +42,9 @@ REPORT = RoundReport(
 
 def test_no_silo_and_no_training_loss_is_told_and_epsilon_names_its_adversary() -> None:
     assert public_values(REPORT, per_silo=False) == {
-        "held-out/accuracy": 0.75,
-        "held-out/loss": 0.6,
-        "epsilon spent/against the server and 1 colluding silo per record delta 1e-05": 0.5,
+        "not private/held-out accuracy": 0.75,
+        "not private/held-out loss": 0.6,
+        "epsilon spent/against the server and 1 colluding silo per record delta 1e-5": 0.5,
         "round/survivors": 2.0,
         "round/bytes per silo": 77.0,
         "round/seconds": 0.25,
@@ -59,11 +59,24 @@ def test_a_clipping_norm_that_moves_is_told_because_it_is_released() -> None:
     assert "clip norm" not in describe(REPORT)
 
 
+def test_a_tiny_delta_in_a_name_stays_an_inequality() -> None:
+    tiny = dataclasses.replace(REPORT, spent=dataclasses.replace(SPENT, delta=0.0))
+    assert [name for name in public_values(tiny, per_silo=False) if name.endswith(" delta below 1e-300")]
+
+
+def test_the_line_of_a_round_says_what_is_not_private_and_never_a_bare_epsilon() -> None:
+    shown = describe(REPORT)
+    before, _, after = shown.partition("not private: ")
+    assert before == "2 silos  "
+    assert after == "accuracy 0.750, training loss 0.123"
+    assert describe_spent(REPORT) == "spent ε 0.500, δ 1e-5"
+
+
 def test_a_silo_is_told_where_that_is_allowed() -> None:
     allowed = public_values(REPORT, per_silo=True)
     assert {
         name: value for name, value in allowed.items() if name not in public_values(REPORT, per_silo=False)
-    } == {"held-out/accuracy/a": 0.5}
+    } == {"not private/held-out accuracy/a": 0.5}
 
 
 class FakeWriter:
@@ -185,7 +198,7 @@ def test_a_training_tells_its_tracker_every_round(
     assert command(monkeypatch, str(config), *options) == 0
     (writer,) = writers
     named = {name for name, _, _ in writer.scalars}
-    assert {"held-out/accuracy", "held-out/auc", "held-out/loss", "round/survivors"} <= named
+    assert {f"not_private/held-out_{name}" for name in ("accuracy", "auc", "loss")} <= named
     assert not [name for name in named if "cleveland" in name]
     survivors = [(value, step) for name, value, step in writer.scalars if name == "round/survivors"]
     assert survivors == [(4.0, 1), (4.0, 2), (4.0, 3), (3.0, 4)]

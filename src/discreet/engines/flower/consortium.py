@@ -17,6 +17,7 @@ from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.policy import Consortium, generate_key
+from discreet.policy.review import carried_out_mode
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
 
@@ -85,9 +86,21 @@ def rehearse(config: Config, path: Path) -> Plan:
 
 
 def _rehearsed_source(source: str) -> str:
-    """Returns what a rehearsing silo reads: files by their full path, which the plan does not name."""
-    scheme, _, path = source.partition(":")
-    return f"plan:{scheme}:{Path(os.path.expandvars(path)).resolve()}" if scheme in ("csv", "npz") else "plan"
+    """Returns what a rehearsing silo reads: files by their full path, and code that the policy must name."""
+    scheme, colon, path = source.partition(":")
+    if not colon:
+        return "plan"
+    return f"plan:{scheme}:{_own_path(path) if scheme in ('csv', 'npz') else path}"
+
+
+def _residual(transform: str | None) -> str:
+    """Returns the policy's line for a plan that transforms images by a network on this machine."""
+    _, colon, path = (transform or "").partition(":")
+    return f'residual = "{_own_path(path)}"\n' if colon else ""
+
+
+def _own_path(path: str) -> Path:
+    return Path(os.path.expandvars(path)).resolve()
 
 
 def _require_folder_name(name: str) -> None:
@@ -112,7 +125,7 @@ public_key = "{consortium_key.hex()}"
 
 [data]
 source = "{_rehearsed_source(config.data.source)}"
-
+{_residual(config.data.transform)}
 [budget]
 max_epsilon = {epsilon!r}
 max_delta = {delta!r}
@@ -124,7 +137,7 @@ unit = "{plan.config.privacy.unit}"
 min_survivors = {plan.thresholds.min_survivors}
 max_colluding = {plan.thresholds.max_colluding}
 protocols = ["{aggregation.protocol}"]
-modes = ["{aggregation.mode}"]
-models = ["sha256:{plan.facts.model_digest}"]
+modes = ["{carried_out_mode(plan)}"]
+models = ["{plan.config.model.name}@sha256:{plan.facts.model_digest}"]
 accept_conditional = {str(bool(getattr(plan.config.privacy, "accept_assumptions", ()))).lower()}
 {simulation}"""

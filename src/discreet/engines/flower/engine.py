@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from discreet.engines.flower.greetings import Greetings
-from discreet.engines.flower.members import Members
+from discreet.engines.flower.members import Members, shown
 from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
 from discreet.engines.silo.requests import (
     Deliver,
@@ -117,7 +117,7 @@ class FlowerEngine:
             self._set_up(self._wire.nodes())
         except NotEnoughSurvivors as abort:
             if self._members.refusals:
-                reasons = "; ".join(f"{name}: {reason}" for name, reason in self._members.refusals.items())
+                reasons = "; ".join(self._members.refusals.values())
                 raise PrivacyRefusal(f"enough silos must accept the plan; refused by {reasons}") from None
             raise NotEnoughSurvivors(
                 abort.code, f"{abort} {len(self._wire.nodes())} nodes are connected; start the silos first."
@@ -190,15 +190,17 @@ class FlowerEngine:
     def _welcome(self, server: ServerSession, node: NodeId, reply: Reply) -> None:
         match reply:
             case Joined(silo=name, seeded=seeded, advertisement=data):
-                self._count(name, data)
                 verdict = server.receive(name, data)
                 if isinstance(verdict, Accepted):
+                    self._count(name, data)
                     self._members.add(name, node, seeded=seeded)
                     self._announce(f"{name} joined")
                 else:
-                    self._announce(f"{name} could not join ({verdict.code}): {verdict.reason}")
+                    self._announce(f"{shown(name)} could not join ({verdict.code}): {shown(verdict.reason)}")
+                    self._members.refuse(node, name, str(verdict.code), verdict.reason)
             case Refused(silo=name, code=code, reason=reason):
-                self._refused(name, code, reason)
+                entitled = self._members.may_speak(node, name, self._wire.nodes())
+                self._refused(node, name if entitled else f"node {node}", code, reason)
             case _:
                 self._announce(f"node {node} answered a proposal with something else; ignored")
 
@@ -228,13 +230,13 @@ class FlowerEngine:
                 if not isinstance(verdict, Accepted):
                     self._announce(f"{name}: message rejected ({verdict.code}): {verdict.reason}")
             case Refused(code=code, reason=reason):
-                self._refused(name, code, reason)
+                self._refused(self._members.node(name), name, code, reason)
             case _:
                 self._announce(f"{name} answered with something else; ignored")
 
-    def _refused(self, name: ClientId, code: str, reason: str) -> None:
-        self._announce(f"{name} refused ({code}): {reason}")
-        self._members.refuse(name, code, reason)
+    def _refused(self, node: NodeId, name: ClientId, code: str, reason: str) -> None:
+        self._announce(f"{shown(name)} refused ({shown(code)}): {shown(reason)}")
+        self._members.refuse(node, name, code, reason)
 
     def _exchange(self, requests: Mapping[NodeId, Request], label: str) -> dict[NodeId, Reply]:
         """Sends requests and returns the replies that can be read."""
@@ -260,16 +262,20 @@ class FlowerEngine:
     def _greet_missing(self) -> None:
         """Greets the nodes that take no part; who answers is proposed to in a later round."""
         missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
-        if missing <= self._members.refusals.keys():
-            return
-        self._greetings.send(set(self._wire.nodes()) - set(self._members.nodes))
+        asked = {*self._members.nodes, *self._members.refusals}
+        if missing:
+            self._greetings.send(set(self._wire.nodes()) - asked)
 
     def _returned(self) -> tuple[NodeId, ...]:
-        """Returns the nodes of silos that answered a greeting and have not refused."""
+        """Returns the nodes that answered a greeting, have not refused and may be a silo that is missing."""
         nodes = []
+        missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
         for node, answer in self._greetings.answers().items():
             reply = self._readable(node, answer)
-            if isinstance(reply, Present) and reply.silo not in self._members.refusals:
+            if not isinstance(reply, Present) or reply.silo not in missing:
+                continue
+            may_speak = self._members.may_speak(node, reply.silo, self._wire.nodes())
+            if may_speak and node not in self._members.refusals:
                 self._announce(f"{reply.silo} is back; everybody makes new keys")
                 nodes.append(node)
         return tuple(nodes)

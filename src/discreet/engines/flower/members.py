@@ -1,8 +1,8 @@
-"""Who takes part at the moment: silos by name, the nodes they sit behind, and who refused and why."""
+"""Who takes part at the moment: silos by name, the nodes they sit behind, and which nodes refused and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from discreet.engines.flower.wire import NodeId
@@ -11,15 +11,25 @@ from discreet.secagg import ClientId
 
 # A silo that met a protocol error or failed inside may come back; one that refused by its policy will not.
 _PASSING = {str(RefusalCode.PROTOCOL), str(RefusalCode.INTERNAL)}
+_LONGEST_WORDS = 500
 
 
 @dataclass(slots=True)
 class Members:
-    """The server's list of silos; it changes as they come and go."""
+    """The server's list of silos; it changes as they come and go.
 
-    refusals: dict[ClientId, str] = field(default_factory=dict)
+    A name belongs to the node whose advertisement carried that silo's signature. What another node says in
+    its name counts for that other node alone, so that nobody can refuse for a silo or call it back.
+
+    Attributes:
+        refusals: why a node is not asked again, with the name that it gave.
+        seeded: whether a silo rehearses with noise that anyone with its seed can remove.
+    """
+
+    refusals: dict[NodeId, str] = field(default_factory=dict)
     seeded: bool = False
     _nodes: dict[ClientId, NodeId] = field(default_factory=dict)
+    _homes: dict[ClientId, NodeId] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[ClientId, ...]:
@@ -36,10 +46,21 @@ class Members:
         return self._nodes[name]
 
     def add(self, name: ClientId, node: NodeId, *, seeded: bool) -> None:
-        """Takes a silo in; it has agreed to what it may have refused before."""
+        """Takes a silo in whose signature came from ``node``; it has agreed to what it may have refused."""
         self._nodes[name] = node
-        self.refusals.pop(name, None)
+        self._homes = {silo: at for silo, at in self._homes.items() if at != node} | {name: node}
+        self.refusals.pop(node, None)
         self.seeded = self.seeded or seeded
+
+    def may_speak(self, node: NodeId, name: ClientId, connected: Collection[NodeId]) -> bool:
+        """Says whether nothing speaks against ``node`` being the silo ``name``.
+
+        It does not once the silo has signed at another node that is still connected, or another silo has
+        signed at this one.
+        """
+        home = self._homes.get(name)
+        foreign = any(at == node and silo != name for silo, at in self._homes.items())
+        return not foreign and (home in (None, node) or home not in connected)
 
     def remove(self, name: ClientId) -> None:
         """Takes a silo out."""
@@ -50,12 +71,22 @@ class Members:
         kept = set(names)
         self._nodes = {name: node for name, node in self._nodes.items() if name in kept}
 
-    def refuse(self, name: ClientId, code: str, reason: str) -> None:
-        """Takes a silo out that refused, and remembers why if asking again cannot help."""
-        self.remove(name)
+    def refuse(self, node: NodeId, name: ClientId, code: str, reason: str) -> None:
+        """Takes out who sits at ``node``, which refused, and remembers why if asking again cannot help."""
+        self._nodes = {silo: at for silo, at in self._nodes.items() if at != node}
         if code not in _PASSING:
-            self.refusals[name] = f"({code}) {reason}"
+            self.refusals[node] = f"{shown(name)}: ({shown(code)}) {shown(reason)}"
 
     def forget(self) -> Members:
-        """Returns an empty list that remembers refusals only."""
-        return Members(self.refusals, self.seeded)
+        """Returns an empty list that remembers refusals, and which silo signed at which node."""
+        return Members(self.refusals, self.seeded, _homes=self._homes)
+
+
+def shown(words: str) -> str:
+    r"""Returns what a node said as one printable line of bounded length.
+
+    Example:
+        >>> shown("two\nlines")
+        'two?lines'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_WORDS])

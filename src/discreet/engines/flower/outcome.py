@@ -1,53 +1,18 @@
-"""How the server's work ended, and what the survivors that really were make of the guarantee."""
+"""How the server's work ended."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from discreet.accounting import guarantee
 from discreet.engines.local import RunResult
 from discreet.errors import ConfigurationError, DiscreetError
-from discreet.plan import Plan, load_plan
-from discreet.plan.aggregation import under_aggregation
-from discreet.plan.releases import event_for
-from discreet.privacy.events import Composed
+from discreet.plan import load_plan
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import Entry, Opened, read_ledger, spending
+from discreet.privacy.ledger import Opened, read_ledger, spending
 from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
-
-
-def survivors_guarantee(plan: Plan, entries: tuple[Entry, ...]) -> Guarantee:
-    """Returns the guarantee against the plan's strongest adversary, from the survivors of every round.
-
-    A completed release counts the noise of its own survivors less the colluders; one that was interrupted
-    counts the planned minimum. Never weaker than the plan's worst case, and stronger where more silos stayed.
-    """
-    spent = spending(entries)
-    adversary, _ = plan.budget_adversary()
-    colluding = plan.thresholds.max_colluding
-    counts: dict[int, int] = {}
-    for completed in spent.completed:
-        honest = len(completed.survivors) - colluding
-        counts[honest] = counts.get(honest, 0) + 1
-    interrupted = spent.charged - len(spent.completed)
-    if interrupted:
-        honest = plan.thresholds.honest_survivors
-        counts[honest] = counts.get(honest, 0) + interrupted
-    events = [
-        event_for(plan.release, honest_silos=honest, rounds=rounds)
-        for honest, rounds in sorted(counts.items())
-    ]
-    found = guarantee(
-        Composed(tuple(events)),
-        delta=plan.config.privacy.delta,
-        unit=plan.unit,
-        neighboring=next(row.neighboring for row in plan.guarantees if row.adversary == adversary),
-        adversary=adversary,
-    )
-    return under_aggregation(plan.config, found)
 
 
 def finished_run(directory: RunDirectory) -> RunResult:

@@ -12,13 +12,13 @@ from typing import Any
 from safetensors.numpy import save
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
-from discreet.engines.flower.outcome import survivors_guarantee, write_outcome
+from discreet.engines.flower.outcome import write_outcome
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest
 from discreet.policy import SignedAllowList
-from discreet.privacy.ledger import LedgerWriter
+from discreet.privacy.ledger import LedgerWriter, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
     RoundReport,
@@ -75,8 +75,10 @@ class ServerFolder:
 def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:
     """Carries the plan in ``folder`` out over ``wire``; goes on where an earlier start was interrupted.
 
+    However it ends, ``outcome.json`` says so, and the ledger what was spent.
+
     Raises:
-        DiscreetError: if it cannot be completed; ``outcome.json`` says why, the ledger what was spent.
+        DiscreetError: if it cannot be completed.
     """
     announce = _announcer(folder.log)
     folder.outcome.unlink(missing_ok=True)
@@ -85,6 +87,10 @@ def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float)
     except DiscreetError as error:
         announce(f"stopped: {error}")
         write_outcome(folder.outcome, error=error)
+        raise
+    except Exception as error:
+        announce(f"failed: {type(error).__name__}: {error}")
+        write_outcome(folder.outcome, error=DiscreetError(f"internal error: {type(error).__name__}"))
         raise
     announce("completed")
     return final
@@ -116,7 +122,7 @@ def _carry_out(
             )
         finally:
             engine.close()
-        guarantee = survivors_guarantee(plan, ledger.entries)
+        guarantee = plan.spent(spending(ledger.entries).charged)
     load_flat(model, final.parameters)
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
     write_durably(folder.run.model, save(tensors))

@@ -37,8 +37,13 @@ class Comparison:
         return {"note": "not private, not released", "pooled": self.pooled, "alone": self.alone}
 
 
-def compare(model: nn.Module, federation: Federation) -> Comparison:
-    """Trains without privacy, pooled and in each silo alone, from the model's own initial weights."""
+def compare(model: nn.Module, federation: Federation) -> Comparison | None:
+    """Trains without privacy, pooled and in each silo alone, from the model's own initial weights.
+
+    A silo without records stays at the initial weights. Where no record is held out nothing can be compared.
+    """
+    if not any(len(silo.test) for silo in federation.silos):
+        return None
     initial = flatten(model)
     return Comparison(
         pooled=_fit_and_measure(model, federation, federation.pooled_train(), initial),
@@ -52,7 +57,8 @@ def _fit_and_measure(
     model: nn.Module, federation: Federation, records: Records, initial: npt.NDArray[np.float64]
 ) -> dict[str, float]:
     load_flat(model, initial)
-    _fit(model, records)
+    if len(records):
+        _fit(model, records)
     return measure(model, federation, flatten(model))
 
 

@@ -15,6 +15,7 @@ from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
+from discreet.config.sections import FixedSizeConfig
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
@@ -26,7 +27,8 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten, load_flat
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, model_digest
+from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.rounds import (
     RoundReport,
@@ -34,7 +36,6 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
-    require_capacity,
     restore,
     resume_ledger,
     train,
@@ -59,16 +60,25 @@ class Prepared:
     model: nn.Module
     plan: Plan
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever runs this should know of the records; it is for nobody else."""
+        if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:
+            return self.federation.warnings
+        return (*self.federation.warnings, "no record is held out, so nothing is measured.")
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What a finished run has to say.
 
     Attributes:
-        plan: the plan that was carried out, with a guarantee for each adversary.
+        plan: the plan that was carried out.
         spending: what the ledger says was spent.
-        metrics: measurements of the released model on held-out records (not private), empty if switched off.
-        comparison: models trained without privacy, for comparison only; None if switched off.
+        metrics: measurements of the released model on held-out records (not private); empty if switched off,
+            or if no record is held out.
+        comparison: models trained without privacy, for comparison only; None if switched off, or if no record
+            is held out.
         seeded: True for a simulation whose noise anyone with the seed can remove.
         directory: where the files are.
     """
@@ -80,6 +90,11 @@ class RunResult:
     seeded: bool
     directory: RunDirectory
 
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each adversary, over all that was released and every attempt besides."""
+        return guarantees_after(self.plan, self.spending)
+
 
 def prepare(config: Config) -> Prepared:
     """Loads the federation, builds the public model and works out the plan; writes nothing.
@@ -89,7 +104,7 @@ def prepare(config: Config) -> Prepared:
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     device = torch_device(config.speed.device)
-    federation = load(config.data)
+    federation = load(config.data, exchanged=isinstance(config.training.sampling, FixedSizeConfig))
     model = build_model(
         config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
     )
@@ -104,8 +119,6 @@ def prepare(config: Config) -> Prepared:
     )
     plan = make_plan(config, facts, model)
     check_dropouts(plan, config.run.dropouts)
-    for silo in federation.silos:
-        require_capacity(plan, silo.name, silo.train)
     return Prepared(config, federation, model.to(device), plan)
 
 

@@ -11,6 +11,7 @@ from discreet.data import (
     DirichletSilos,
     Federation,
     IidSilos,
+    OneSilo,
     Partition,
     PublicFacts,
     load_federation,
@@ -27,8 +28,13 @@ _FEATURE_MAPS: dict[str, FeatureMap] = {
 }
 
 
-def load(data: DataConfig) -> Federation:
+def load(data: DataConfig, *, silo: str | None = None, exchanged: bool = False) -> Federation:
     """Loads the federation that a config names.
+
+    Args:
+        data: the config's table.
+        silo: takes the source for the own file of this silo alone, whatever the config's partition is.
+        exchanged: whether neighbours differ in a record that is exchanged; see `load_federation`.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -39,9 +45,12 @@ def load(data: DataConfig) -> Federation:
         test_fraction=data.test_fraction,
         split_seed=data.split_seed,
         keep_test_set=data.keep_test_set,
-        partition=_partition(data),
+        partition=_partition(data) if silo is None else OneSilo(silo),
+        record_capacity=data.record_capacity,
+        exchanged=exchanged,
         facts=PublicFacts(
             label=data.label,
+            id=data.id,
             ranges=data.ranges,
             categories=data.categories,
             num_classes=data.num_classes,
@@ -74,5 +83,5 @@ def _partition(data: DataConfig) -> Partition | None:
             return IidSilos(silos)
         case DirichletPartition(silos=silos, alpha=alpha):
             return DirichletSilos(silos, alpha)
-        case ColumnPartition(column=column):
-            return ColumnSilos(column)
+        case ColumnPartition(column=column, names=names):
+            return ColumnSilos(column, names)

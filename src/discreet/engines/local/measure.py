@@ -14,9 +14,14 @@ from discreet.models import load_flat
 def measure(
     model: nn.Module, federation: Federation, parameters: npt.NDArray[np.float64]
 ) -> dict[str, float]:
-    """Returns loss, accuracy, AUC (two classes) over all held-out records, and accuracy in each silo."""
+    """Returns loss, accuracy, AUC (two classes) over all held-out records, and accuracy in each silo.
+
+    Where no record is held out there is nothing to return.
+    """
     load_flat(model, parameters)
     test = federation.pooled_test()
+    if not len(test):
+        return {}
     outputs, labels = logits(model, test), test.labels
     overall = evaluation(outputs, labels)
     measured = {"loss": overall.loss, "accuracy": overall.accuracy}

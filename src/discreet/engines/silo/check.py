@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -26,6 +27,8 @@ class DryRun:
         records: how many training records would take part; stays here.
         features: how many numbers a record becomes.
         released: what would leave, in words.
+        held_out: what becomes of held-out records, in words.
+        notes: how many cells and rows cannot be used as they are; for the owner only.
     """
 
     plan: Plan
@@ -35,6 +38,8 @@ class DryRun:
     records: int
     features: int
     released: tuple[str, ...]
+    held_out: str
+    notes: tuple[str, ...]
 
 
 def dry_run(policy: Policy, document: bytes) -> DryRun:
@@ -42,7 +47,7 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
 
     Raises:
         PolicyRefusal: if this silo would refuse, with the reason.
-        DataError: if its records do not fit.
+        DataError: if its source of records does not fit.
         LedgerError: if the ledger is damaged.
     """
     load_key(policy.identity)
@@ -51,7 +56,8 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     account = state.account(spent_by_training(tuple(line.entry for line in lines)))
     today = datetime.now(UTC).date()
     approval = review(document, policy, account, today=today, approved=state.approved())
-    records = load_records(policy.data.source, approval.plan, policy.silo)
+    notes: list[str] = []
+    records = load_records(policy.data.source, approval.plan, policy.silo, note=notes.append)
     plan = approval.plan
     spent = account.without(plan.digest()).total()
     return DryRun(
@@ -63,8 +69,22 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
             policy.budget.max_delta - spent[1] - approval.cost.delta,
         ),
         records=len(records),
-        features=int(records.features[0].size),
+        features=math.prod(plan.facts.feature_shape),
         released=_released(plan),
+        held_out=_held_out(plan),
+        notes=tuple(notes),
+    )
+
+
+def _held_out(plan: Plan) -> str:
+    """Says what becomes of the records that training does not touch."""
+    fraction = plan.config.data.test_fraction
+    if fraction == 0.0:
+        return "no record is held out"
+    return (
+        f"about {100 * fraction:.3g} % of the records are held out by a public coin (of an npz file with a "
+        "test set, that set) and used for nothing in a real federation; set data.test_fraction = 0 in the plan to "
+        "train on all"
     )
 
 

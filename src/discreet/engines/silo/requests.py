@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from discreet.documents import read_json
 from discreet.errors import PeerProtocolError
 
 _MAGIC = b"dsr1"
 _LENGTH_BYTES = 4
 _MAX_HEADER = 1 << 20
+_EPOCHS = 1 << 32
 # The value of secagg.AbortCode.MALFORMED, whose module would load all of secure aggregation in every carrier.
 _MALFORMED = "malformed"
 
@@ -41,6 +43,10 @@ class Propose:
     session: bytes
     plan: bytes
     allow_list: bytes
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epoch < _EPOCHS:
+            raise ValueError(f"an epoch must be in [0, {_EPOCHS}); got {self.epoch}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,7 @@ def decode(data: bytes) -> Request | Reply:
     if data[: len(_MAGIC)] != _MAGIC or not 0 < length <= _MAX_HEADER or len(data) < start + length:
         raise _malformed("must start with a header of this version")
     try:
-        header = json.loads(data[start : start + length])
+        header = read_json(data[start : start + length])
         kind = _KINDS[header.pop("kind")]
         values, end = _byte_strings(header.pop("sizes"), data, start + length)
         message: Request | Reply = cast("Callable[..., Request | Reply]", kind)(**header, **values)

@@ -8,7 +8,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
-from discreet.engines.silo.records import load_records
+from discreet.data import Records
+from discreet.data.function_source import OwnCodeFailed
+from discreet.engines.silo.records import load_records, nothing
 from discreet.engines.silo.requests import (
     Deliver,
     Farewell,
@@ -90,13 +92,13 @@ class Silo:
             log(f"refused: {error}")
             code, reason = (
                 RefusalCode.DATA,
-                "its records must fit the plan; they do not. Its own log says why.",
+                "its source of records must fit the plan; it does not. Its own log says why.",
             )
         except ProtocolAbort as abort:
             code, reason = RefusalCode.PROTOCOL, f"{abort.code}: {abort}"
         except DiscreetError as error:
             log(f"failed: {error}")
-            code, reason = RefusalCode.INTERNAL, f"{type(error).__name__}; its own log says more."
+            code, reason = RefusalCode.INTERNAL, "it could not answer; its own log says why."
         log(f"refused ({code}): {reason}")
         return Refused(self.name, str(code), reason)
 
@@ -133,7 +135,7 @@ class Silo:
                 "Enrol this silo's public key and sign the list again.",
             )
         approval = self._review(proposal.plan)
-        records = load_records(policy.data.source, approval.plan, self.name)
+        records = self._records(approval.plan)
         protocol = _masking_protocol(approval.plan)
         agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)
         session = ClientSession(
@@ -153,6 +155,7 @@ class Silo:
             OpenSession(agreement, proposal.epoch, session),
             book=Book(self._state, self._ledger, self._surroundings.today),
             randomness=self._randomness(),
+            log=log,
         )
         log(f"joined plan {approval.plan.digest()[:16]}: {approval.cost}")
         return Joined(self.name, policy.simulation is not None, advertisement)
@@ -172,6 +175,24 @@ class Silo:
                 path = self._state.keep_pending(document)
                 self._surroundings.log(f"a plan waits for approval: {path}")
             raise
+
+    def _records(self, plan: Plan) -> Records:
+        """Loads this silo's records; it takes part without any if reading them fails in a way they may cause.
+
+        Raises:
+            DiscreetError: if the source does not fit the plan, which no record decides.
+        """
+        log = self._surroundings.log
+        try:
+            return load_records(self._policy.data.source, plan, self.name, note=log)
+        except OwnCodeFailed as error:
+            reason = str(error)
+        except DiscreetError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        log(f"ATTENTION: the records could not be read, so this silo takes part without any; {reason}")
+        return nothing(plan)
 
     def _randomness(self) -> RandomSource:
         simulation = self._policy.simulation

@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
+from discreet.engines.silo.records import nothing
 from discreet.engines.silo.requests import Deliver
 from discreet.engines.silo.state import SiloState
+from discreet.errors import DiscreetError
 from discreet.policy import PolicyRefusal, RefusalCode, SiloLedger
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource
-from discreet.rounds import contribute, round_rotation, silo_source
+from discreet.rounds import contribute, round_rotation, round_training, silo_source
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import decode
 from discreet.secagg.messages import RoundStart
@@ -25,6 +27,10 @@ from discreet.secagg.transitions import ClientState
 
 # From these states a session goes back to READY only by releasing shares.
 _RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)
+
+LARGEST_WEIGHT = 2.0**40
+"""Largest weight of a model that a silo trains from: far above what training reaches, and low enough that a
+product of three weights stays a float32, whose range ends at 2^128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class SiloTraining:
         *,
         book: Book,
         randomness: RandomSource,
+        log: Callable[[str], None],
     ) -> None:
         self._approval = approval
         self._plan_digest = approval.plan.digest()
@@ -68,6 +75,7 @@ class SiloTraining:
         self._policy = book.state.policy
         self._ledger = book.ledger
         self._randomness = randomness
+        self._log = log
         self._start: RoundStart | None = None
         self._release, self._model_digest = 0, ""
 
@@ -112,6 +120,7 @@ class SiloTraining:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."
             )
+        self._check_model(parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         self._ledger.settle(self._plan_digest, believe_abort=self._retries_for_an_honest_server(start))
@@ -125,24 +134,54 @@ class SiloTraining:
         last = self._start
         return trusts_server and last is not None and last.terms.round_index == start.terms.round_index
 
+    def _check_model(self, parameters: bytes) -> None:
+        """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
+        plan, vector = self._approval.plan, _numbers(parameters)
+        if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
+            raise PolicyRefusal(
+                RefusalCode.PROTOCOL,
+                f"every weight of the model must be finite and at most {LARGEST_WEIGHT:g} in absolute value; "
+                "one is not.",
+            )
+        try:
+            round_training(plan, self._policy.silo, self._approval.model, vector)
+        except DiscreetError as error:
+            raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
+
     def _contribute(self, start: RoundStart, parameters: bytes) -> bytes:
         """Trains, adds noise, writes the release down, and masks; in this order."""
+        attempt = start.terms.attempt
+        try:
+            values = self._values(self._records, attempt, parameters)
+        except Exception as error:
+            # A silo that fell silent would tell what its records hold. Noise alone tells nothing.
+            self._log(
+                f"ATTENTION: training failed, so this silo contributes noise only; "
+                f"{type(error).__name__}: {error}"
+            )
+            values = self._values(nothing(self._approval.plan), attempt, parameters)
+        self._model_digest = start.terms.context.hex()
+        self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
+        return self._session.submit(values)
+
+    def _values(self, records: Records, attempt: int, parameters: bytes) -> npt.NDArray[np.int64]:
+        """Returns what this silo adds to the sum when it trains on ``records``: integers with its noise."""
         plan, silo = self._approval.plan, self._policy.silo
-        vector: npt.NDArray[np.float64] = np.frombuffer(parameters, dtype="<f8").astype(np.float64)
-        contribution = contribute(
+        return contribute(
             plan,
             silo,
             model=self._approval.model,
-            parameters=vector,
-            records=self._records,
-            randomness=silo_source(self._randomness, start.terms.attempt, silo),
-            rotation=round_rotation(plan, start.terms.attempt),
-        )
-        self._model_digest = start.terms.context.hex()
-        self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
-        return self._session.submit(contribution.values)
+            parameters=_numbers(parameters),
+            records=records,
+            randomness=silo_source(self._randomness, attempt, silo),
+            rotation=round_rotation(plan, attempt),
+        ).values
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""
         session = self._session
         self._ledger.complete(self._release, session.survivors, session.transcript.hex(), self._model_digest)
+
+
+def _numbers(parameters: bytes) -> npt.NDArray[np.float64]:
+    return np.frombuffer(parameters, dtype="<f8").astype(np.float64)

@@ -1,4 +1,4 @@
-"""A batch cut into chunks of about one size, on as many threads as torch may use, summed in one order.
+"""The chunks of a batch on as many threads as torch may use, given back in one order.
 
 Torch's own threads split every operation of a chunk, which is too little work for two; whole chunks are
 enough. Each chunk is computed by one thread and the chunks are given back in order, so the bits of a sum do
@@ -8,7 +8,6 @@ not depend on the number of threads.
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -21,37 +20,29 @@ from discreet.learning.torch_state import device_of, draws_random_numbers, one_t
 
 _Part = TypeVar("_Part")
 
-# A longer chunk has a smaller share of fixed costs, a shorter one keeps more of itself in the processor's
-# cache; a GPU wants long batches and has no such cache.
-_CHUNK = 256
-_GPU_CHUNK = 2048
-
-
-def chunks(model: nn.Module, records: int) -> list[slice]:
-    """Cuts ``records`` into equal chunks of about the size that suits the model's device."""
-    size = _CHUNK if device_of(model).type == "cpu" else _GPU_CHUNK
-    count = max(1, round(records / size))
-    edges = [records * number // count for number in range(count + 1)]
-    return [slice(first, last) for first, last in itertools.pairwise(edges)]
-
 
 def _convolves(model: nn.Module) -> bool:
     return any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in model.modules())
 
 
-def models_for_threads(model: nn.Module, features: torch.Tensor, parts: int) -> list[nn.Module]:
+def models_for_threads(model: nn.Module, one: torch.Tensor, parts: int) -> list[nn.Module]:
     """Returns one model for each thread that may share ``parts`` chunks, or just ``model``.
 
     A model that draws random numbers stays on one thread: torch's generator is one for all of them, so the
     draws would come in an order that nobody can repeat. So does one that cannot be copied, and one without
     convolutions, whose chunks are over before a second thread has helped.
+
+    Args:
+        model: what every chunk runs.
+        one: a batch of one record, zeros: no silo's data can then change the choice.
+        parts: how many chunks there are.
     """
     threads = min(torch.get_num_threads(), parts)
     if (
         threads == 1
         or not _convolves(model)
         or device_of(model).type != "cpu"
-        or draws_random_numbers(model, features[:1])
+        or draws_random_numbers(model, one)
     ):
         return [model]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,19 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning.clipping.chunks import chunks, in_order, models_for_threads
-from discreet.learning.clipping.ghost import ghost_clipped_sum, layer_without_rule
+from discreet.learning.clipping.chunks import in_order, models_for_threads
+from discreet.learning.clipping.ghost import ghost_gradients, layer_without_rule
 from discreet.learning.clipping.linear import clipped_linear_sum
-from discreet.learning.clipping.per_record import warn_fallback, written_out_clipped_sum
+from discreet.learning.clipping.per_record import warn_fallback, written_out_gradients
+from discreet.learning.clipping.record_gradients import RecordGradients
+from discreet.learning.clipping.shapes import (
+    UNKNOWN_BATCH,
+    ExpectedBatch,
+    chunk_length,
+    chunks,
+    longest_chunk,
+    padded,
+)
 from discreet.learning.clipping.styles import ClippingStyle, Flat
 from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
@@ -47,12 +57,15 @@ def clipped_gradient_sum(
     clip_norm: float,
     style: ClippingStyle,
     randomness: RandomSource,
+    expected: ExpectedBatch = UNKNOWN_BATCH,
 ) -> ClippedSum:
     """Sums the clipped gradients of all ``records`` at ``parameters``.
 
     Guarantee:
-        Each record's contribution has norm at most ``clip_norm`` and depends on no other record, whatever
-        the model computes; see `discreet.learning.float_error` for rounding.
+        Each record's contribution is finite, has norm at most ``clip_norm``, and depends on no other record,
+        whatever the model computes; `discreet.learning.float_error` says under which assumption. A record
+        for which the model gives a logit, a loss or a gradient that is not finite contributes zero. What is
+        raised depends on the model and the parameters only.
 
     Args:
         model: the architecture; scratch space. Networks run on the device that it is on.
@@ -61,36 +74,22 @@ def clipped_gradient_sum(
         clip_norm: largest L2 norm of one record's contribution.
         style: how gradients are brought into the ball.
         randomness: source of dropout masks, if the model draws any.
+        expected: public guess of the number of records; only the time depends on how good it is.
     """
-    if len(records) == 0:
-        return ClippedSum(np.zeros_like(parameters), 0.0, 0)
     head = convexity(model)
     if head is not None and isinstance(style, Flat):
         weights = parameters.reshape(head.outputs, -1)
         return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm))
-    return _network_sum(model, parameters, records, clip_norm=clip_norm, style=style, randomness=randomness)
-
-
-def _network_sum(
-    model: nn.Module,
-    parameters: FloatVector,
-    records: Records,
-    *,
-    clip_norm: float,
-    style: ClippingStyle,
-    randomness: RandomSource,
-) -> ClippedSum:
     prepare(model, parameters)
-    missing = layer_without_rule(model)
-    if missing is not None:
-        warn_fallback(missing)
-    clipped_sum = ghost_clipped_sum if missing is None else written_out_clipped_sum
+    record_gradients = differentiation_of(model)
+    length = chunk_length(expected, longest_chunk(model))
     features, labels = on_device_of(model, records)
-    parts = chunks(model, len(records))
-    models = models_for_threads(model, features, len(parts))
+    parts = chunks(len(records), length)
+    models = models_for_threads(model, features.new_zeros((1, *features.shape[1:])), len(parts))
 
     def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float, int]:
-        return clipped_sum(own, features[part], labels[part], style, clip_norm)
+        found = record_gradients(own, padded(features[part], length), padded(labels[part], length))
+        return found.clipped_sum(part.stop - part.start, style, clip_norm)
 
     total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
     within = 0
@@ -100,6 +99,17 @@ def _network_sum(
             loss += part_loss
             within += part_within
     return ClippedSum(total.cpu().numpy(), loss, within)
+
+
+def differentiation_of(
+    model: nn.Module,
+) -> Callable[[nn.Module, torch.Tensor, torch.Tensor], RecordGradients]:
+    """Returns what computes the gradients of a chunk: book-keeping, or vmap with a warning that says why."""
+    missing = layer_without_rule(model)
+    if missing is None:
+        return ghost_gradients
+    warn_fallback(missing)
+    return written_out_gradients
 
 
 def prepare(model: nn.Module, parameters: FloatVector) -> None:

@@ -1,4 +1,4 @@
-"""Clipped sums with one forward and one backward pass: book-keeping of inputs and output gradients.
+"""Per-record gradients with one forward and one backward pass: book-keeping of inputs and output gradients.
 
 The backward pass stops at the layers' outputs, so the batch gradient of the weights, which a plain step
 would compute, is never formed; the pieces of the layers take its place. Bu, Wang, Zha, Karypis (2023),
@@ -15,9 +15,10 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
+from discreet.learning.clipping.record_gradients import RecordGradients
 from discreet.learning.clipping.rules import Pieces, find_rule
-from discreet.learning.clipping.styles import ClippingStyle, count_within
-from discreet.learning.losses import record_losses
+from discreet.learning.losses import known_labels, last_class, record_losses
+from discreet.learning.token_indices import indices_in_range
 
 _Arguments = tuple[torch.Tensor, ...]
 _Hook = Callable[[nn.Module, _Arguments, dict[str, torch.Tensor], torch.Tensor], None]
@@ -69,44 +70,29 @@ def recorded_forward(
         ConfigurationError: if a layer runs more than once a pass, does not keep records in its first
             dimension, or has its output changed in place.
     """
-    with _recording(layers) as tape:
+    with _recording(layers) as tape, indices_in_range(model):
         outputs = model(features)
     return outputs, {name: _single_call(name, tape.calls.get(name, []), len(features)) for name in layers}
 
 
-def ghost_clipped_sum(
-    model: nn.Module, features: torch.Tensor, labels: torch.Tensor, style: ClippingStyle, clip_norm: float
-) -> tuple[torch.Tensor, float, int]:
-    """Returns the sum of clipped gradients, flat float64 in `flatten` order, the summed loss, and the count.
-
-    The count is that of `ClippedSum.within`.
+def ghost_gradients(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> RecordGradients:
+    """Returns the gradients of the records of one chunk.
 
     Raises:
         ConfigurationError: if a layer cannot be book-kept; see `recorded_forward`.
     """
     layers = trainable_layers(model)
     outputs, calls = recorded_forward(model, features, layers)
-    losses = record_losses(outputs, labels)
+    losses = record_losses(outputs, known_labels(outputs, labels))
     backprops = torch.autograd.grad(losses.sum(), [call.outputs for call in calls.values()])
+    # layers and their parameters come in the order of `flatten`
     with torch.no_grad():
         pieces = {
-            name: _trained_pieces(layer, calls[name].inputs, gradient)
+            f"{name}.{leaf}": piece
             for (name, layer), gradient in zip(layers.items(), backprops, strict=True)
+            for leaf, piece in _trained_pieces(layer, calls[name].inputs, gradient).items()
         }
-        norms = torch.stack(
-            [
-                torch.stack([piece.norms_squared() for piece in of_layer.values()]).sum(dim=0)
-                for of_layer in pieces.values()
-            ]
-        )
-        factors = dict(zip(layers, style.factors(norms, clip_norm), strict=True))
-        # layers and their parameters come in the order of `flatten`
-        sums = [
-            piece.weighted_sum(factors[name])
-            for name, of_layer in pieces.items()
-            for piece in of_layer.values()
-        ]
-    return torch.cat(sums), float(losses.detach().double().sum()), count_within(norms, clip_norm)
+    return RecordGradients(outputs.detach(), losses.detach(), labels <= last_class(outputs.shape[1]), pieces)
 
 
 def _trained_pieces(layer: nn.Module, inputs: torch.Tensor, gradient: torch.Tensor) -> Pieces:

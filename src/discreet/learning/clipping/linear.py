@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.data.records import Records
+from discreet.learning.clipping.shapes import chunks
+from discreet.learning.losses import last_class
 from discreet.models.convexity import ConvexHead
 
 FloatArray = npt.NDArray[np.float64]
 
-# Float64 copies of so many records stay in the processor's cache.
-_CHUNK = 64
+# The length of every chunk, whatever the number of records; float64 copies of so many stay in the cache.
+CHUNK = 64
 
 
 def flat_features(records: Records) -> npt.NDArray[np.float32]:
@@ -27,9 +30,7 @@ def clipped_linear_sum(
     """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, the summed loss, the count.
 
     A record's gradient is residual ⊗ features, whose norm is the product of the two norms; scaling the
-    residual by the clipping factor scales the gradient. Logits are computed in float32: a residual may be
-    any function of its own record, only the norm and the sum must be exact. The count is that of
-    `ClippedSum.within`.
+    residual by the clipping factor scales the gradient. The count is that of `ClippedSum.within`.
 
     Args:
         head: the convex head.
@@ -37,16 +38,62 @@ def clipped_linear_sum(
         records: the batch.
         clip_norm: largest L2 norm of one record's contribution.
     """
-    features = flat_features(records)
-    logits = (features @ weights.T.astype(np.float32)).astype(np.float64)
-    losses, residuals = head.losses_and_residuals(logits, records.labels)
-    residual_norms = np.linalg.vector_norm(residuals, axis=1)
-    total, within = np.zeros_like(weights), 0
-    for first in range(0, len(records), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        exact = features[chunk].astype(np.float64)
-        norms = residual_norms[chunk] * np.sqrt(np.vecdot(exact, exact))
+    total, loss, within = np.zeros_like(weights), 0.0, 0
+    features, single = flat_features(records), in_single_precision(weights)
+    rows, labels = np.zeros((CHUNK, features.shape[1]), np.float32), np.zeros(CHUNK, np.int64)
+    for part in chunks(len(records), CHUNK):
+        count = part.stop - part.start
+        rows[:count], labels[:count] = features[part], records.labels[part]  # padding may be any row
+        found = linear_rows(head, single, rows, labels)
+        usable = found.usable[:count]
+        kept = slice(0, count) if usable.all() else np.flatnonzero(usable)
+        residuals, norms = found.residuals[kept], found.norms[kept]
         within += int(np.count_nonzero(norms <= clip_norm))
-        factors = clip_norm / np.maximum(norms, clip_norm)
-        total += (residuals[chunk] * factors[:, None]).T @ exact
-    return total.ravel(), float(losses.sum()), within
+        loss += float(found.losses[kept].sum())
+        total += (residuals * (clip_norm / np.maximum(norms, clip_norm))[:, None]).T @ found.features[kept]
+    return total.ravel(), loss, within
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LinearRows:
+    """Private: what each row of a chunk gives by itself; ``usable`` says where all of it is a finite number.
+
+    Attributes:
+        features: shape ``(L, p)``, float64.
+        losses: shape ``(L,)``.
+        residuals: the losses' derivatives by the logits, shape ``(L, outputs)``.
+        norms: L2 norms of the gradients, shape ``(L,)``.
+        usable: shape ``(L,)``; false also for a label that is not one of the head's.
+    """
+
+    features: FloatArray
+    losses: FloatArray
+    residuals: FloatArray
+    norms: FloatArray
+    usable: npt.NDArray[np.bool_]
+
+
+def linear_rows(
+    head: ConvexHead,
+    weights: npt.NDArray[np.float32],
+    features: npt.NDArray[np.float32],
+    labels: npt.NDArray[np.int64],
+) -> LinearRows:
+    """Computes the rows of one chunk, logits in float32: a residual may be any function of its own record.
+
+    Only the norm and the sum must be exact.
+    """
+    last = last_class(head.outputs)
+    with np.errstate(all="ignore"):  # what overflows is not usable
+        logits = (features @ weights.T).astype(np.float64)
+        losses, residuals = head.losses_and_residuals(logits, np.minimum(labels, last))
+        exact = features.astype(np.float64)
+        norms = np.sqrt(np.vecdot(residuals, residuals) * np.vecdot(exact, exact))
+        finite = np.isfinite(losses) & np.isfinite(norms)
+    return LinearRows(exact, losses, residuals, norms, finite & (labels <= last))
+
+
+def in_single_precision(weights: FloatArray) -> npt.NDArray[np.float32]:
+    """Rounds to float32; what is too large for it becomes infinite."""
+    with np.errstate(over="ignore"):
+        return weights.astype(np.float32)

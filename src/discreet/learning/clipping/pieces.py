@@ -14,12 +14,20 @@ import torch
 
 from discreet.learning.clipping.products import weighted_rows
 
-_GRAM_RELATIVE_ERROR = 1e-12
 _COORDINATES_PER_BLOCK = 1024
+# A gradient that is shorter than this share of its terms' lengths together counts as so long, because the
+# rounding of sums is relative to the terms; ordinary networks stay far above.
+_SHORTEST_SHARE = 1.0 / 32.0
+# So many terms are added up at once, so that the error of a sum does not grow with the number of positions.
+_TERMS_PER_SUM = 1 << 15
 
 
 class Piece(Protocol):
     """The gradients of one parameter, one a record."""
+
+    def of(self, records: slice | torch.Tensor) -> Piece:
+        """Returns the gradients of some of the records."""
+        ...
 
     def norms_squared(self) -> torch.Tensor:
         """Returns squared L2 norms, never too small, shape ``(n,)``, float64."""
@@ -35,6 +43,10 @@ class Explicit:
     """Gradients written out, shape ``(n, ...)``."""
 
     gradients: torch.Tensor
+
+    def of(self, records: slice | torch.Tensor) -> Explicit:
+        """A view, if the records are a slice."""
+        return Explicit(self.gradients[records])
 
     def norms_squared(self) -> torch.Tensor:
         """Sums the squares, rounded upwards."""
@@ -55,7 +67,8 @@ class OuterSum:
     """Gradients Σ_t backprop_t ⊗ activation_t, kept as factors (the "ghost" form).
 
     Goodfellow (2015) for one position; Li, Tramèr, Liang, Hashimoto (2022), section 4, for several. The
-    cancellation of the Gram form is covered by adding its largest possible rounding error to the norm.
+    cancellation of the Gram form is covered by adding its largest possible rounding error to the norm, and
+    that of the sum over positions by `_SHORTEST_SHARE`.
 
     Attributes:
         backprops: shape ``(n, T, k)``.
@@ -65,6 +78,10 @@ class OuterSum:
     backprops: torch.Tensor
     activations: torch.Tensor
 
+    def of(self, records: slice | torch.Tensor) -> OuterSum:
+        """Views, if the records are a slice."""
+        return OuterSum(self.backprops[records], self.activations[records])
+
     def norms_squared(self) -> torch.Tensor:
         """The product of two norms for one position, a product of two Gram matrices for several."""
         bound = _norms_squared(self.backprops.flatten(1)) * _norms_squared(self.activations.flatten(1))
@@ -73,12 +90,16 @@ class OuterSum:
         backprops, activations = self.backprops.double(), self.activations.double()
         gram = torch.bmm(backprops, backprops.transpose(1, 2))
         gram *= torch.bmm(activations, activations.transpose(1, 2))
-        return gram.sum(dim=(1, 2)).clamp(min=0.0) + _GRAM_RELATIVE_ERROR * bound
+        positions, rows, columns = *backprops.shape[1:], activations.shape[2]
+        return _not_too_short(gram.sum(dim=(1, 2)), bound, additions=rows + columns + positions**2)
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
-        """One matrix product over records and positions."""
+        """Matrix products over records and positions."""
         scaled = self.backprops.double() * factors[:, None, None]
-        return (scaled.flatten(0, 1).T @ self.activations.flatten(0, 1).double()).flatten()
+        total = scaled.new_zeros(scaled.shape[2], self.activations.shape[2])
+        for part in _parts(len(scaled), scaled.shape[1]):
+            total.addmm_(scaled[part].flatten(0, 1).T, self.activations[part].flatten(0, 1).double())
+        return total.flatten()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +115,10 @@ class Reordered:
     piece: Piece
     shape: tuple[int, ...]
     order: tuple[int, ...]
+
+    def of(self, records: slice | torch.Tensor) -> Reordered:
+        """The other piece's, in the same order."""
+        return Reordered(self.piece.of(records), self.shape, self.order)
 
     def norms_squared(self) -> torch.Tensor:
         """A norm does not depend on the order."""
@@ -118,26 +143,53 @@ class Lookup:
     backprops: torch.Tensor
     rows: int
 
+    def of(self, records: slice | torch.Tensor) -> Lookup:
+        """Views, if the records are a slice."""
+        return Lookup(self.indices[records], self.backprops[records], self.rows)
+
     def norms_squared(self) -> torch.Tensor:
         """Positions with equal indices add up before the norm is taken, so only their products count."""
         backprops = self.backprops.double()
         same = self.indices[:, :, None] == self.indices[:, None, :]
+        lengths = torch.linalg.vector_norm(backprops, dim=2)
+        bound = (lengths[:, :, None] * lengths[:, None, :] * same).sum(dim=(1, 2))
         gram = torch.bmm(backprops, backprops.transpose(1, 2)) * same
-        bound = backprops.square().sum(dim=(1, 2)) * self.indices.shape[1]
-        return gram.sum(dim=(1, 2)).clamp(min=0.0) + _GRAM_RELATIVE_ERROR * bound
+        return _not_too_short(gram.sum(dim=(1, 2)), bound, additions=backprops.shape[2] + same[0].numel())
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
         """Adds scaled backprops row by row."""
-        scaled = (self.backprops.double() * factors[:, None, None]).flatten(0, 1)
-        table = torch.zeros(self.rows, scaled.shape[1], dtype=torch.float64, device=scaled.device)
-        return table.index_add_(0, self.indices.flatten(), scaled).flatten()
+        scaled = self.backprops.double() * factors[:, None, None]
+        total = scaled.new_zeros(self.rows, scaled.shape[2])
+        for part in _parts(*self.indices.shape):
+            table = torch.zeros_like(total)
+            total += table.index_add_(0, self.indices[part].flatten(), scaled[part].flatten(0, 1))
+        return total.flatten()
+
+
+def _parts(records: int, positions: int) -> list[slice]:
+    """Cuts records into parts of at most `_TERMS_PER_SUM` positions, or one record."""
+    step = max(1, _TERMS_PER_SUM // positions)
+    return [slice(first, first + step) for first in range(0, records, step)]
+
+
+def _not_too_short(squared: torch.Tensor, bound: torch.Tensor, *, additions: int) -> torch.Tensor:
+    """Squared norms from Gram matrices, rounded upwards; see `_SHORTEST_SHARE`.
+
+    Args:
+        squared: the sums of products, shape ``(n,)``, float64.
+        bound: squared sums of the terms' lengths, at least, shape ``(n,)``.
+        additions: how many numbers a sum of products has, at most (Higham 2002, section 3.1).
+    """
+    error = 1.01 * (additions + 8) * torch.finfo(torch.float64).eps
+    return torch.maximum(squared, _SHORTEST_SHARE**2 * bound) + error * bound
 
 
 def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
     """Squared norms of the rows in their own precision, plus the largest possible rounding error; float64.
 
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order
-    (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small.
+    (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small. A square below the
+    smallest normal number may come out as zero, which the last term makes good.
     """
     records, length = flat.shape
     blocks, left = divmod(length, _COORDINATES_PER_BLOCK)
@@ -150,4 +202,6 @@ def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
 def _squares(rows: torch.Tensor) -> torch.Tensor:
     """Squared norms over the last dimension."""
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=-1).double()
-    return norms.square_() * (1.0 + 1.01 * (rows.shape[-1] + 4) * torch.finfo(rows.dtype).eps / 2.0)
+    length, precision = rows.shape[-1], torch.finfo(rows.dtype)
+    relative = 1.0 + 1.01 * (length + 4) * precision.eps / 2.0
+    return norms.square_().mul_(relative).add_(2.0 * length * precision.tiny)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from discreet.errors import ConfigurationError
 from discreet.randomness import RandomSource
 from discreet.secagg.agreement import Agreement
-from discreet.secagg.bell.parameters import Sparsity, find_sparsity
+from discreet.secagg.bell.parameters import SECURITY_BITS, Sparsity, find_sparsity
 from discreet.secagg.bonawitz import DEFAULT_ROUNDS_PER_SETUP
 from discreet.secagg.graph import ChosenGraph, CompleteGraph, GraphRule, HararyGraph
 from discreet.secagg.identity import AllowList
@@ -52,12 +52,14 @@ class Bell:
         rounds_per_setup: one-time key slots made by one setup.
         noise: noise that is taken off again when fewer clients drop out than planned.
         speed: threads.
+        security_bits: a sparse graph hides too little with probability at most 2^-security_bits.
     """
 
     mode: SemiHonest | SemiMalicious = field(default_factory=SemiMalicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
     noise: NoiseRemoval | None = None
     speed: Speed = field(default_factory=Speed)
+    security_bits: int = SECURITY_BITS
     name: ClassVar[str] = "bell"
 
     @property
@@ -71,7 +73,8 @@ class Bell:
         Raises:
             ConfigurationError: if only a complete graph would do.
         """
-        return find_sparsity(num_clients, max_colluding, num_clients - min_survivors, self.mode)
+        dropouts, bits = num_clients - min_survivors, self.security_bits
+        return find_sparsity(num_clients, max_colluding, dropouts, self.mode, security_bits=bits)
 
     def check(self, terms: SumTerms) -> None:
         """Refuses thresholds that break the bounds.

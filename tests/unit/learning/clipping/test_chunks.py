@@ -11,7 +11,7 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.learning.clipping import FLAT, Automatic, ClippedSum, PerLayer, clipped_gradient_sum
-from discreet.learning.clipping.chunks import chunks, in_order, models_for_threads
+from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.models import flatten
 from discreet.randomness import SeededRandom
 
@@ -109,15 +109,6 @@ def test_an_error_is_raised_and_torch_gets_its_threads_back(threads: int) -> Non
     with pytest.raises(ValueError, match="second part"):
         list(in_order(fail, [network() for _ in range(threads)], [slice(0, 1), slice(1, 2)]))
     assert torch.get_num_threads() == 2
-
-
-@pytest.mark.parametrize(("records", "count"), [(1, 1), (383, 1), (385, 2), (520, 2), (1030, 4)])
-def test_chunks_cover_the_batch_once_and_are_alike(records: int, count: int) -> None:
-    found = chunks(network(), records)
-    assert [index for part in found for index in range(records)[part]] == list(range(records))
-    sizes = {part.stop - part.start for part in found}
-    assert len(found) == count
-    assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.parametrize("style", [FLAT, PerLayer(), Automatic()], ids=str)

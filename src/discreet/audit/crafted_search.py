@@ -1,0 +1,194 @@
+"""``discreet audit --crafted``: neighbours made by an adversary, through the user's own model and loader."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile, neighbours_of
+from discreet.audit.crafted_records import BATCH_SIZES, crafted_rows
+from discreet.audit.findings import NeighbourFinding
+from discreet.audit.neighbours import Comparison, Rounds, summary
+from discreet.audit.rehearsal import initial_parameters
+from discreet.config.sections import ColumnPartition, DataConfig
+from discreet.data import Records
+from discreet.engines.local import Prepared
+from discreet.engines.silo.records import load_records
+from discreet.errors import ConfigurationError
+from discreet.privacy.units import Unit
+from discreet.randomness import SeededRandom
+from discreet.rounds import initial_state
+
+Floats = npt.NDArray[np.float64]
+Loader = Callable[[str], Records]
+
+# Rows of a user's file that the loader is tried with: every one of them is read again for every neighbour.
+_MOST_ROWS = 40
+_MOST_PLACES = 12
+_WEIGHT_SCALES = (0.3, 3.0)
+_MOVES_EVERY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CraftedSettings:
+    """How hard the search looks.
+
+    Attributes:
+        trials: pairs of neighbours for each way to craft records.
+        seed: of the search.
+    """
+
+    trials: int = 60
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (self.trials >= 1 and self.seed >= 0):
+            raise ConfigurationError(
+                f"'trials' must be at least 1 and 'seed' >= 0; got {self.trials} and {self.seed}."
+            )
+
+
+def crafted_findings(prepared: Prepared, settings: CraftedSettings) -> tuple[NeighbourFinding, ...]:
+    """Searches for neighbours that move too far or can be told apart, by records and by the silo's file.
+
+    Guarantee:
+        A finding that is ``exceeded`` is a proof. None of them is a proof of nothing: see docs/audit.md.
+
+    Args:
+        prepared: config, records, public model and plan.
+        settings: how hard to look.
+    """
+    source = SeededRandom(settings.seed).derive("crafted")
+    plan = prepared.plan
+    rounds = Rounds(plan, prepared.model, plan.facts.silos[0])
+    start = initial_state(plan, initial_parameters(prepared)).announced()
+    found = list(record_findings(rounds, start, trials=settings.trials, source=source.derive("records")))
+    file = _own_file(prepared)
+    if file is None:
+        return tuple(found)
+
+    def load(own: str) -> Records:
+        return load_records(own, plan, rounds.silo)
+
+    return (*found, *loader_findings(rounds, file, load, start))
+
+
+def record_findings(
+    rounds: Rounds, start: Floats, *, trials: int, source: SeededRandom
+) -> Iterator[NeighbourFinding]:
+    """Trains on crafted records and on one fewer of them, or on an empty silo for the client unit."""
+    comparisons: dict[str, list[Comparison]] = {}
+    for trial in range(trials):
+        own = source.derive(trial)
+        facts = rounds.plan.facts
+        for name, row in crafted_rows(
+            rounds.model, facts.feature_shape, facts.feature_norm_bound, own.derive("rows")
+        ):
+            one, other = _pair(rounds, row, own.derive(name), trial)
+            seed = int(own.words(1)[0]) >> 1
+            at = _moved(start, own.derive("weights"), trial)
+            found = rounds.compare(one, other, parameters=at, seed=seed)
+            comparisons.setdefault(name, []).append(found)
+    for name, tried in comparisons.items():
+        yield summary("training on crafted records", name, iter(tried))
+
+
+def _pair(
+    rounds: Rounds, row: npt.NDArray[np.float32], source: SeededRandom, trial: int
+) -> tuple[Records, Records]:
+    """Returns copies of a crafted record with one unit at any place, and the same without that unit."""
+    facts, plan = rounds.plan.facts, rounds.plan
+    capacity = plan.capacities[facts.silos.index(rounds.silo)]
+    sizes = [size for size in BATCH_SIZES if size <= capacity]
+    count = sizes[trial % len(sizes)]
+    features = np.repeat(row, count, axis=0)
+    labels = np.full(count, trial % facts.num_classes, dtype=np.int64)
+    place = (0, count // 2, count - 1)[trial % 3]
+    if trial // 2 % 2:
+        # The unit is another record than all the others: not a copy of what it stands among.
+        others = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, source))
+        features[place] = list(others.values())[trial // 4 % len(others)][0]
+        labels[place] = (labels[place] + 1) % facts.num_classes
+    one = Records(features, labels)
+    kept = np.delete(np.arange(count), place)
+    return one, one.take(kept[:0] if plan.unit is Unit.CLIENT else kept)
+
+
+def _moved(start: Floats, source: SeededRandom, trial: int) -> Floats:
+    """Returns the initial weights, which records are crafted for, or every fifth time weights far from them."""
+    scale = _WEIGHT_SCALES[trial // _MOVES_EVERY % len(_WEIGHT_SCALES)] * (
+        trial % _MOVES_EVERY == _MOVES_EVERY - 1
+    )
+    moved = start + scale * (source.uniform(len(start)) - 0.5)
+    # The last coordinate may be a clipping norm, which stays what it is.
+    moved[-1] = start[-1]
+    return moved
+
+
+def loader_findings(
+    rounds: Rounds, file: SiloFile, load: Loader, start: Floats, *, most_places: int = _MOST_PLACES
+) -> Iterator[NeighbourFinding]:
+    """Reads a silo's file and its neighbours, and trains on both wherever the training records differ."""
+    tried: dict[str, list[Comparison]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        base, own = _loaded(load, file.write(Path(folder) / "base")), Path(folder) / "neighbour"
+        for name, neighbour in neighbours_of(file, most_places):
+            other = _loaded(load, neighbour().write(own))
+            found = _compared(rounds, base, other, start, len(tried))
+            tried.setdefault(name, []).append(found)
+    for name, comparisons in tried.items():
+        yield summary("the silo's own file", name, iter(comparisons))
+
+
+def _compared(
+    rounds: Rounds, base: Records | str, other: Records | str, start: Floats, seed: int
+) -> Comparison:
+    """Compares what was read: a file that is refused for a row's sake tells its neighbours apart."""
+    if isinstance(base, str) or isinstance(other, str):
+        same = isinstance(base, str) and base == other
+        words = [side if isinstance(side, str) else "is read" for side in (base, other)]
+        return Comparison(0.0, () if same else ("; the neighbour ".join(words),))
+    if rounds.plan.unit is Unit.CLIENT:
+        # One client's rows are its own business; what protects it is the clip, whatever the rows are.
+        return rounds.compare(other, other.take(np.arange(0)), parameters=start, seed=seed)
+    return rounds.compare(base, other, parameters=start, seed=seed)
+
+
+def _loaded(load: Loader, source: str) -> Records | str:
+    """Returns the records, or how reading failed."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return load(source)
+    except Exception as error:  # a search must see every way to fail
+        return f"is refused with {type(error).__name__}"
+
+
+def _own_file(prepared: Prepared) -> SiloFile | None:
+    """Returns some rows of the config's file as the first silo would hold them; None if it is no file."""
+    data = prepared.config.data
+    scheme, _, path = os.path.expandvars(data.source).partition(":")
+    match scheme:
+        case "csv":
+            file: SiloFile = _table(Path(path), data, prepared.plan.facts.silos[0])
+        case "npz":
+            file = ArrayFile.read(Path(path))
+        case _:
+            return None
+    return file.rows(np.arange(min(file.count, _MOST_ROWS)))
+
+
+def _table(path: Path, data: DataConfig, silo: str) -> TableFile:
+    """Returns the rows of one silo where a column says which those are, else all rows."""
+    used = (*(data.ranges or {}), *(data.categories or {}))
+    table = TableFile.read(path, label=data.label or "", used=used)
+    if not isinstance(data.partition, ColumnPartition):
+        return table
+    column = table.header.index(data.partition.column)
+    return table.rows(np.array([place for place, row in enumerate(table.cells) if row[column] == silo]))

@@ -1,0 +1,34 @@
+"""The guarantees of a plan when it was carried out: every attempt counts where single messages are seen."""
+
+from __future__ import annotations
+
+from discreet.plan.plan import Plan, adversary_guarantee
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Spending
+
+
+def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
+    """Returns one guarantee for each adversary, for what a ledger says was done and what is still planned.
+
+    Guarantee:
+        An attempt that came to nothing released nothing, but the message of a silo may have left it: whoever
+        sees messages saw the planned ones and one more for every such attempt. Other rows are the plan's
+        worst case: noise of silos that did not drop out is not counted, since who drops out may depend on
+        what was released before (docs/theory/rows.md).
+
+    Args:
+        plan: what was carried out.
+        spent: what its ledger says.
+    """
+    return tuple(
+        adversary_guarantee(
+            plan.config,
+            plan.release,
+            adversary=adversary,
+            honest_silos=honest,
+            rounds=plan.rounds,
+            aborted=spent.aborted,
+            over=spent.charged >= plan.rounds,
+        )
+        for adversary, honest in plan.adversaries()
+    )

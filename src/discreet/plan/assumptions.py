@@ -1,0 +1,123 @@
+"""What a guarantee takes for granted besides its proof: in words, row by row (docs/theory/rows.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.config import Config
+from discreet.config.data import DataConfig, DirichletPartition, IidPartition
+from discreet.plan.aggregation import sum_protocol
+from discreet.plan.releases import RoundRelease, most_setups
+from discreet.privacy.adversary import (
+    AggregationServer,
+    ServerWithColluders,
+    WithoutSecureAggregation,
+)
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.secagg import Bell, Ideal, Malicious, SemiMalicious
+from discreet.secagg.modes import TrustModel, trust_model
+
+PRESENCE = "which clients take part (answer) in the federation is public"
+DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
+ONE_SET = "one survivor set a round is opened"
+NO_RETRY = "no round is tried again; each further attempt shows one more message"
+NO_FURTHER_RETRY = "no round is tried again after {aborted} attempts; each further one shows one more message"
+
+_RANDOM_BITS = "AES-256 in counter mode cannot be told from random bits"
+_PRIMITIVES = "X25519, Ed25519, AES-256-GCM and HKDF-SHA-256 are not broken"
+_ANYTHING = trust_model(Malicious()).server
+
+
+def assuming(
+    config: Config, release: RoundRelease, guarantee: Guarantee, *, rounds: int, aborted: int, over: bool
+) -> Guarantee:
+    """Adds to a guarantee everything that it takes for granted.
+
+    Noise and masks are expanded by AES, so no guarantee is information-theoretic. The oracle ``ideal`` hides
+    nothing from whoever computes the sum, so with it a guarantee against the server is CONDITIONAL on
+    trusting that party.
+
+    Args:
+        config: what was asked for.
+        release: what one round releases.
+        guarantee: from the accountant.
+        rounds: releases that it covers.
+        aborted: attempts that released nothing, besides.
+        over: True if there will be no further attempt.
+    """
+    assumed = [*release.assumptions, *_data_assumptions(config.data, release.neighboring)]
+    if guarantee.unit is Unit.CLIENT:
+        assumed.append(PRESENCE)
+    assumed += [DROPPING_OUT, _RANDOM_BITS]
+    status = guarantee.status
+    match guarantee.adversary:
+        case AggregationServer() | ServerWithColluders():
+            if config.aggregation.protocol == "ideal":
+                status = Status.CONDITIONAL
+            setups = most_setups(rounds + aborted)
+            assumed += _against_server(config, release, guarantee.adversary, rounds=rounds, setups=setups)
+        case WithoutSecureAggregation() if not over:
+            assumed.append(NO_FURTHER_RETRY.format(aborted=aborted) if aborted else NO_RETRY)
+        case _:
+            pass
+    # The same words may come from training and from data.
+    return replace(
+        guarantee, status=status, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, *assumed)))
+    )
+
+
+def _against_server(
+    config: Config,
+    release: RoundRelease,
+    adversary: AggregationServer | ServerWithColluders,
+    *,
+    rounds: int,
+    setups: int,
+) -> list[str]:
+    """Returns what keeps one message from the server, and the server to one sum a round."""
+    trust = _trust(config, release)
+    assumed = [_for_adversary(text, adversary) for text in trust.assumptions]
+    if isinstance(sum_protocol(config), Ideal):
+        return assumed
+    assumed.append(_PRIMITIVES)
+    if trust.server != _ANYTHING:
+        assumed.append(trust.server)
+    if config.aggregation.mode == "malicious":
+        assumed.append(f"at most {rounds} sums are opened; a silo's own ledger counts those that it was in")
+    else:
+        assumed.append(ONE_SET)
+    if release.graph_failure_prob > 0.0:
+        assumed.append(f"the sparse graph of masks is drawn at most {setups} times")
+    return assumed
+
+
+def _trust(config: Config, release: RoundRelease) -> TrustModel:
+    """Returns the trust model of the mode that is carried out: Bell's complete graph is as Bonawitz'."""
+    protocol = sum_protocol(config)
+    complete = release.graph_failure_prob == 0.0
+    if isinstance(protocol, Bell) and isinstance(protocol.mode, SemiMalicious) and complete:
+        return trust_model(Malicious())
+    return protocol.trust_model
+
+
+def _for_adversary(assumption: str, adversary: AggregationServer | ServerWithColluders) -> str:
+    """Puts the number of colluders that this row is about into a protocol's general assumption."""
+    colluders = adversary.num_colluders if isinstance(adversary, ServerWithColluders) else 0
+    who = {0: "no silo conspires", 1: "at most 1 silo conspires"}.get(colluders)
+    return assumption.replace(
+        "at most max_colluding clients conspire", who or f"at most {colluders} silos conspire"
+    )
+
+
+def _data_assumptions(data: DataConfig, neighboring: NeighboringRelation) -> tuple[str, ...]:
+    """Returns what neighbouring data sets are taken to have in common."""
+    assumed = []
+    if isinstance(data.partition, IidPartition | DirichletPartition):
+        assumed.append(
+            "silos are dealt at random from one file, a simulation: neighbours differ in one record of a "
+            "silo as dealt"
+        )
+    if neighboring is NeighboringRelation.ADD_REMOVE:
+        assumed.append("no silo holds more records than its record_capacity")
+    return tuple(assumed)

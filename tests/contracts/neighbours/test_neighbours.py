@@ -1,0 +1,181 @@
+"""One unit more, less or another, anywhere in a silo's file: the integers move by the claim, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from worlds import CAPACITY, FIXED_SIZE, IMAGE, KINDS, LINEAR_ONLY, config, planned, start_of, world
+
+from discreet.audit.crafted_search import loader_findings, record_findings
+from discreet.audit.findings import NeighbourFinding
+from discreet.data import Federation
+from discreet.engines.local import prepare
+from discreet.engines.local.load import load
+from discreet.randomness import SeededRandom
+
+SOURCES = [
+    ("csv", "local"),
+    ("npz", "local"),
+    ("function", "local"),
+    ("csv", "real"),
+    ("parquet", "real"),
+    ("npz", "real"),
+    ("function", "real"),
+]
+NETWORKS = {
+    "kinks": ("own_code:rectified", IMAGE),
+    "cancellation": ("own_code:smooth", IMAGE),
+    "ties": ("own_code:pooled", (8, 8)),
+    "a linear head": ("logistic", IMAGE),
+}
+
+
+def told_apart(findings: list[NeighbourFinding]) -> str:
+    """Returns the findings that break the contract, one a line; empty if it is kept."""
+    return "\n".join(
+        f"{found.path}, {found.crafted}: {found.largest:.4f} of the claim {' | '.join(found.differences)}"
+        for found in findings
+        if found.exceeded
+    )
+
+
+def searched(kind: dict[str, Any], model: str, shape: tuple[int, ...], trials: int, seed: int) -> str:
+    """Trains on crafted records, at batch sizes where kernels and chunks change, and on one fewer."""
+    bound = 1.0 if kind["local"]["kind"] == LINEAR_ONLY else None
+    rounds = planned(config(kind, {"source": "npz:unset.npz"}, model), shape, 3, bound)
+    source = SeededRandom(seed)
+    return told_apart(list(record_findings(rounds, start_of(rounds), trials=trials, source=source)))
+
+
+def fits(kind: str, network: str) -> bool:
+    return (kind == LINEAR_ONLY) <= (network == "a linear head") and (
+        kind not in ("tangent-steps", "sharded") or network != "a linear head"
+    )
+
+
+CELLS = [(kind, network) for kind in KINDS for network in NETWORKS if fits(kind, network)]
+
+
+@pytest.mark.parametrize(("kind", "network"), CELLS)
+def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str) -> None:
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=43, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("kind", "network"), CELLS)
+def test_more_crafted_records_move_the_integers_by_the_claim(kind: str, network: str, seed: int) -> None:
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=320, seed=10 + seed)
+
+
+@pytest.mark.parametrize(("source", "engine"), SOURCES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_crafted_row_of_the_file_moves_the_integers_by_the_claim(
+    kind: str, source: str, engine: str
+) -> None:
+    if source == "parquet":
+        pytest.importorskip("pyarrow")
+    if kind == LINEAR_ONLY and source == "function":
+        pytest.skip("this function promises no bound on its features, so nothing would be planned")
+    # Values are looked at by loaders, which do not know the kind: all places for one kind, some for others.
+    tried = world(KINDS[kind], source, engine)
+    places = tried.file.count if kind == "single-step" else 3
+    findings = loader_findings(
+        tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=places
+    )
+    assert not told_apart(list(findings))
+
+
+@pytest.mark.parametrize(("source", "engine"), [cell for cell in SOURCES if cell[0] != "function"])
+def test_a_replaced_row_moves_a_fixed_size_sum_by_twice_the_claim_of_one(source: str, engine: str) -> None:
+    """Replace-one: the place keeps its coins, whoever fills it; an unusable row leaves the place empty."""
+    if source == "parquet":
+        pytest.importorskip("pyarrow")
+    tried = world(FIXED_SIZE, source, engine, rows=24, record_capacity=24)
+    findings = loader_findings(tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=1)
+    kept = [found for found in findings if found.crafted not in ("a row less", "a row twice")]
+    assert not told_apart(kept)
+
+
+def parts(federation: Federation) -> dict[tuple[str, str], list[bytes]]:
+    return {
+        (silo.name, part): [
+            row.tobytes() + bytes([label]) for row, label in zip(own.features, own.labels, strict=True)
+        ]
+        for silo in federation.silos
+        for part, own in (("train", silo.train), ("test", silo.test))
+    }
+
+
+@pytest.mark.parametrize("source", ["csv", "npz", "function"])
+def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, tmp_path: Path) -> None:
+    """Training and test parts of all silos: at most one record leaves at most one part."""
+    import own_code
+
+    tried = world(KINDS["single-step"], source, "local")
+    (tmp_path / "all").mkdir()
+    (tmp_path / "less").mkdir()
+
+    def federation(written: str) -> tuple[Federation, str]:
+        if source == "function":
+            own_code.PATH, written = Path(written.removeprefix("npz:")), "own_code:federation"
+        data = tried.config.data.model_copy(update={"source": written})
+        return load(data), tried.prepared(written).plan.digest()
+
+    whole, digest = federation(tried.file.write(tmp_path / "all" / "own"))
+    before = parts(whole)
+    for place in range(tried.file.count):
+        less = tried.file.rows(np.delete(np.arange(tried.file.count), place))
+        fewer, other = federation(less.write(tmp_path / "less" / "own"))
+        after = parts(fewer)
+        assert other == digest
+        changed = [name for name in before if before[name] != after[name]]
+        assert len(changed) == 1
+        longer, shorter = before[changed[0]], after[changed[0]]
+        assert any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
+
+
+@pytest.mark.parametrize(("source", "engine"), [cell for cell in SOURCES if cell[0] != "function"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_silo_trains_like_any_other(kind: str, source: str, engine: str) -> None:
+    """One record of silo a against none: the only one, whether it is held out or not."""
+    if source == "parquet":
+        pytest.importorskip("pyarrow")
+    column = {"csv": "site", "npz": "silo"}
+    named = {"partition": {"kind": "column", "column": column.get(source), "names": ["a", "b", "c"]}}
+    tried = world(KINDS[kind], source, engine, rows=12, **(named if engine == "local" else {}))
+    own = np.array([0, 1, 2, 4, 5]) if engine == "local" else np.array([0])
+    findings = loader_findings(
+        tried.rounds, tried.file.rows(own), tried.read, start_of(tried.rounds), most_places=1
+    )
+    assert not told_apart(list(findings))
+
+
+@pytest.mark.parametrize(
+    ("source", "engine"), [("csv", "local"), ("csv", "real"), ("npz", "local"), ("npz", "real")]
+)
+@pytest.mark.parametrize("sampling", ["poisson", "fixed-size"])
+def test_more_records_than_the_capacity_are_never_refused(
+    source: str, engine: str, sampling: str, tmp_path: Path
+) -> None:
+    """The plan assumes that no silo holds more; a silo that does must not be told apart by a refusal."""
+    kind = KINDS["single-step"] if sampling == "poisson" else FIXED_SIZE
+    tried = world(kind, source, engine, rows=CAPACITY // 4, record_capacity=12)
+    read = tried.read(tried.file.write(tmp_path / "own"))
+    assert len(read) == 12
+    if engine == "local":
+        assert tried.prepared(tried.file.write(tmp_path / "own")).plan.capacities == (12, 12, 12)
+
+
+def test_the_local_engine_prepares_whatever_one_row_holds(tmp_path: Path) -> None:
+    """`prepare` reads, plans and checks: with every crafted row it ends with the same plan."""
+    tried = world(KINDS["single-step"], "csv", "local")
+    digests = set()
+    for _, changed in tried.file.altered(5):
+        written = changed.write(tmp_path / "own")
+        data = tried.config.data.model_copy(update={"source": written})
+        digests.add(prepare(tried.config.model_copy(update={"data": data})).plan.digest())
+    assert len(digests) == 1

@@ -1,0 +1,239 @@
+"""Kinds of training × sources of records × engines, as small worlds that the harness can walk through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import own_code
+import pytest
+
+from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile
+from discreet.audit.crafted_search import Loader
+from discreet.audit.neighbours import Rounds
+from discreet.config import Config, parse_config
+from discreet.data import Records
+from discreet.engines.local import Prepared, prepare
+from discreet.engines.local.load import load
+from discreet.engines.silo.records import load_records
+from discreet.models import build_model, flatten
+from discreet.plan import FederationFacts, make_plan, model_digest
+from discreet.randomness import SeededRandom
+from discreet.rounds import initial_state
+
+IMAGE = (8, 16)
+CAPACITY = 260
+CLIP: dict[str, Any] = {"clip_norm": 1.0}
+
+KINDS: dict[str, dict[str, Any]] = {
+    "single-step": {"local": {"kind": "single-step"}, "privacy": CLIP},
+    "single-step, sampled": {
+        "local": {"kind": "single-step"},
+        "privacy": CLIP,
+        "sampling": {"kind": "poisson", "probability": 0.5},
+    },
+    "quantile": {
+        "local": {"kind": "single-step"},
+        "privacy": {"clip_norm": {"quantile": 0.5, "initial": 1.0}},
+    },
+    "noisy-steps": {
+        "local": {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 1},
+        "privacy": {"clip_norm": 1.0, "epsilon": 20.0},
+    },
+    "sharded": {
+        "local": {"kind": "sharded", "learning_rate": 0.1, "num_shards": 45},
+        "privacy": CLIP,
+    },
+    "stable-steps": {"local": {"kind": "stable-steps", "learning_rate": 0.01, "steps": 3}, "privacy": {}},
+    "tangent-steps": {
+        "local": {"kind": "tangent-steps", "learning_rate": 0.002, "steps": 2},
+        "privacy": CLIP,
+    },
+    "clipped-update": {
+        "local": {"kind": "clipped-update", "learning_rate": 0.1},
+        "privacy": {"clip_norm": 1.0, "unit": "client"},
+    },
+}  # fmt: skip
+FIXED_SIZE: dict[str, Any] = {
+    "local": {"kind": "single-step"},
+    "privacy": CLIP,
+    "sampling": {"kind": "fixed-size", "fraction": 0.25},
+}
+
+LINEAR_ONLY = "stable-steps"
+
+
+def config(kind: dict[str, Any], data: dict[str, Any], model: str) -> Config:
+    """Returns a config of one round for three silos."""
+    training = {"rounds": 1, "local": kind["local"]}
+    training |= {"sampling": kind["sampling"]} if "sampling" in kind else {}
+    return parse_config(
+        {
+            "data": {"record_capacity": CAPACITY, **data},
+            "model": {"name": model},
+            "training": training,
+            "privacy": {"epsilon": 4.0, "delta": 1e-5, **kind["privacy"]},
+            "aggregation": {"protocol": "bonawitz"},
+        },
+        source="test",
+    )
+
+
+def planned(config: Config, shape: tuple[int, ...], classes: int, bound: float | None) -> Rounds:
+    """Plans from public facts alone, as the parties of a real federation do."""
+    model = build_model(config.model.name, shape, classes, seed=0)
+    digest, dimension = model_digest(model), len(flatten(model))
+    facts = FederationFacts(own_code.SILOS, shape, classes, bound, dimension, digest)
+    return Rounds(make_plan(config, facts, model), model, "a")
+
+
+def start_of(rounds: Rounds) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The public model that the first round starts from."""
+    return initial_state(rounds.plan, flatten(rounds.model)).announced()
+
+
+# --- the same silos as a table and as arrays ----------------------------------------------------------------
+
+
+def table(rows: int, *, sites: bool, seed: int = 1) -> TableFile:
+    """Ages and habits, and who is sick; every fifth row is a copy of another. Or of three sites."""
+    source = SeededRandom(seed)
+    ages, coins = source.uniform(rows), source.integers_below(rows, 2)
+    cells = [
+        (f"{60 * age:.3f}", ["no", "yes"][coin], str(coin)) for age, coin in zip(ages, coins, strict=True)
+    ]
+    cells[4::5] = cells[: len(cells[4::5])]
+    if sites:
+        cells = [(*row, own_code.SILOS[place % 3 if place < 9 else 0]) for place, row in enumerate(cells)]
+    header = ("age", "smoker", "sick", *(("site",) if sites else ()))
+    return TableFile(header, tuple(cells), "sick", ("age", "smoker"))
+
+
+TABLE: dict[str, Any] = {
+    "label": "sick",
+    "ranges": {"age": [0.0, 60.0]},
+    "categories": {"smoker": ["no", "yes"]},
+}
+
+
+def arrays(rows: int, *, sites: bool, seed: int = 1) -> ArrayFile:
+    """Images of three classes; every fifth is a copy of another."""
+    source = SeededRandom(seed)
+    images = source.uniform(rows * 128).reshape(rows, *IMAGE).astype(np.float32)
+    labels = source.integers_below(rows, 3)
+    images[4::5], labels[4::5] = images[: len(images[4::5])], labels[: len(labels[4::5])]
+    own: dict[str, Any] = {"x": images, "y": labels}
+    if sites:
+        own["silo"] = np.array([own_code.SILOS[place % 3 if place < 9 else 0] for place in range(rows)])
+    return ArrayFile("x", "y", own, {"classes": np.array(["0", "1", "2"])})
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """The same table with typed columns, as a data warehouse would export it."""
+
+    inner: TableFile
+
+    @property
+    def count(self) -> int:
+        return self.inner.count
+
+    def rows(self, places: Any) -> ParquetFile:
+        return ParquetFile(self.inner.rows(places))
+
+    def altered(self, place: int) -> Iterator[tuple[str, ParquetFile]]:
+        for name, changed in self.inner.altered(place):
+            if all(len(row) == len(self.inner.header) and _is_text(row) for row in changed.cells):
+                yield name, ParquetFile(changed)
+
+    def write(self, path: Path) -> str:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        columns = dict(zip(self.inner.header, zip(*self.inner.cells, strict=True), strict=True))
+        kinds = {"age": _number, "smoker": lambda cell: cell or None, "sick": _whole}
+        types = {"age": arrow.float64(), "smoker": arrow.string(), "sick": arrow.int64()}
+        own = path.with_suffix(".parquet")
+        parquet.write_table(
+            arrow.table(
+                {name: arrow.array([kinds[name](cell) for cell in columns.get(name, ())], types[name])
+                 for name in kinds}
+            ),
+            own,
+        )  # fmt: skip
+        return f"parquet:{own}"
+
+
+def _is_text(row: tuple[str, ...]) -> bool:
+    return not any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _whole(cell: str) -> int | None:
+    try:
+        return int(cell)
+    except ValueError:
+        return None
+
+
+# --- worlds -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One cell of the matrix: what is planned, the silo's file, and how its records are read from a source."""
+
+    rounds: Rounds
+    file: SiloFile
+    read: Loader
+    config: Config
+
+    def prepared(self, source: str) -> Prepared:
+        """Prepares the local engine from a file; this, too, must not depend on one row."""
+        data = self.config.data.model_copy(update={"source": source})
+        return prepare(self.config.model_copy(update={"data": data}))
+
+
+def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **data: Any) -> World:
+    """Makes the world of a kind, a source (csv, parquet, npz, function) and an engine (local, real)."""
+    local = engine == "local"
+    linear = kind["local"]["kind"] == LINEAR_ONLY
+    if source in ("csv", "parquet"):
+        partition = {"kind": "column", "column": "site"} if local else {"kind": "iid", "silos": 3}
+        stated = TABLE | {"source": "csv:unset.csv", "partition": partition} | data
+        made = config(kind, stated, "logistic" if linear else "own_code:smooth")
+        rounds = planned(made, (4,), 2, 1.0)
+        file: SiloFile = table(rows, sites=local)
+        file = ParquetFile(file) if source == "parquet" else file  # type: ignore[arg-type]
+    else:
+        stated = {"source": "npz:unset.npz", **data}
+        if source == "function":
+            stated = {"source": "own_code:federation", **data}
+        elif linear:
+            stated |= {"feature_norm_bound": 1.0}
+        made = config(kind, stated, "logistic" if linear else "own_code:rectified")
+        shape, bound = ((129,), 1.0) if linear and source == "npz" else (IMAGE, None)
+        rounds = planned(made, shape, 3, bound)
+        file = arrays(rows, sites=local or source == "function")
+    return World(rounds, file, _reader(made, rounds, source, local=local), made)
+
+
+def _reader(config: Config, rounds: Rounds, source: str, *, local: bool) -> Callable[[str], Records]:
+    """Returns what reads the training records of the silo ``a`` from a written file."""
+
+    def read(written: str) -> Records:
+        if source == "function":
+            own_code.PATH = Path(written.removeprefix("npz:"))
+            written = "own_code:federation"
+        if local:
+            return load(config.data.model_copy(update={"source": written})).silo("a").train
+        return load_records(written, rounds.plan, "a")
+
+    return read

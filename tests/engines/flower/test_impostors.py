@@ -1,0 +1,166 @@
+"""A connected node that lies: it speaks for itself only, and the training goes on without it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.flower.members import Members
+from discreet.engines.flower.service import serve_training
+from discreet.engines.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused
+from discreet.models import build_model, flatten
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder
+
+STRANGER = 999
+PATIENCE = 0.05
+
+
+class Stranger:
+    """A node of nobody that answers as it likes; the wire sees a silo."""
+
+    name = "stranger"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def handle(self, request):
+        return self.answer(request)
+
+    def close(self):
+        pass
+
+
+def refuse_for(name):
+    return lambda _: Refused(name, "not-allowed", "leave me\nalone")
+
+
+def back_as(name):
+    def answer(request):
+        return Present(name) if isinstance(request, Hello) else Joined(name, False, b"no advertisement")
+
+    return answer
+
+
+def engine(consortium, wire, announce=lambda _: None):
+    made = FlowerEngine(
+        consortium.folder.server.proposal(), wire, SeededRandom(1), patience_seconds=PATIENCE,
+        announce=announce,
+    )  # fmt: skip
+    made.open()
+    return made
+
+
+def order(consortium, release):
+    facts = consortium.plan.facts
+    model = build_model("logistic", facts.feature_shape, facts.num_classes, seed=0)
+    return RoundOrder(release, release, flatten(model))
+
+
+def proposals(wire):
+    return Counter(node for node, request in wire.seen if isinstance(request, Propose))
+
+
+@pytest.mark.parametrize("answer", [refuse_for, back_as])
+@pytest.mark.parametrize("first", [True, False], ids=["before the silo", "after the silo"])
+def test_nobody_can_take_a_silo_out_by_its_name(consortium, direct_wire, answer, first):
+    """The lie comes before or after the silo's own advertisement; hungary drops out once and comes back."""
+    nodes = {**consortium.silos}
+    liar = {STRANGER: Stranger(answer("hungary"))}
+    wire = direct_wire({**liar, **nodes} if first else {**nodes, **liar})
+    made, home = engine(consortium, wire), consortium.node("hungary")
+    assert len(made.sum_round(order(consortium, 1)).survivors) == 4
+    wire.tamper = lambda node, request: (
+        None if node == home and isinstance(request, Deliver) and request.parameters else request
+    )
+    assert len(made.sum_round(order(consortium, 2)).survivors) == 3
+    wire.tamper = lambda _, request: request
+    assert len(made.sum_round(order(consortium, 3)).survivors) == 4
+
+
+@pytest.mark.parametrize("name", ["hungary", "cleveland", "nobody"])
+def test_a_stranger_that_calls_itself_a_silo_makes_nobody_change_keys(consortium, direct_wire, name):
+    """Hungary's own node is cut off but connected, and what another one says in its name is ignored."""
+    wire = direct_wire({**consortium.silos, STRANGER: Stranger(lambda _: Present(name))})
+    made = engine(consortium, wire)
+    wire.tamper = lambda node, request: None if node == consortium.node("hungary") else request
+    for release in (1, 2, 3):
+        assert len(made.sum_round(order(consortium, release)).survivors) == 3
+    assert proposals(wire)[consortium.node("cleveland")] == 1
+
+
+def test_a_refusal_in_another_name_is_shown_as_the_nodes_own(consortium, direct_wire):
+    lines = []
+    wire = direct_wire({**consortium.silos, STRANGER: Stranger(refuse_for("hungary"))})
+    engine(consortium, wire, lines.append)
+    assert f"node {STRANGER} refused (not-allowed): leave me?alone" in lines
+    assert not any(line.startswith("hungary refused") for line in lines)
+
+
+def test_a_node_whose_signature_is_wrong_is_not_asked_again(consortium, direct_wire):
+    """It claims a silo that never joined, which nobody else can contradict."""
+    missing = consortium.node("hungary")
+    nodes = {node: silo for node, silo in consortium.silos.items() if node != missing}
+    wire = direct_wire({**nodes, STRANGER: Stranger(back_as("hungary"))})
+    made = engine(consortium, wire)
+    for release in (1, 2, 3):
+        assert len(made.sum_round(order(consortium, release)).survivors) == 3
+    assert set(proposals(wire).values()) == {1}
+
+
+def test_what_a_node_says_is_shown_as_one_short_line(consortium, direct_wire):
+    lines = []
+    liar = Stranger(lambda _: Refused("hungary\x1b[2J", "not-\nallowed", "x\n" * 10_000))
+    engine(consortium, direct_wire({**consortium.silos, STRANGER: liar}), lines.append)
+    assert all(line.isprintable() and len(line) < 2000 for line in lines)
+
+
+def test_a_name_moves_with_its_signature():
+    members = Members()
+    members.add("a", 1, seeded=False)
+    assert members.may_speak(1, "a", {1, 2})
+    assert not members.may_speak(2, "a", {1, 2}), "signed elsewhere"
+    assert not members.may_speak(1, "b", {1, 2}), "somebody else signed here"
+    assert members.may_speak(2, "a", {2}), "the old node is gone"
+    members.add("a", 2, seeded=False)
+    assert not members.may_speak(1, "a", {1, 2})
+    assert members.may_speak(1, "b", {1, 2})
+
+
+NESTED = b"[" * 100_000
+BAD = [
+    b"dsr1" + len(body).to_bytes(4, "little") + body
+    for body in (NESTED, b'{"kind":"Present","silo":"\\ud800","sizes":{}}', b"9" * 5000, b"1e999")
+]
+
+
+@pytest.mark.parametrize("reply", BAD, ids=["nested", "surrogate", "digits", "infinite"])
+def test_one_bad_reply_ends_no_training(consortium, direct_wire, reply):
+    wire = direct_wire({**consortium.silos, STRANGER: Stranger(lambda _: Present("stranger"))})
+    collect = wire.collect
+
+    def spoiled(posted):
+        return {key: reply if posted[key] == STRANGER else body for key, body in collect(posted).items()}
+
+    wire.collect = spoiled
+    server = consortium.folder.server
+    serve_training(wire, server, patience_seconds=PATIENCE)
+    assert json.loads(server.outcome.read_bytes())["status"] == "completed"
+
+
+def test_an_error_that_nobody_expected_leaves_an_outcome(consortium, direct_wire):
+    wire = direct_wire(consortium.silos)
+
+    def broken(_):
+        raise RuntimeError("the network's library failed")
+
+    wire.collect = broken
+    server = consortium.folder.server
+    with pytest.raises(RuntimeError):
+        serve_training(wire, server, patience_seconds=PATIENCE)
+    outcome = json.loads(server.outcome.read_bytes())
+    assert (outcome["status"], outcome["error"]) == ("stopped", "internal error: RuntimeError")
+    assert outcome["exit_code"] == 1

@@ -1,0 +1,79 @@
+"""What ends a silo's part in mid-training, whoever invites: its budget, and its policy's last day."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.silo.requests import Deliver, Refused
+from discreet.engines.silo.silo import Surroundings, open_silo
+from discreet.errors import NotEnoughSurvivors
+from discreet.models import build_model, flatten
+from discreet.plan import Plan
+from discreet.privacy.ledger import read_ledger
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder
+
+NAME = "cleveland"
+
+
+def engine(consortium, wire, seed=1):
+    made = FlowerEngine(
+        consortium.folder.server.proposal(), wire, SeededRandom(seed), patience_seconds=0.05,
+        announce=lambda _: None,
+    )  # fmt: skip
+    made.open()
+    return made
+
+
+def order(plan: Plan, release: int, sequence: int) -> RoundOrder:
+    model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
+    return RoundOrder(release, sequence, flatten(model))
+
+
+def contributions(consortium):
+    lines = read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")
+    return sum(type(line.entry).__name__ == "Intent" for line in lines)
+
+
+def refusals(consortium, wire):
+    return [reply.code for reply in wire.answered if isinstance(reply, Refused) and reply.silo == NAME]
+
+
+def test_attempts_that_came_to_nothing_use_the_budget_up(consortium, direct_wire):
+    """Round 1 again and again, each time without an unmasking: the plan's number of rounds is the most."""
+    plan = consortium.plan
+    text = consortium.folder.policy(NAME).read_text()
+    for key in ("max_epsilon", "max_epsilon_per_training"):
+        old = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
+        consortium.edit_policy(NAME, old, f"{key} = {plan.spent(plan.rounds).epsilon * (1 + 1e-9)!r}")
+
+    def never_unmasked(_, request):
+        return None if isinstance(request, Deliver) and not request.parameters else request
+
+    wire = direct_wire(consortium.silos)
+    for attempt in range(1, plan.rounds + 3):
+        wire.tamper = lambda _, request: request
+        made = engine(consortium, wire, attempt)
+        wire.tamper = never_unmasked
+        with pytest.raises(NotEnoughSurvivors):
+            made.sum_round(order(plan, 1, attempt))
+    assert contributions(consortium) == plan.rounds
+    assert refusals(consortium, wire) == ["budget", "budget"]
+
+
+def test_a_policy_that_expires_in_mid_training_ends_it(consortium, direct_wire):
+    node, clock = consortium.node(NAME), [date(2026, 1, 1)]
+    consortium.silos[node].close()
+    surroundings = Surroundings(today=lambda: clock[0])
+    silo = consortium.silos[node] = open_silo(consortium.folder.policy(NAME), surroundings)
+    wire = direct_wire(consortium.silos)
+    clock[0] = silo._policy.expires
+    made = engine(consortium, wire)
+    assert len(made.sum_round(order(consortium.plan, 1, 1)).survivors) == 4
+    clock[0] += timedelta(days=1)
+    assert len(made.sum_round(order(consortium.plan, 2, 2)).survivors) == 3
+    assert contributions(consortium) == 1
+    assert refusals(consortium, wire) == ["expired"]

@@ -1,0 +1,36 @@
+"""Plans for tests of the guarantee table: five silos, 650 coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.config import parse_config
+from discreet.models import LinearHead
+from discreet.plan import FederationFacts, Plan, make_plan
+
+
+def plan(
+    local: dict[str, Any] | None = None,
+    *,
+    silos: int = 5,
+    rounds: int = 20,
+    sampling: dict[str, Any] | None = None,
+    data: dict[str, Any] | None = None,
+    aggregation: dict[str, Any] | None = None,
+    **privacy: Any,
+) -> Plan:
+    """Plans for so many coordinates that the likely rounding bound is smaller than the certain one."""
+    local = local or {"kind": "single-step"}
+    if local["kind"] != "stable-steps":
+        privacy = {"clip_norm": 1.0, **privacy}
+    config = parse_config(
+        {
+            "data": {"source": "digits", "record_capacity": 400, **(data or {})},
+            "training": {"rounds": rounds, "local": local, **({"sampling": sampling} if sampling else {})},
+            "privacy": {"epsilon": 2.0, "delta": 1e-5, **privacy},
+            "aggregation": aggregation or {},
+        }
+    )
+    names = tuple(f"silo-{number}" for number in range(silos))
+    facts = FederationFacts(names, (64,), 10, 1.0, 650, "0" * 64)
+    return make_plan(config, facts, LinearHead(64, 10))

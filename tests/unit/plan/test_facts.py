@@ -1,0 +1,42 @@
+"""Facts that no federation has are refused before a model is made of them, whoever states them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from discreet.errors import ConfigurationError
+from discreet.plan.facts import FederationFacts
+
+FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("silos", ()),
+        ("silos", ("a", "a")),
+        ("silos", ("a", "")),
+        ("silos", ("a", "two\nlines")),
+        ("silos", ("a", "b" * 201)),
+        ("silos", tuple(map(str, range(65_536)))),
+        ("feature_shape", ()),
+        ("feature_shape", (3, 0)),
+        ("feature_shape", (-1, -1)),
+        ("feature_shape", (1,) * 9),
+        ("feature_shape", (1 << 13, 1 << 14)),
+        ("num_classes", 0),
+        ("num_classes", 1 << 25),
+        ("feature_norm_bound", 0.0),
+        ("feature_norm_bound", float("inf")),
+        ("feature_norm_bound", float("nan")),
+        ("dimension", 0),
+        ("dimension", 1 << 30),
+        ("model_digest", "0" * 63),
+        ("model_digest", "G" * 64),
+    ],
+)
+def test_facts_are_bounded(name, value):
+    with pytest.raises(ConfigurationError, match=rf"'facts\.{name}' must be"):
+        dataclasses.replace(FACTS, **{name: value})

@@ -1,0 +1,194 @@
+"""Code is imported, and files are opened, only if the policy names them; a digest never names code."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+
+import pytest
+
+from discreet.errors import ConfigurationError
+from discreet.models import build_model
+from discreet.plan import load_plan, model_digest
+from discreet.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
+from discreet.policy.models import ModelRule, permitted
+
+FACTORY = """
+from pathlib import Path
+from discreet.models import build_model
+
+def factory(shape, classes):
+    Path({marker!r}).touch()
+    return build_model("logistic", shape, classes, seed=0)
+"""
+DIGEST = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def own_code(tmp_path, monkeypatch):
+    """An importable module whose factory leaves a marker; returns the marker."""
+    marker = tmp_path / "executed"
+    (tmp_path / "clinic.py").write_text(FACTORY.format(marker=str(marker)))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield marker
+    sys.modules.pop("clinic", None)
+
+
+def reviewed(document, policy, **tables):
+    for table, values in tables.items():
+        changed = getattr(policy, table).model_copy(update=values)
+        policy = policy.model_copy(update={table: changed})
+    return review(document, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
+
+
+def named(name):
+    def change(plan):
+        plan["config"]["model"]["name"] = name
+
+    return change
+
+
+def command(marker):
+    """A plan whose facts are the arguments of a process."""
+
+    def change(plan):
+        plan["config"]["model"]["name"] = "subprocess:Popen"
+        plan["facts"]["feature_shape"] = ["/bin/sh", "-c", f"touch {marker}"]
+
+    return change
+
+
+def test_a_command_in_place_of_a_model_is_not_run(altered, policy, document, own_code):
+    digest = f"sha256:{read_plan(document).facts.model_digest}"
+    for models in ((digest,), ("subprocess:Popen",), ("logistic",)):
+        with pytest.raises(PolicyRefusal) as caught:
+            reviewed(altered(command(own_code)), policy, require={"models": models})
+        assert caught.value.code is RefusalCode.PLAN
+        assert "feature_shape" in str(caught.value)
+    assert not own_code.exists()
+
+
+@pytest.mark.parametrize("entry", ["sha256:{}", "logistic", "logistic@sha256:{}", "other:factory@sha256:{}"])
+def test_a_factory_is_not_imported_by_its_digest_or_by_another_name(
+    altered, policy, document, own_code, entry
+):
+    models = (entry.format(read_plan(document).facts.model_digest),)
+    with pytest.raises(PolicyRefusal) as caught:
+        reviewed(altered(named("clinic:factory")), policy, require={"models": models})
+    assert caught.value.code is RefusalCode.NOT_ALLOWED
+    assert not own_code.exists()
+    assert "clinic" not in sys.modules
+
+
+@pytest.mark.parametrize("entry", ["clinic:factory", "clinic:factory@sha256:{}"])
+def test_a_factory_that_the_policy_names_is_imported(altered, policy, document, own_code, entry):
+    models = (entry.format(read_plan(document).facts.model_digest),)
+    reviewed(altered(named("clinic:factory")), policy, require={"models": models})
+    assert own_code.exists()
+
+
+def test_a_pin_holds_for_bundled_models_too(document, policy):
+    own = read_plan(document).facts.model_digest
+    reviewed(document, policy, require={"models": (f"logistic@sha256:{own}",)})
+    for other in (f"logistic@sha256:{DIGEST}", f"sha256:{DIGEST}", f"mlp@sha256:{own}"):
+        with pytest.raises(PolicyRefusal, match="model must be one of"):
+            reviewed(document, policy, require={"models": (other,)})
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "digest"),
+    [
+        ("logistic", "logistic", None),
+        ("a.b:c", "a.b:c", None),
+        (f"sha256:{DIGEST}", None, DIGEST),
+        (f"a.b:c@sha256:{DIGEST}", "a.b:c", DIGEST),
+    ],
+)
+def test_entries_read_as_they_are_written(entry, name, digest):
+    assert ModelRule.parse(entry) == ModelRule(name, digest)
+
+
+@pytest.mark.parametrize("entry", ["", "sha256:12", f"sha256:{DIGEST}0", "a:b:c", "a:b@", "os.path", "a:b.c"])
+def test_entries_that_say_nothing_are_refused_when_the_policy_is_read(folder, entry):
+    path = folder.policy("cleveland")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(f'models = ["{entry}"]' if "models" in line else line for line in lines))
+    with pytest.raises(ConfigurationError, match=r"'require\.models\.0'"):
+        load_policy(path)
+
+
+def test_a_plan_named_like_a_digest_is_no_factory():
+    assert not permitted((f"sha256:{DIGEST}",), f"sha256:{DIGEST}", DIGEST)
+
+
+@pytest.mark.parametrize("source", ["clinic:records", "csv:/etc/passwd", "npz:x", "unknown"])
+def test_a_rehearsal_reads_only_bundled_sources_that_the_plan_names(altered, policy, source):
+    def change(plan):
+        plan["config"]["data"]["source"] = source
+
+    with pytest.raises(PolicyRefusal, match=r"data\.source must be one of heart-disease, digits") as caught:
+        reviewed(altered(change), policy)
+    assert caught.value.code is RefusalCode.NOT_ALLOWED
+
+
+def test_weights_of_a_transform_are_read_from_the_owners_path_only(altered, policy, tmp_path):
+    def change(plan):
+        plan["config"]["data"]["transform"] = "residual:../elsewhere/weights.npz"
+
+    document = altered(change)
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be no residual network"):
+        reviewed(document, policy)
+    with pytest.raises(PolicyRefusal, match=r"data\.transform must be residual:other\.npz"):
+        reviewed(document, policy, data={"residual": tmp_path / "other.npz"})
+    approval = reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
+    assert approval.plan.config.data.transform == f"residual:{tmp_path / 'weights.npz'}"
+
+
+def test_a_label_must_be_among_those_that_may_be_predicted(altered, policy):
+    def change(plan):
+        plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "label": "hiv"})
+
+    allowed = {"columns": ("age",), "labels": ("sick",)}
+    with pytest.raises(
+        PolicyRefusal, match=r"data\.label must be one of sick at this silo; the plan has hiv"
+    ):
+        reviewed(altered(change), policy, data=allowed)
+    with pytest.raises(PolicyRefusal, match="the plan has none"):
+        reviewed(altered(lambda _: None), policy, data={"labels": ("sick",)})
+    reviewed(altered(change), policy, data={"columns": ("age",), "labels": ("hiv",)})
+
+
+def test_restricted_columns_without_labels_are_no_policy(folder):
+    path = folder.policy("cleveland")
+    path.write_text(path.read_text().replace("[data]", '[data]\ncolumns = ["age"]'))
+    with pytest.raises(ConfigurationError, match="'labels' must be given"):
+        load_policy(path)
+
+
+def test_a_sparse_sum_against_a_lying_server_is_called_semi_malicious(altered, policy):
+    def change(plan):
+        plan["config"]["aggregation"].update({"protocol": "bell", "mode": "malicious"})
+        plan["facts"]["silos"] += [f"silo-{number}" for number in range(50)]
+        plan["capacities"] += [1] * 50
+
+    bell = {"protocols": ("bell",), "modes": ("malicious",)}
+    with pytest.raises(PolicyRefusal, match=r"mode must be one of malicious .* has semi-malicious"):
+        reviewed(altered(change), policy, require=bell)
+    with pytest.raises(PolicyRefusal) as caught:
+        reviewed(altered(change), policy, require={**bell, "modes": ("semi-malicious",)})
+    assert "aggregation.mode" not in str(caught.value)
+
+
+def test_up_to_fifty_silos_bell_is_malicious(altered, policy):
+    def change(plan):
+        plan["config"]["aggregation"].update({"protocol": "bell", "mode": "malicious"})
+
+    approval = reviewed(altered(change), policy, require={"protocols": ("bell",), "modes": ("malicious",)})
+    assert approval.plan.config.aggregation.protocol == "bell"
+
+
+def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
+    plan = load_plan(folder.server.path / "plan.json")
+    model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
+    own = load_policy(folder.policy("hungary"))
+    assert own.require.models == (f"logistic@sha256:{model_digest(model)}",)

@@ -1,0 +1,174 @@
+"""A run from a stranger: verification imports nothing that it names, and opens its own files only."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.cli import main
+from discreet.errors import DiscreetError
+from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger
+from discreet.privacy.wire import digest
+from discreet.report import write_report
+from discreet.verify import VerificationFailure, seal, verify
+from discreet.verify.evidence import gather
+from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED, Manifest, read_manifest
+from discreet.verify.models import remeasure
+from discreet.verify.signature import SIGNATURE
+
+EVIL = """
+from pathlib import Path
+Path({marker!r}).touch()
+def load(**_):
+    raise SystemExit("executed")
+def make(shape, classes):
+    raise SystemExit("executed")
+"""
+
+
+@pytest.fixture
+def marker(tmp_path, monkeypatch):
+    """An importable module that leaves a marker; returns the marker."""
+    path = tmp_path / "executed"
+    (tmp_path / "evilmod.py").write_text(EVIL.format(marker=str(path)))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    sys.modules.pop("evilmod", None)
+
+
+def forge(directory: Path, change) -> None:
+    """Changes the plan, and makes every other file fit it as its writer would."""
+    path = directory / "plan.json"
+    document = json.loads(path.read_text())
+    change(document["plan"])
+    document["digest"] = digest(document["plan"])
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    entries = [line.entry for line in read_ledger(directory / "ledger.jsonl")]
+    (directory / "ledger.jsonl").unlink()
+    with LedgerWriter.open(directory / "ledger.jsonl") as ledger:
+        for entry in entries:
+            first = isinstance(entry, Opened)
+            ledger.append(Opened(document["digest"], entry.randomness) if first else entry)
+    result = json.loads((directory / "result.json").read_text())
+    result["plan"] = document["digest"]
+    (directory / "result.json").write_text(json.dumps(result))
+    with contextlib.suppress(DiscreetError):  # verification has to find the plan's fault first
+        write_report(directory)
+    seal(directory)
+
+
+def data(**values):
+    return lambda plan: plan["config"]["data"].update(values)
+
+
+def test_a_source_that_is_code_is_imported_only_with_own_code(run_directory, marker):
+    forge(run_directory, data(source="evilmod:load"))
+    list(verify(run_directory))
+    with pytest.raises(VerificationFailure, match=r"'evilmod:load'.*--own-code"):
+        list(verify(run_directory, records=run_directory))
+    assert not marker.exists()
+    with pytest.raises(SystemExit, match="executed"):
+        list(verify(run_directory, records=run_directory, own_code=True))
+
+
+def test_nor_is_a_model_to_measure_it(run_directory, marker):
+    forge(run_directory, lambda plan: plan["config"]["model"].update(name="evilmod:make"))
+    list(verify(run_directory))
+    with pytest.raises(VerificationFailure, match=r"'evilmod:make'.*--own-code"):
+        list(verify(run_directory, records=run_directory))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", ["../records.csv", "/etc/passwd", "..", "$HOME", ""])
+@pytest.mark.parametrize("own_code", [True, False])
+def test_records_lie_in_the_folder_that_is_named(run_directory, name, own_code):
+    forge(run_directory, data(source=f"csv:{name}"))
+    with pytest.raises(VerificationFailure, match=r"without a folder|must belong to plan\.json"):
+        list(verify(run_directory, records=run_directory, own_code=own_code))
+
+
+@pytest.mark.parametrize("key", ["source", "transform"])
+@pytest.mark.parametrize("name", ["/dev/zero", "../weights.npz", "..", "$HOME"])
+def test_a_file_of_a_plan_has_no_folder(run_directory, key, name):
+    evidence = gather(run_directory)
+    scheme = {"source": "npz", "transform": "residual"}[key]
+    table = evidence.plan.config.data.model_copy(update={key: f"{scheme}:{name}"})
+    config = evidence.plan.config.model_copy(update={"data": table})
+    forged = dataclasses.replace(evidence, plan=dataclasses.replace(evidence.plan, config=config))
+    with pytest.raises(VerificationFailure, match="without a folder"):
+        remeasure(forged, run_directory)
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "/etc/hostname", "/dev/zero", "notes.txt"])
+def test_a_manifest_names_the_files_of_a_run_and_no_others(run_directory, name):
+    (run_directory / "notes.txt").write_text("hello")
+    (run_directory.parent / "secret.txt").write_text("hello")
+    known = read_manifest(run_directory)
+    files = {**known.files, name: hashlib.sha256(b"hello").hexdigest()}
+    (run_directory / MANIFEST).write_bytes(Manifest(known.ledger_head, files).serialise())
+    with pytest.raises(VerificationFailure, match=r"manifest\.json must be as it was written"):
+        list(verify(run_directory))
+
+
+@pytest.mark.parametrize("name", [*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE])
+def test_a_link_or_a_pipe_is_no_file_of_a_run(run_directory, tmp_path, name):
+    path, elsewhere = run_directory / name, tmp_path / "elsewhere"
+    elsewhere.write_bytes(path.read_bytes() if path.exists() else b"{}")
+    path.unlink(missing_ok=True)
+    path.symlink_to(elsewhere)
+    with pytest.raises(VerificationFailure, match=f"{name} must be a plain file"):
+        list(verify(run_directory))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(VerificationFailure, match=f"{name} must be a plain file"):
+        list(verify(run_directory))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metrics.jsonl", "[]\n"),
+        ("metrics.jsonl", '{"release": []}\n'),
+        ("metrics.jsonl", "[" * 100_000 + "\n"),
+        ("metrics.jsonl", '{"accuracy": 1' + "0" * 400 + ', "loss": 0, "release": 1}\n'),
+        ("result.json", "[]"),
+        ("result.json", "[" * 100_000),
+        ("report.json", '{"versions": 5}'),
+        ("report.json", '{"versions": [[]]}'),
+        ("comparison.json", "[]"),
+        ("budgets.json", "[[]]"),
+        ("state.safetensors", "junk"),
+        ("model.safetensors", "junk"),
+    ],
+)
+def test_a_file_of_another_form_is_one_failure(run_directory, name, text):
+    (run_directory / name).write_text(text)
+    seal(run_directory)
+    with pytest.raises(VerificationFailure) as caught:
+        list(verify(run_directory))
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"digest": 1, "plan": {"version": 1, "config": 1e999}}'])
+def test_neither_is_a_plan_of_another_form(run_directory, text):
+    (run_directory / "plan.json").write_text(text)
+    with pytest.raises(VerificationFailure, match="must be a plan"):
+        list(verify(run_directory))
+
+
+def test_facts_of_a_wrong_type_are_one_line_on_the_command_line(run_directory, capsys, monkeypatch):
+    forge(run_directory, lambda plan: plan["facts"].update(feature_shape=["x"]))
+    monkeypatch.setattr(sys, "argv", ["discreet", "verify", str(run_directory)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    captured = capsys.readouterr().err
+    assert "feature_shape" in captured
+    assert "Traceback" not in captured
