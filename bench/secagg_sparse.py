@@ -56,7 +56,7 @@ def draw_neighbors(agreement: Agreement, setup: ServerSetup, source: SeededRando
         others = [member for member in members if member != index]
         order = source.permutation(len(others))[: agreement.graph.degree]
         setup.add_choice(index, NeighborChoice(tuple(sorted(others[at] for at in order))))
-    setup.chosen_by()
+    setup.all_choices()
 
 
 def released_shares(

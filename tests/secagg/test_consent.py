@@ -26,7 +26,6 @@ from discreet.secagg.ring import reduce_words, to_ring, word_type
 from discreet.secagg.server.recovery import Released, recover_all
 from discreet.secagg.transitions import ClientState
 
-KEY = Secret(bytes(range(32)))
 SELF, MASK_KEY = "self seed", "mask key"
 
 
@@ -132,22 +131,6 @@ def test_consent_binds_the_roster_that_was_shown(make_world) -> None:
         consents[name] = world.clients[name].submit(world.inputs[name])
     with pytest.raises(PeerProtocolError, match="signature is wrong"):
         world.clients["client-0"].receive(world.write(consents_of(world, consents)))
-
-
-def test_a_rolled_back_memory_does_not_release_for_the_other_set(make_world) -> None:
-    """It released for four, is rolled back to before, and is shown all five consents: the journal knows."""
-    world = make_world().set_up()
-    replies = world.deliver(world.begin())
-    shown = consents_of(world, replies)
-    before = world.clients["client-0"].suspend(KEY)
-    replies.pop("client-4")
-    world.upload(replies)
-    world.gone.add("client-4")
-    world.finish(world.server.close_stage())
-    rolled_back = world.client("client-0")
-    rolled_back.resume(KEY, before)
-    with pytest.raises(PeerProtocolError, match="release-shares"):
-        rolled_back.receive(world.write(shown))
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,14 @@ any_message = st.one_of(
         lambda found: messages.KeyList(tuple(sorted(found, key=lambda offer: offer.sender)))
     ),
     st.builds(messages.NeighborChoice, indices),
-    st.builds(messages.ChosenBy, indices, indices),
+    st.dictionaries(st.integers(0, 65535), indices, max_size=3).map(
+        lambda found: messages.Choices(tuple(sorted(found.items())))
+    ),
     st.builds(messages.SealedShares, numbered),
     st.builds(messages.DeliveredShares, indices, numbered),
     st.builds(messages.RoundStart, round_terms, st.integers(0, 2**32 - 1), indices),
     st.builds(messages.MaskedInput, hashes, st.binary(max_size=80)),
-    st.builds(messages.SurvivorSet, hashes, indices),
+    st.builds(messages.SurvivorSet, hashes, indices, numbered),
     st.builds(messages.Confirm, hashes, signatures),
     st.builds(messages.ConfirmSet, hashes, numbered),
     st.builds(messages.UnmaskShares, hashes, numbered),

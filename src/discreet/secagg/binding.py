@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 
 from discreet.secagg.agreement import Agreement
-from discreet.secagg.messages import Advertise, KeyList, RoundStart
+from discreet.secagg.messages import Advertise, Choices, KeyList, RoundStart
+from discreet.secagg.modes import Mode
 from discreet.secagg.wire import counted, index_set, uint
 
 _LABEL = b"discreet/secagg/v1/"
@@ -36,14 +37,22 @@ def keys_digest(agreement: Agreement, epoch: int, keys: KeyList) -> bytes:
     return _hash(b"keys", agreement.digest, uint(epoch, 4), keys.body())
 
 
-def share_context(digest_of_keys: bytes, sender: int, receiver: int) -> bytes:
-    """Returns what a sealed box of shares is bound to; keys differ by epoch, so the epoch is in."""
-    return _hash(b"shares", digest_of_keys, uint(sender, 2), uint(receiver, 2))
+def graph_digest(digest_of_keys: bytes, choices: Choices) -> bytes:
+    """Returns the hash of all keys and of all draws made among them."""
+    return _hash(b"graph", digest_of_keys, choices.body())
 
 
-def round_digest(digest_of_keys: bytes, sharers: tuple[int, ...], start: RoundStart) -> bytes:
+def share_context(digest_of_setup: bytes, sender: int, receiver: int) -> bytes:
+    """Returns what a sealed box of shares is bound to; keys differ by epoch, so the epoch is in.
+
+    The digest of the setup is that of the keys, or of keys and draws where clients choose their neighbours.
+    """
+    return _hash(b"shares", digest_of_setup, uint(sender, 2), uint(receiver, 2))
+
+
+def round_digest(digest_of_setup: bytes, sharers: tuple[int, ...], start: RoundStart) -> bytes:
     """Returns the hash of everything that the masks of one round depend on."""
-    return _hash(b"round", digest_of_keys, index_set(sharers), start.body())
+    return _hash(b"round", digest_of_setup, index_set(sharers), start.body())
 
 
 def pair_purpose(one: int, other: int) -> bytes:
@@ -64,11 +73,13 @@ def confirmed_content(digest_of_round: bytes, survivors: tuple[int, ...]) -> byt
     return _LABEL + b"confirm" + digest_of_round + index_set(survivors)
 
 
+def input_content(mode: Mode, digest_of_round: bytes, roster: tuple[int, ...]) -> bytes:
+    """Returns what a client signs together with its masked input; nothing where the mode asks for nothing."""
+    if mode.consents:
+        return confirmed_content(digest_of_round, roster)
+    return _LABEL + b"masked" + digest_of_round if mode.attests else b""
+
+
 def transcript_hash(digest_of_round: bytes, survivors: tuple[int, ...]) -> bytes:
     """Returns the hash that names the outcome of a round."""
     return _hash(b"outcome", digest_of_round, index_set(survivors))
-
-
-def rest_context(agreement: Agreement, client: int) -> bytes:
-    """Returns what a suspended session is bound to."""
-    return _hash(b"rest", agreement.digest, uint(client, 2))

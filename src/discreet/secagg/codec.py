@@ -6,7 +6,7 @@ from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.messages import (
     Advertise,
-    ChosenBy,
+    Choices,
     Confirm,
     ConfirmSet,
     DeliveredShares,
@@ -22,7 +22,7 @@ from discreet.secagg.messages import (
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.secagg.wire import Reader, malformed, uint
 
-_VERSION = b"dsa2"
+_VERSION = b"dsa3"
 
 _TYPES: dict[int, type[Message]] = {
     cls.TYPE: cls
@@ -30,7 +30,7 @@ _TYPES: dict[int, type[Message]] = {
         Advertise,
         KeyList,
         NeighborChoice,
-        ChosenBy,
+        Choices,
         SealedShares,
         DeliveredShares,
         RoundStart,

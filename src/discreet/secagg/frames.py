@@ -13,6 +13,7 @@ from typing import final
 from discreet.errors import LocalProtocolError
 from discreet.secagg.agreement import SECRET_BYTES, Agreement
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.hazmat.keys import TAG_BYTES
 from discreet.secagg.packing import packed_size
 from discreet.secagg.terms import DIGEST_BYTES
@@ -25,10 +26,11 @@ _FIXED = 4096
 
 
 def max_message_bytes(agreement: Agreement) -> int:
-    """Returns a size that no message of a session exceeds: a vector, or keys or shares of all clients."""
+    """Returns a size that no message of a session exceeds: a vector, or keys, draws or shares of all."""
     clients, terms = len(agreement.terms.clients), agreement.terms
+    draw = 2 * agreement.graph.degree if isinstance(agreement.graph, ChosenGraph) else 0
     slots = agreement.rounds_per_setup * (agreement.slot_bytes + SECRET_BYTES)
-    return packed_size(terms.length, terms.bits) + clients * (slots + TAG_BYTES + _PER_ENTRY) + _FIXED
+    return packed_size(terms.length, terms.bits) + clients * (slots + draw + TAG_BYTES + _PER_ENTRY) + _FIXED
 
 
 def split(message: bytes, frame_bytes: int) -> Iterator[bytes]:

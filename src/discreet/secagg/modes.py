@@ -23,6 +23,7 @@ class SemiHonest:
     name: ClassVar[str] = "semi-honest"
     confirms: ClassVar[bool] = False
     consents: ClassVar[bool] = False
+    attests: ClassVar[bool] = False
     chooses_neighbors: ClassVar[bool] = False
 
     @property
@@ -43,6 +44,7 @@ class Malicious:
     name: ClassVar[str] = "malicious"
     confirms: ClassVar[bool] = True
     consents: ClassVar[bool] = True
+    attests: ClassVar[bool] = False
     chooses_neighbors: ClassVar[bool] = False
     double_masks: ClassVar[bool] = True
 
@@ -51,12 +53,15 @@ class Malicious:
 class SemiMalicious:
     """As malicious, but the server is honest until it has committed to the list of keys (Bell et al. 2020).
 
-    Every client draws its own neighbours, so the server cannot surround it with colluders afterwards.
+    Every client draws its own neighbours, so the server cannot surround it with colluders afterwards, and
+    sees all draws. With its masked input it signs the round that it masked for (``attests``); nobody unmasks
+    the input of a survivor that did not sign the same round.
     """
 
     name: ClassVar[str] = "semi-malicious"
     confirms: ClassVar[bool] = True
     consents: ClassVar[bool] = False
+    attests: ClassVar[bool] = True
     chooses_neighbors: ClassVar[bool] = True
     double_masks: ClassVar[bool] = True
 

@@ -12,7 +12,7 @@ from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.messages import (
     Advertise,
-    ChosenBy,
+    Choices,
     Confirm,
     ConfirmSet,
     DeliveredShares,
@@ -82,7 +82,7 @@ def client_table(mode: Mode) -> ClientTable:
     }
     if mode.chooses_neighbors:
         table[ClientState.ADVERTISED, KeyList] = ClientState.CHOSEN
-        table[ClientState.CHOSEN, ChosenBy] = ClientState.SHARED
+        table[ClientState.CHOSEN, Choices] = ClientState.SHARED
     else:
         table[ClientState.ADVERTISED, KeyList] = ClientState.SHARED
     if mode.confirms:

@@ -25,7 +25,7 @@ from discreet.secagg import (
     default_threshold,
     validate_terms,
 )
-from discreet.secagg.messages import Advertise, ChosenBy, MaskedInput, NeighborChoice, UnmaskShares
+from discreet.secagg.messages import Advertise, Choices, MaskedInput, NeighborChoice, UnmaskShares
 
 
 def bell_world(make_world, terms_of, mode):
@@ -52,33 +52,42 @@ def test_08_neighbours_follow_from_the_keys_and_are_symmetric(make_world, terms_
         assert index not in graph[index].holders
 
 
+def redrawn(told: Choices, drawer: int, drawn: tuple[int, ...]) -> Choices:
+    return Choices(tuple(sorted((dict(told.draws) | {drawer: drawn}).items())))
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "code"),
     [
-        lambda told: replace(told, choosers=(0,)),
-        lambda told: replace(told, members=told.members[1:], choosers=()),
-        lambda told: replace(told, members=(*told.members, 777), choosers=(777,)),
+        (lambda told: Choices(told.draws[1:]), "bad-graph"),
+        (lambda told: redrawn(told, 0, dict(told.draws)[1]), "bad-graph"),
+        (lambda told: redrawn(told, 1, dict(told.draws)[1][1:]), "bad-graph"),
+        (lambda told: redrawn(told, 1, (1, *dict(told.draws)[1][1:])), "bad-graph"),
+        (lambda told: redrawn(told, 1, (*dict(told.draws)[1][:-1], 777)), "bad-graph"),
+        (lambda told: redrawn(told, 777, dict(told.draws)[1]), "bad-graph"),
+        (lambda told: Choices(told.draws[:49]), "too-few"),
     ],
 )
-def test_08_a_client_refuses_neighbours_that_the_rule_does_not_allow(make_world, terms_of, change) -> None:
+def test_08_a_client_refuses_draws_that_the_rule_does_not_allow(make_world, terms_of, change, code) -> None:
+    """Its own left out or altered, one too short, of oneself, of a stranger, by a stranger; too few draws."""
     world = bell_world(make_world, terms_of, SemiMalicious())
     told = world.read(chosen(world)["client-0"])
-    assert isinstance(told, ChosenBy)
-    tampered = change(told)
-    with pytest.raises(PeerProtocolError) as caught:
-        world.clients["client-0"].receive(world.write(tampered))
-    assert caught.value.code == "bad-graph"
+    assert isinstance(told, Choices)
+    with pytest.raises(ProtocolAbort) as caught:
+        world.clients["client-0"].receive(world.write(change(told)))
+    assert caught.value.code == code
 
 
 def test_08_the_cap_on_choosers_binds_in_larger_cohorts() -> None:
     from discreet.secagg.client import neighborhood
     from discreet.secagg.graph import ChosenGraph
 
-    everyone = tuple(range(500))
-    told = ChosenBy(choosers=everyone[1:42], members=everyone)
+    everyone = frozenset(range(500))
+    told = Choices(((0, (1, 2)), *((index, (0, index + 1)) for index in range(1, 42))))
     with pytest.raises(PeerProtocolError, match="at most 40") as caught:
-        neighborhood.accept(ChosenGraph(10, 40), 0, (1, 2), told, frozenset(everyone))
+        neighborhood.accept(ChosenGraph(2, 40), 0, (1, 2), told, everyone)
     assert caught.value.code == "bad-graph"
+    assert neighborhood.accept(ChosenGraph(2, 41), 0, (1, 2), told, everyone).owners == set(range(1, 42))
 
 
 @pytest.mark.parametrize("change", [lambda c: c[1:], lambda c: c[:0], lambda c: (*c[:-1], 999)])

@@ -129,4 +129,3 @@ def test_keys_commitments_boxes_and_survivors(make_world) -> None:
     assert len({binding.pair_purpose(1, 2), binding.self_purpose(1), binding.self_purpose(2)}) == 3
     contents = {binding.confirmed_content(b"k" * 32, (0, 1)), binding.confirmed_content(b"k" * 32, (0, 2))}
     assert len(contents) == 2
-    assert len({binding.rest_context(agreement, client) for client in range(3)}) == 3

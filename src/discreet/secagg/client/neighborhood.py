@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.randomness import RandomSource
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.draws import check_draw, neighborhoods
 from discreet.secagg.graph import ChosenGraph, GraphRule, Neighborhood
-from discreet.secagg.messages import ChosenBy
+from discreet.secagg.messages import Choices
 
 
 def derive(rule: GraphRule, me: int, members: Iterable[int], keys_digest: bytes) -> Neighborhood:
@@ -25,26 +26,28 @@ def draw(rule: GraphRule, others: Sequence[int], randomness: RandomSource) -> tu
 
 
 def accept(
-    rule: GraphRule, me: int, choice: tuple[int, ...], chosen: ChosenBy, offered: frozenset[int]
+    rule: GraphRule, me: int, choice: tuple[int, ...], choices: Choices, offered: frozenset[int]
 ) -> Neighborhood:
-    """Joins our own draw with those who drew us.
+    """Finds our place among everybody's draws.
 
     Raises:
-        PeerProtocolError: for strangers, ourselves, or more choosers than the cap allows: a server that lets
-            colluders pile up around one client is caught here.
+        PeerProtocolError: if our own draw is missing or altered, a draw breaks the rule, or more clients drew
+            us than the cap allows: a server that lets colluders pile up around one client is caught here.
     """
-    members, choosers = frozenset(chosen.members), frozenset(chosen.choosers)
-    if not (me in members and me not in choosers and choosers <= members <= offered):
+    draws, agreed = dict(choices.draws), _chosen(rule)
+    if draws.get(me) != choice:
         raise PeerProtocolError(
-            AbortCode.BAD_GRAPH, "choosers must be other clients of the key list; one is not."
+            AbortCode.BAD_GRAPH, "the list of draws must hold our own draw unchanged; it does not."
         )
-    cap = _chosen(rule).max_in_degree
-    if not len(choosers) <= cap:
+    for drawer, drawn in choices.draws:
+        check_draw(agreed, offered, drawer, drawn)
+    place = neighborhoods(draws)[me]
+    if not len(place.owners) <= agreed.max_in_degree:
         raise PeerProtocolError(
-            AbortCode.BAD_GRAPH, f"at most {cap} clients may choose one neighbour; got {len(choosers)}."
+            AbortCode.BAD_GRAPH,
+            f"at most {agreed.max_in_degree} clients may choose one neighbour; got {len(place.owners)}.",
         )
-    holders = frozenset(choice) & members
-    return Neighborhood(maskers=holders | choosers, holders=holders, owners=choosers)
+    return place
 
 
 def _chosen(rule: GraphRule) -> ChosenGraph:

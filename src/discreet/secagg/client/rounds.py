@@ -12,7 +12,7 @@ from discreet.secagg.codes import AbortCode
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
-from discreet.secagg.messages import ConfirmSet, RoundStart, UnmaskShares
+from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet, UnmaskShares
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.ring import RingVector, reduce_words
 
@@ -77,13 +77,15 @@ def mask(
     reduce_words(vector, agreement.terms.bits)
 
 
-def check_survivors(agreement: Agreement, me: int, current: OpenRound, survivors: tuple[int, ...]) -> None:
+def check_survivors(agreement: Agreement, me: int, current: OpenRound, shown: SurvivorSet) -> None:
     """Checks the survivor set before it is signed or acted upon.
 
     Raises:
-        PeerProtocolError: if we are declared gone, or someone was never invited.
+        PeerProtocolError: if we are declared gone, someone was never invited, or, in modes that ask for it,
+            did not sign this very round.
         NotEnoughSurvivors: if it is below the floor.
     """
+    survivors = shown.survivors
     if me not in survivors:
         raise PeerProtocolError(
             AbortCode.SELF_DEAD, "a survivor set that reaches us must hold us; we are declared gone in it."
@@ -91,6 +93,16 @@ def check_survivors(agreement: Agreement, me: int, current: OpenRound, survivors
     if not frozenset(survivors) <= current.roster:
         raise PeerProtocolError(AbortCode.UNKNOWN_CLIENT, "survivors must have been invited; one was not.")
     agreement.require_floor(len(survivors), "sent their masked input")
+    attesting = survivors if agreement.mode.attests else ()
+    if tuple(signer for signer, _ in shown.attested) != attesting:
+        raise PeerProtocolError(
+            AbortCode.NOT_CONFIRMED,
+            f"{len(attesting)} survivors must show that they masked for this round; "
+            f"got {len(shown.attested)} signatures. Nothing was released.",
+        )
+    content = binding.input_content(agreement.mode, current.digest, current.start.roster)
+    for signer, signature in shown.attested:
+        agreement.identities.verify(agreement.name(signer), content, signature)
 
 
 def check_confirmations(

@@ -11,17 +11,15 @@ from discreet.randomness import RandomSource
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.client import neighborhood, rounds, setup
-from discreet.secagg.client.memory import ClientMemory, decode_memory, split_slots
+from discreet.secagg.client.memory import ClientMemory, split_slots
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import Neighborhood
 from discreet.secagg.hazmat import keys as keyring
-from discreet.secagg.hazmat.keys import open_at_rest, seal_at_rest
-from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.identity import Identity
 from discreet.secagg.journal import Deed, Journal, round_counter
 from discreet.secagg.messages import (
-    ChosenBy,
+    Choices,
     Confirm,
     ConfirmSet,
     DeliveredShares,
@@ -85,7 +83,7 @@ class ClientSession:
         self._memory = ClientMemory(epoch, channel, setup.draw_slots(agreement, randomness))
         self._handlers: dict[type[Message], Callable[[Any], Message | None]] = {
             KeyList: self._on_key_list,
-            ChosenBy: self._on_chosen_by,
+            Choices: self._on_choices,
             DeliveredShares: self._on_shares,
             RoundStart: self._on_round_start,
             SurvivorSet: self._on_survivors,
@@ -152,33 +150,8 @@ class ClientSession:
             current, secrets = self._current(), self._memory.slots[self._memory.start.slot]
             rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
             secrets.wipe()
-            consent = self._consent(current) if self._agreement.mode.consents else b""
+            consent = self._sign_input(current)
             return self._encode(MaskedInput(current.digest, pack(vector, terms.bits), consent))
-
-    def suspend(self, key: Secret) -> bytes:
-        """Returns the session's memory, sealed, for an engine whose process ends between two messages.
-
-        Args:
-            key: 32 secret bytes that never leave this client's machine.
-        """
-        return seal_at_rest(key, self._memory.encode(), self._rest_context())
-
-    def resume(self, key: Secret, suspended: bytes) -> None:
-        """Takes over a suspended memory; call it on a fresh session of the same client.
-
-        An old memory may be resumed by mistake or by attack: the journal refuses whatever was done since.
-
-        Raises:
-            PeerProtocolError: code ``bad-ciphertext``, if it is not of this client and agreement.
-            LocalProtocolError: code ``out-of-order``, if this session has already spoken.
-        """
-        if self.state is not ClientState.NEW:
-            raise LocalProtocolError(
-                AbortCode.OUT_OF_ORDER, "only a fresh session can resume; this one has begun."
-            )
-        memory = decode_memory(self._agreement, open_at_rest(key, suspended, self._rest_context()))
-        self._memory.wipe()
-        self._memory = memory
 
     def close(self) -> None:
         """Ends the session and wipes its secrets."""
@@ -194,12 +167,14 @@ class ClientSession:
             others = sorted(place.offers.keys() - {self._me})
             memory.choice = neighborhood.draw(rule, others, self._randomness)
             return NeighborChoice(memory.choice)
-        return self._deal(neighborhood.derive(rule, self._me, place.offers, place.keys_digest))
+        return self._deal(neighborhood.derive(rule, self._me, place.offers, place.setup_digest))
 
-    def _on_chosen_by(self, chosen: ChosenBy) -> SealedShares:
-        offered = frozenset(self._place().offers)
-        rule, choice = self._agreement.graph, self._memory.choice
-        return self._deal(neighborhood.accept(rule, self._me, choice, chosen, offered))
+    def _on_choices(self, choices: Choices) -> SealedShares:
+        memory, offered = self._memory, frozenset(self._place().offers)
+        graph = neighborhood.accept(self._agreement.graph, self._me, memory.choice, choices, offered)
+        self._agreement.require_floor(len(choices.draws), "drawn neighbours")
+        memory.choices = choices
+        return self._deal(graph)
 
     def _deal(self, graph: Neighborhood) -> SealedShares:
         memory = self._memory
@@ -235,14 +210,17 @@ class ClientSession:
         memory.slots_used = start.slot + 1
         memory.start = start
 
-    def _consent(self, current: rounds.OpenRound) -> bytes:
-        """Signs the one survivor set that needs no further exchange: everybody invited."""
-        self._memory.survivors = current.start.roster
-        return self._identity.sign(binding.confirmed_content(current.digest, current.start.roster))
+    def _sign_input(self, current: rounds.OpenRound) -> bytes:
+        """Signs what the mode asks for; a consent is a confirmation of everybody invited."""
+        mode, roster = self._agreement.mode, current.start.roster
+        if mode.consents:
+            self._memory.survivors = roster
+        content = binding.input_content(mode, current.digest, roster)
+        return self._identity.sign(content) if content else b""
 
     def _on_survivors(self, shown: SurvivorSet) -> Confirm | UnmaskShares:
         current = self._require_current(shown.round_digest)
-        rounds.check_survivors(self._agreement, self._me, current, shown.survivors)
+        rounds.check_survivors(self._agreement, self._me, current, shown)
         self._memory.survivors = shown.survivors
         if not self._agreement.mode.confirms:
             return self._release(current)
@@ -266,9 +244,8 @@ class ClientSession:
         return self._memory.place(self._agreement, self._me)
 
     def _current(self) -> rounds.OpenRound:
-        memory = self._memory
-        keys_digest = binding.keys_digest(self._agreement, memory.epoch, memory.keys)
-        return rounds.OpenRound(memory.start, binding.round_digest(keys_digest, memory.sharers, memory.start))
+        memory, digest = self._memory, self._place().setup_digest
+        return rounds.OpenRound(memory.start, binding.round_digest(digest, memory.sharers, memory.start))
 
     def _require_current(self, round_digest: bytes) -> rounds.OpenRound:
         current = self._current()
@@ -293,9 +270,6 @@ class ClientSession:
 
     def _encode(self, message: Message) -> bytes:
         return encode(message, self._agreement.digest, self._memory.epoch)
-
-    def _rest_context(self) -> bytes:
-        return binding.rest_context(self._agreement, self._me)
 
     @contextmanager
     def _ending_on_error(self) -> Iterator[None]:

@@ -45,14 +45,16 @@ class Place:
         me: its number.
         epoch: the number of this setup within the session.
         offers: everyone's keys, by number.
-        keys_digest: hash of all of them.
+        members: who may share secrets: everyone with keys, or with a draw where clients draw neighbours.
+        setup_digest: hash of all keys, and of all draws.
         graph: with whom it shares and masks.
     """
 
     me: int
     epoch: int
     offers: dict[int, Advertise]
-    keys_digest: bytes
+    members: frozenset[int]
+    setup_digest: bytes
     graph: Neighborhood
 
 
@@ -141,7 +143,7 @@ def deal(
     by_holder = dict(zip(holders, map(shamir.to_bytes, shares), strict=True))
     boxes = []
     for receiver in (holder for holder in holders if holder != place.me):
-        context = binding.share_context(place.keys_digest, place.me, receiver)
+        context = binding.share_context(place.setup_digest, place.me, receiver)
         key = keyring.derive(channels[receiver], context, binding.CHANNEL_PURPOSE)
         boxes.append((receiver, keyring.seal(key, by_holder[receiver], context)))
     return SealedShares(tuple(boxes)), Secret(by_holder.get(place.me, b""))
@@ -157,10 +159,10 @@ def open_delivered(
         NotEnoughSurvivors: if too few clients shared.
     """
     sharers = frozenset(delivered.sharers)
-    if not (place.me in sharers and sharers <= place.offers.keys()):
+    if not (place.me in sharers and sharers <= place.members):
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT,
-            "the sharers must include us and only clients of the key list; they do not.",
+            "the sharers must include us and only clients of this setup; they do not.",
         )
     agreement.require_floor(len(sharers), "shared their secrets")
     require_holders(agreement, place.graph.holders & sharers)
@@ -170,7 +172,7 @@ def open_delivered(
         )
     opened = {}
     for sender, box in delivered.boxes:
-        context = binding.share_context(place.keys_digest, sender, place.me)
+        context = binding.share_context(place.setup_digest, sender, place.me)
         key = keyring.derive(channels[sender], context, binding.CHANNEL_PURPOSE)
         shares = keyring.open_sealed(key, box, context)
         if len(shares) != agreement.rounds_per_setup * agreement.slot_bytes:

@@ -6,7 +6,6 @@ which it is valid, so a key made for one session, epoch, round or pair never fit
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 from cryptography.exceptions import InvalidTag
@@ -77,20 +76,3 @@ def open_sealed(key: bytes, sealed: bytes, associated: bytes) -> bytes:
             AbortCode.BAD_CIPHERTEXT,
             "sealed shares must open for their sender, receiver, session and epoch; one does not.",
         ) from error
-
-
-def seal_at_rest(key: Secret, plaintext: bytes, associated: bytes) -> bytes:
-    """Encrypts data for storage under a long-lived key, without randomness.
-
-    The one-time key is derived from a keyed hash of the plaintext, so it seals two messages only if they are
-    the same one; a bad source of randomness cannot break it (the idea of RFC 5297).
-    """
-    digest = hashlib.sha256(plaintext).digest()
-    salt = derive(key, digest, b"discreet/secagg/v1/rest-salt")
-    return salt + seal(derive(key, salt, b"discreet/secagg/v1/rest-key"), plaintext, associated)
-
-
-def open_at_rest(key: Secret, sealed: bytes, associated: bytes) -> bytes:
-    """Opens what `seal_at_rest` made; raises as `open_sealed` does."""
-    salt, box = sealed[:KEY_BYTES], sealed[KEY_BYTES:]
-    return open_sealed(derive(key, salt, b"discreet/secagg/v1/rest-key"), box, associated)

@@ -16,7 +16,7 @@ from discreet.secagg.messages.from_clients import (
     UnmaskShares,
 )
 from discreet.secagg.messages.from_server import (
-    ChosenBy,
+    Choices,
     ConfirmSet,
     DeliveredShares,
     KeyList,
@@ -26,12 +26,12 @@ from discreet.secagg.messages.from_server import (
 from discreet.secagg.messages.numbered import Numbered
 
 ClientMessage = Advertise | NeighborChoice | SealedShares | MaskedInput | Confirm | UnmaskShares
-ServerMessage = KeyList | ChosenBy | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
+ServerMessage = KeyList | Choices | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
 Message = ClientMessage | ServerMessage
 
 __all__ = [
     "Advertise",
-    "ChosenBy",
+    "Choices",
     "ClientMessage",
     "Confirm",
     "ConfirmSet",

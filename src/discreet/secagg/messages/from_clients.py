@@ -87,8 +87,8 @@ class SealedShares:
 class MaskedInput:
     """Client to server: its packed, masked vector.
 
-    ``consent`` is its signature on the survivor set that holds everybody invited, in modes that ask for it,
-    and empty in others.
+    ``consent`` is its signature on `binding.input_content`: on the survivor set that holds everybody invited,
+    or on the round that it masked for; empty in modes that ask for neither.
     """
 
     TYPE: ClassVar[int] = 8

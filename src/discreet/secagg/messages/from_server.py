@@ -33,21 +33,24 @@ class KeyList:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenBy:
-    """Server to client: who drew it, and whose draws arrived at all."""
+class Choices:
+    """Server to clients: the draws of everyone whose draw arrived, by client number; the same for all."""
 
     TYPE: ClassVar[int] = 4
-    choosers: tuple[int, ...]
-    members: tuple[int, ...]
+    draws: tuple[tuple[int, tuple[int, ...]], ...]
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""
-        return index_set(self.choosers) + index_set(self.members)
+        return uint(len(self.draws), 2) + b"".join(
+            uint(drawer, 2) + index_set(drawn) for drawer, drawn in self.draws
+        )
 
     @classmethod
     def read(cls, reader: Reader) -> Self:
         """Inverse of `body`."""
-        return cls(reader.index_set(), reader.index_set())
+        draws = tuple((reader.uint(2), reader.index_set()) for _ in range(reader.uint(2)))
+        require_increasing([drawer for drawer, _ in draws])
+        return cls(draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +93,24 @@ class RoundStart:
 
 @dataclass(frozen=True, slots=True)
 class SurvivorSet:
-    """Server to clients: whose masked inputs arrived."""
+    """Server to clients: whose masked inputs arrived.
+
+    ``attested`` are the signatures that came with these inputs, in modes in which clients ask for them.
+    """
 
     TYPE: ClassVar[int] = 9
     round_digest: bytes
     survivors: tuple[int, ...]
+    attested: Numbered = ()
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""
-        return self.round_digest + index_set(self.survivors)
+        return self.round_digest + index_set(self.survivors) + write_numbered(self.attested)
 
     @classmethod
     def read(cls, reader: Reader) -> Self:
         """Inverse of `body`."""
-        return cls(reader.take(_HASH), reader.index_set())
+        return cls(reader.take(_HASH), reader.index_set(), read_numbered(reader))
 
 
 @dataclass(frozen=True, slots=True)

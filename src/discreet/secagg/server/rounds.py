@@ -49,14 +49,14 @@ class ServerRound:
     digest: bytes
     accumulator: RingVector
     arrived: set[int] = field(default_factory=set)
-    consents: dict[int, bytes] = field(default_factory=dict)
+    signed_inputs: dict[int, bytes] = field(default_factory=dict)
     signatures: dict[int, bytes] = field(default_factory=dict)
     released: dict[int, dict[int, bytes]] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, agreement: Agreement, setup: ServerSetup, start: RoundStart) -> ServerRound:
         """Opens a round with an empty accumulator."""
-        digest = binding.round_digest(setup.keys_digest, setup.sharers, start)
+        digest = binding.round_digest(setup.digest, setup.sharers, start)
         empty = np.zeros(agreement.terms.length, dtype=word_type(agreement.terms.bits))
         return cls(agreement, setup, start, digest, empty)
 
@@ -71,18 +71,20 @@ class ServerRound:
         return tuple(index for index in self.start.roster if index not in self.arrived)
 
     def add_masked(self, sender: int, masked: MaskedInput) -> None:
-        """Adds a masked input; one of the wrong size or without consent leaves the accumulator as it was."""
+        """Adds a masked input; one of the wrong size or unsigned leaves the accumulator as it was."""
         self._require_digest(masked.round_digest)
-        if self.agreement.mode.consents:
-            self._verify_signature(sender, self.start.roster, masked.consent)
-            self.consents[sender] = masked.consent
+        content = binding.input_content(self.agreement.mode, self.digest, self.start.roster)
+        if content:
+            self.agreement.identities.verify(self.agreement.name(sender), content, masked.consent)
+            self.signed_inputs[sender] = masked.consent
         add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)
         self.arrived.add(sender)
 
     def add_confirmation(self, sender: int, confirmation: Confirm) -> None:
         """Takes a signature on the survivor set."""
         self._require_digest(confirmation.round_digest)
-        self._verify_signature(sender, self.survivors, confirmation.signature)
+        content = binding.confirmed_content(self.digest, self.survivors)
+        self.agreement.identities.verify(self.agreement.name(sender), content, confirmation.signature)
         self.signatures[sender] = confirmation.signature
 
     def add_released(self, sender: int, released: UnmaskShares) -> None:
@@ -181,11 +183,6 @@ class ServerRound:
             for component, seed in self._seeds(secrets[owner].reveal())[1:]:
                 expanded = noise.expand(seed, component, len(self.accumulator))
                 self.accumulator -= expanded.astype(self.accumulator.dtype)
-
-    def _verify_signature(self, signer: int, survivors: tuple[int, ...], signature: bytes) -> None:
-        """Checks that a client signed this survivor set of this round."""
-        content = binding.confirmed_content(self.digest, survivors)
-        self.agreement.identities.verify(self.agreement.name(signer), content, signature)
 
     def _require_digest(self, round_digest: bytes) -> None:
         if round_digest != self.digest:

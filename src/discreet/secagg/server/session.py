@@ -196,7 +196,7 @@ class ServerSession:
 
     def _close_choices(self) -> dict[int, Message]:
         self._agreement.require_floor(len(self._answered), "chosen neighbours")
-        return dict(self._setup.chosen_by())
+        return dict.fromkeys(self._answered, self._setup.all_choices())
 
     def _close_shares(self) -> dict[int, Message]:
         self._agreement.require_floor(len(self._answered), "shared their secrets")
@@ -212,12 +212,13 @@ class ServerSession:
         self._agreement.require_floor(len(self._answered), "sent their masked input")
         whole = not current.dropouts
         if whole and mode.consents:
-            consents = tuple(sorted(current.consents.items()))
+            consents = tuple(sorted(current.signed_inputs.items()))
             return dict.fromkeys(self._answered, ConfirmSet(current.digest, consents))
         if whole and not mode.double_masks:
             self._result = current.finish(self._threads)
             return {}
-        return dict.fromkeys(self._answered, SurvivorSet(current.digest, current.survivors))
+        attested = tuple(sorted(current.signed_inputs.items())) if mode.attests else ()
+        return dict.fromkeys(self._answered, SurvivorSet(current.digest, current.survivors, attested))
 
     def _close_confirms(self) -> dict[int, Message]:
         terms, current = self._agreement.terms, self._open_round

@@ -8,11 +8,12 @@ from discreet.errors import PeerProtocolError
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.draws import check_draw, neighborhoods
 from discreet.secagg.graph import ChosenGraph, Neighborhood
 from discreet.secagg.hazmat.keys import TAG_BYTES
 from discreet.secagg.messages import (
     Advertise,
-    ChosenBy,
+    Choices,
     DeliveredShares,
     KeyList,
     NeighborChoice,
@@ -32,7 +33,7 @@ class ServerSetup:
     choices: dict[int, tuple[int, ...]] = field(default_factory=dict)
     boxes: dict[int, dict[int, bytes]] = field(default_factory=dict)
     graph: dict[int, Neighborhood] = field(default_factory=dict)
-    keys_digest: bytes = b""
+    digest: bytes = b""
 
     @property
     def sharers(self) -> tuple[int, ...]:
@@ -50,40 +51,28 @@ class ServerSetup:
         self.offers[sender] = offer
 
     def key_list(self) -> KeyList:
-        """Closes the list of keys; from here on it is what everything is bound to."""
+        """Closes the list of keys; everything from here on is bound to it."""
         keys = KeyList(tuple(self.offers[index] for index in sorted(self.offers)))
-        self.keys_digest = binding.keys_digest(self.agreement, self.epoch, keys)
+        self.digest = binding.keys_digest(self.agreement, self.epoch, keys)
         rule = self.agreement.graph
         if not isinstance(rule, ChosenGraph):
-            self.graph = rule.neighborhoods(sorted(self.offers), self.keys_digest)
+            self.graph = rule.neighborhoods(sorted(self.offers), self.digest)
         return keys
 
     def add_choice(self, sender: int, choice: NeighborChoice) -> None:
         """Takes the neighbours that a client drew."""
         rule = self.agreement.graph
-        others = self.offers.keys() - {sender}
-        if not (
-            isinstance(rule, ChosenGraph)
-            and others.issuperset(choice.chosen)
-            and len(choice.chosen) == min(rule.degree, len(others))
-        ):
-            raise PeerProtocolError(
-                AbortCode.BAD_GRAPH,
-                "a client must draw the agreed number of others from the key list; it did not.",
-            )
+        if not isinstance(rule, ChosenGraph):
+            raise PeerProtocolError(AbortCode.BAD_GRAPH, "neighbours follow from the keys in this mode.")
+        check_draw(rule, self.offers.keys(), sender, choice.chosen)
         self.choices[sender] = choice.chosen
 
-    def chosen_by(self) -> dict[int, ChosenBy]:
-        """Fixes the graph among those who drew, and tells each who drew it."""
-        members = tuple(sorted(self.choices))
-        choosers: dict[int, list[int]] = {index: [] for index in members}
-        for chooser in members:
-            for index in choosers.keys() & self.choices[chooser]:
-                choosers[index].append(chooser)
-        for index, owners in choosers.items():
-            holders = frozenset(self.choices[index]).intersection(members)
-            self.graph[index] = Neighborhood(holders.union(owners), holders, frozenset(owners))
-        return {index: ChosenBy(tuple(owners), members) for index, owners in choosers.items()}
+    def all_choices(self) -> Choices:
+        """Fixes the graph among those who drew; everything from here on is bound to all draws."""
+        choices = Choices(tuple(sorted(self.choices.items())))
+        self.graph = neighborhoods(self.choices)
+        self.digest = binding.graph_digest(self.digest, choices)
+        return choices
 
     def add_shares(self, sender: int, shares: SealedShares) -> None:
         """Takes a client's sealed boxes; they must be for exactly its holders and of the agreed size."""
