@@ -1,4 +1,4 @@
-"""A silo's file and its neighbours: one row left out, put in or altered, by values that loaders may trip over."""
+"""A silo's file and its neighbours: a row left out, put in or altered, by values that loaders trip over."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("kind", "network"), CELLS)
 def test_more_crafted_records_move_the_integers_by_the_claim(kind: str, network: str, seed: int) -> None:
-    assert not searched(KINDS[kind], *NETWORKS[network], trials=320, seed=10 + seed)
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=104, seed=10 + seed)
 
 
 @pytest.mark.parametrize(("source", "engine"), SOURCES)

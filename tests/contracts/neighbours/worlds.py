@@ -188,7 +188,7 @@ def _whole(cell: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One cell of the matrix: what is planned, the silo's file, and how its records are read from a source."""
+    """One cell of the matrix: what is planned, the silo's file, and how its records are read."""
 
     rounds: Rounds
     file: SiloFile
