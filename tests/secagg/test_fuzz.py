@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import PeerProtocolError, ProtocolAbort
-from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, codec, messages
+from discreet.secagg import (
+    Agreement,
+    Bell,
+    Bonawitz,
+    FileJournal,
+    Malicious,
+    SemiHonest,
+    SemiMalicious,
+    codec,
+    messages,
+)
+from discreet.secagg.frames import FRAME_HEADER_BYTES, FrameAssembler, split
+from discreet.secagg.graph import ChosenGraph
+from discreet.secagg.journal import Deed
+from discreet.secagg.packing import add_packed, pack
+from discreet.secagg.ring import word_type
 from discreet.secagg.terms import RoundTerms
 from discreet.secagg.transitions import ClientState, ServerState
 
@@ -70,6 +88,45 @@ def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data:
         assert codec.encode(decoded, DIGEST, EPOCH) == mangled
 
 
+def typed(error: type[ProtocolAbort], call, *arguments) -> None:
+    """Calls something that may refuse its arguments, but only by this error."""
+    with contextlib.suppress(error):
+        call(*arguments)
+
+
+@given(st.binary(max_size=300), st.data())
+@relaxed
+def test_any_frames(message: bytes, data: st.DataObject) -> None:
+    """Mangled, short, out of order: a typed abort, and never more in memory than one message."""
+    assembler = FrameAssembler(200)
+    frames = list(split(message, FRAME_HEADER_BYTES + data.draw(st.integers(1, 90))))
+    for frame in data.draw(st.lists(st.sampled_from(frames) | st.binary(max_size=120), max_size=6)):
+        changed = bytearray(frame)
+        if changed and data.draw(st.booleans()):
+            changed[data.draw(st.integers(0, len(changed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        typed(PeerProtocolError, assembler.add, bytes(changed))
+
+
+@given(st.binary(max_size=40), st.integers(8, 62), st.integers(1, 40))
+@relaxed
+def test_any_packed_vector_is_added_whole_or_not_at_all(packed: bytes, bits: int, length: int) -> None:
+    total = np.zeros(length, dtype=word_type(bits))
+    typed(PeerProtocolError, add_packed, total, packed, bits)
+    assert pack(total, bits) == packed or not total.any()
+
+
+@given(st.binary(max_size=200), st.integers(0, 3))
+@relaxed
+def test_any_journal(tmp_path_factory, tail: bytes, claims: int) -> None:
+    """A file that a client cannot read in full stops it; it never takes a guess, nor another exception."""
+    path = tmp_path_factory.mktemp("journals") / "j"
+    journal = FileJournal(path)
+    for counter in range(claims):
+        journal.claim(DIGEST, Deed.SEND_MASKED, counter)
+    path.write_bytes(path.read_bytes() + tail)
+    typed(ProtocolAbort, FileJournal, path)
+
+
 @given(st.binary(max_size=300))
 @relaxed
 def test_random_bytes_are_malformed(data: bytes) -> None:
@@ -92,6 +149,55 @@ def test_huge_counts_in_short_messages_cost_nothing() -> None:
         codec.decode(header + b"\xff\xff\xff\xff", DIGEST, EPOCH)
 
 
+@dataclass(frozen=True)
+class Sparse:
+    """Neighbours drawn by five clients, as no protocol would let them."""
+
+    def agreement(self, terms, identities) -> Agreement:
+        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
+
+
+STAGES = [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Sparse()]
+
+
+def at_stage(make_world, protocol, stage: int):
+    """A world after some stages, client-4 gone from the round on, and what both sides say next."""
+    world = make_world(protocol)
+    replies = world.advertise()
+    for number in range(stage):
+        world.upload(replies)
+        replies = world.deliver(world.server.close_stage())
+        if world.server.state is ServerState.READY:
+            replies = world.deliver(world.begin(number))
+            world.gone.add("client-4")
+            replies.pop("client-4", None)
+    return world, replies
+
+
+@given(st.tuples(st.sampled_from(STAGES), st.integers(0, 5)), any_message, any_message, st.data())
+@settings(relaxed, suppress_health_check=list(HealthCheck), max_examples=60, phases=[Phase.generate])
+def test_well_formed_lies_end_in_typed_aborts(make_world, stage, lie, other, data) -> None:
+    """At every stage: any message at all, and the true one with one field of another."""
+    world, replies = at_stage(make_world, *stage)
+    for name, reply in replies.items():
+        world.server.receive(name, world.write(altered(world.read(reply), lie, data)))
+        world.server.receive(name, world.write(other))
+    world.upload(replies)
+    outgoing: dict[str, bytes] = {}
+    typed(ProtocolAbort, lambda: outgoing.update(world.server.close_stage()))
+    for name, said in outgoing.items():
+        typed(ProtocolAbort, world.clients[name].receive, world.write(altered(world.read(said), lie, data)))
+        typed(ProtocolAbort, world.client(name).receive, world.write(other))
+
+
+def altered(message: messages.Message, lie: messages.Message, data: st.DataObject) -> messages.Message:
+    """Replaces one field by one of another message of the same kind, or lies altogether."""
+    if type(message) is not type(lie):
+        return lie if data.draw(st.booleans()) else message
+    name = data.draw(st.sampled_from([field.name for field in fields(message)]))
+    return replace(message, **{name: getattr(lie, name)})
+
+
 def mangle(chance: random.Random, data: bytes) -> bytes:
     """Flips bits anywhere, also in what only the receiver can check."""
     changed = bytearray(data)
@@ -100,7 +206,9 @@ def mangle(chance: random.Random, data: bytes) -> bytes:
     return bytes(changed[: chance.choice([len(changed), chance.randrange(1, len(changed) + 1)])])
 
 
-@pytest.mark.parametrize("protocol", [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Bell()], ids=repr)
+@pytest.mark.parametrize(
+    "protocol", [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Bell(), Sparse()], ids=repr
+)
 @pytest.mark.parametrize("seed", range(12))
 def test_mangled_messages_of_the_server_end_in_typed_aborts(make_world, protocol, seed) -> None:
     """Every client gets a mangled message at a random point; it aborts, or goes on as if nothing was."""

@@ -17,7 +17,7 @@ from torch import nn
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.models import build_model
-from discreet.plan import Plan, make_plan, model_digest, parse_plan
+from discreet.plan import Plan, make_plan, model_digest, parse_plan, sum_protocol, sum_terms
 from discreet.policy.budget import Account, Charge
 from discreet.policy.document import Policy
 from discreet.policy.models import permitted
@@ -25,7 +25,9 @@ from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
 from discreet.privacy.wire import Json
+from discreet.secagg import Bell, Bonawitz
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
+from discreet.secagg.terms import DIGEST_BYTES
 
 # Two machines may differ in the last digits of a calibrated number; a real difference is far larger.
 _SAME = 1e-9
@@ -65,8 +67,8 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
 
     Guarantee:
         If this returns, the plan follows from its own config and facts by this silo's own code, and all its
-        releases together stay within the policy's budget when the policy's number of silos collude. No code
-        was imported and no file opened that the policy does not name.
+        releases together stay within the policy's budget when the policy's number of silos collude, who
+        open no other sum either. No code was imported and no file opened that the policy does not name.
 
     Args:
         document: the serialised plan, as received.
@@ -84,6 +86,7 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     _check_plan_follows(plan, model)
     charge = Charge.under(plan, policy)
     _check_honest(charge)
+    _check_colluders(charge)
     cost = account.require(policy.budget, charge, plan.rounds)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
         raise _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
@@ -218,6 +221,22 @@ def _check_honest(charge: Charge) -> None:
             f"the plan's min_survivors = {charge.plan.thresholds.min_survivors} leaves "
             f"{charge.honest_inputs}. Raise 'aggregation.min_survivors'.",
         )
+
+
+def _check_colluders(charge: Charge) -> None:
+    """Refuses shares, confirmations and graphs that the number of colluders assumed here could get around."""
+    protocol, assumed = sum_protocol(charge.plan.config), charge.max_colluding
+    if not isinstance(protocol, Bonawitz | Bell):
+        return
+    try:
+        protocol.check_against(sum_terms(charge.plan, session=bytes(DIGEST_BYTES)), assumed)
+    except ConfigurationError as error:
+        raise PolicyRefusal(
+            RefusalCode.NOT_ALLOWED,
+            f"the plan's secure aggregation must withstand {assumed} colluding silos, as this silo assumes; "
+            f"it is made for {charge.plan.thresholds.max_colluding}: {error} "
+            f"Set 'aggregation.max_colluding' to at least {assumed}.",
+        ) from None
 
 
 def first_difference(stated: Json, own: Json, where: str = "") -> str | None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from discreet.randomness import RandomSource
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.graph import CompleteGraph
 from discreet.secagg.identity import AllowList
-from discreet.secagg.modes import Malicious, SemiHonest, TrustModel, check_complete_graph, trust_model
+from discreet.secagg.modes import (
+    Malicious,
+    SemiHonest,
+    TrustModel,
+    check_complete_graph,
+    check_quorum,
+    trust_model,
+)
 from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.pairwise import Speed, open_in_process
 from discreet.secagg.run import InProcessRun
@@ -57,6 +64,15 @@ class Bonawitz:
             ConfigurationError: naming the parameter to change.
         """
         check_complete_graph(self.mode, terms)
+
+    def check_against(self, terms: SumTerms, max_colluding: int) -> None:
+        """Refuses terms that do not withstand ``max_colluding`` clients, whatever the terms assume.
+
+        Raises:
+            ConfigurationError: naming the parameter to change.
+        """
+        check_complete_graph(self.mode, replace(terms, max_colluding=max_colluding))
+        check_quorum(self.mode, terms, max_colluding)
 
     def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
         """Returns what client and server sessions of this protocol hold in common.

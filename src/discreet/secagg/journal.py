@@ -117,7 +117,8 @@ class FileJournal:
     def _recall(self, record: bytes, checksum: bytes) -> None:
         """Replays one record into memory."""
         session, deed, counter = _RECORD.unpack(record)
-        if _CHECKSUM.unpack(checksum)[0] != zlib.crc32(record):
+        known = {one.value for one in Deed}
+        if deed not in known or _CHECKSUM.unpack(checksum)[0] != zlib.crc32(record):
             raise LocalProtocolError(
                 AbortCode.REPLAYED,
                 f"{self._path} must hold whole records; one is damaged. Start a new session.",

@@ -164,6 +164,23 @@ def check_complete_graph(mode: Mode, terms: SumTerms) -> None:
         )
 
 
+def check_quorum(mode: Mode, terms: SumTerms, max_colluding: int) -> None:
+    """Refuses confirmations that this many colluders could give for two survivor sets.
+
+    Clients count the confirmations that the terms ask for, whoever assumes more colluders than they do.
+
+    Raises:
+        ConfigurationError: naming the parameter to change.
+    """
+    n = len(terms.clients)
+    quorum = confirm_quorum(n, terms.max_colluding)
+    if mode.confirms and not 2 * quorum > n + max_colluding:
+        raise ConfigurationError(
+            f"max_colluding of the terms must be {max_colluding}, or {quorum} confirmations of {n} clients "
+            f"allow two survivor sets; got {terms.max_colluding}."
+        )
+
+
 def check_survivors(terms: SumTerms) -> None:
     """Refuses a floor under which a sum may hold the input of one honest client only."""
     if not terms.min_survivors - terms.max_colluding >= 2:

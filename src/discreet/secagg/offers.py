@@ -6,6 +6,7 @@ from discreet.errors import PeerProtocolError
 from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.codes import AbortCode
+from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.messages import Advertise
 
 
@@ -34,9 +35,17 @@ def add_distinct(seen: set[bytes], offer: Advertise) -> None:
     """Adds an offer's public keys and commitments to those seen.
 
     Raises:
-        PeerProtocolError: code ``duplicate-key``, if one was seen or occurs twice; ``seen`` then stays.
+        PeerProtocolError: code ``duplicate-key``, if one was seen or occurs twice; code ``weak-key``, for a
+            public key that is another writing of a smaller number, and so of someone's key, perhaps. ``seen``
+            then stays.
     """
-    public = (offer.channel_key, *offer.mask_keys, *offer.commitments)
+    keys = (offer.channel_key, *offer.mask_keys)
+    if not all(map(keyring.is_canonical, keys)):
+        raise PeerProtocolError(
+            AbortCode.WEAK_KEY,
+            f"public keys must be numbers below 2^255 - 19; one of client {offer.sender} is not.",
+        )
+    public = (*keys, *offer.commitments)
     if len(set(public)) != len(public) or not seen.isdisjoint(public):
         raise PeerProtocolError(
             AbortCode.DUPLICATE_KEY, "public keys and commitments must be distinct; one occurs twice."

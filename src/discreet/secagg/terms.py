@@ -10,7 +10,8 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, LocalProtocolError
+from discreet.secagg.codes import AbortCode
 from discreet.secagg.ring import MAX_BITS, MIN_BITS
 from discreet.secagg.wire import counted, fixed_list, uint
 
@@ -19,6 +20,7 @@ ClientId = str
 DIGEST_BYTES = 32
 MIN_CLIENTS = 3
 MAX_CLIENTS = 65_535
+MAX_EPOCHS = 1 << 32
 # A packed vector then has fewer than 2^32 bytes at any number of bits.
 MAX_LENGTH = 1 << 29
 
@@ -88,6 +90,18 @@ class SumTerms:
         body = self.session + self.context + fixed_list([uint(number, 8) for number in numbers])
         names = b"".join(counted(client.encode()) for client in self.clients)
         return hashlib.sha256(b"discreet/secagg/v1/terms" + body + names).digest()
+
+
+def check_epoch(epoch: int) -> None:
+    """Refuses the number of a setup that has no encoding.
+
+    Raises:
+        LocalProtocolError: code ``malformed``, for what is no integer of four bytes.
+    """
+    if not (type(epoch) is int and 0 <= epoch < MAX_EPOCHS):
+        raise LocalProtocolError(
+            AbortCode.MALFORMED, f"an epoch must be an integer in [0, {MAX_EPOCHS}); got another value."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
 from discreet.randomness import SeededRandom
-from discreet.secagg import Bonawitz, Identity, Malicious, MemoryJournal, SemiHonest
+from discreet.secagg import (
+    Agreement,
+    Bonawitz,
+    ClientSession,
+    Identity,
+    Malicious,
+    MemoryJournal,
+    SemiHonest,
+    SemiMalicious,
+    ServerSession,
+    binding,
+)
+from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.messages import ConfirmSet, DeliveredShares, KeyList, RoundStart, SurvivorSet
 from discreet.secagg.transitions import ClientState
 
 MODES = [Bonawitz(Malicious(), rounds_per_setup=2), Bonawitz(SemiHonest(), rounds_per_setup=2)]
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Neighbours drawn by few clients, as no protocol would let them."""
+
+    degree: int
+
+    def agreement(self, terms, identities) -> Agreement:
+        return Agreement(terms, SemiMalicious(), ChosenGraph(self.degree, 99), 2, None, identities)
 
 
 def masked(world):
@@ -69,6 +91,17 @@ def test_02_different_survivor_sets_for_different_clients(make_world, terms_of) 
     aborts(world.clients["client-0"], world.write(ConfirmSet(digest, matching)), "not-confirmed")
 
 
+def test_02_only_survivors_confirm_a_survivor_set(make_world) -> None:
+    """A colluder that was declared gone signs as well; its signature is no confirmation."""
+    world = make_world()
+    shown = world.step(masked(world))
+    confirmed = world.read(shown["client-0"])
+    content = binding.confirmed_content(confirmed.round_digest, (0, 1, 2, 3))
+    extra = (4, world.identities["client-4"].sign(content))
+    forged = replace(confirmed, signatures=(*confirmed.signatures, extra))
+    aborts(world.clients["client-0"], world.write(forged), "unknown-client")
+
+
 @pytest.mark.parametrize("protocol", MODES)
 @pytest.mark.parametrize(
     ("survivors", "code"),
@@ -114,6 +147,22 @@ def test_04_too_few_sharers(make_world, terms_of) -> None:
     aborts(world.clients["client-0"], world.write(fewer), "too-few")
 
 
+def test_04_too_few_of_our_holders_shared(make_world, terms_of) -> None:
+    """Enough sharers for the floor, but of the two that a client drew as holders only one is among them."""
+    world = make_world(Sparse(degree=2), terms_of(8, threshold=2, min_survivors=6))
+    world.upload(world.advertise())
+    world.upload(world.deliver(world.server.close_stage()))
+    world.upload(world.deliver(world.server.close_stage()))
+    told = world.read(world.server.close_stage()["client-0"])
+    holder = min(world.clients["client-0"]._memory.graph.holders)
+    fewer = DeliveredShares(
+        tuple(one for one in told.sharers if one != holder),
+        tuple(box for box in told.boxes if box[0] != holder),
+    )
+    error = aborts(world.clients["client-0"], world.write(fewer), "too-few")
+    assert "threshold=2 holders; got 1" in str(error)
+
+
 @pytest.mark.parametrize("protocol", MODES)
 def test_04_too_few_survivors_even_if_the_server_asks(make_world, protocol) -> None:
     """The noise floor is enforced by the clients: no share leaves them for a sum of too few."""
@@ -148,6 +197,21 @@ def test_05_the_same_key_twice(make_world) -> None:
     signed = resigned(world, "client-1", thief)
     shown = world.write(KeyList((offers[0], signed, *offers[2:])))
     aborts(world.clients["client-0"], shown, "duplicate-key")
+
+
+@pytest.mark.parametrize("other", [lambda key: key | 1 << 255, lambda key: key + 2**255 - 19])
+def test_05_another_writing_of_a_key(make_world, other) -> None:
+    """X25519 ignores the highest bit and reduces, so a thief's key could be a victim's in other bytes."""
+    for field in ("channel_key", "mask_keys"):
+        world = make_world()
+        offers = key_list(world)
+        victim = int.from_bytes(offers[2].channel_key, "little")
+        key = other(victim).to_bytes(32, "little")
+        forged = key if field == "channel_key" else (offers[1].mask_keys[0], key)
+        thief = resigned(world, "client-1", replace(offers[1], **{field: forged}))
+        shown = world.write(KeyList((offers[0], thief, *offers[2:])))
+        aborts(world.clients["client-0"], shown, "weak-key")
+        assert make_world().server.receive("client-1", world.write(thief)).code == "weak-key"
 
 
 def test_05_a_point_of_low_order(make_world) -> None:
@@ -187,8 +251,6 @@ def test_05_a_signature_does_not_carry_over_to_another_epoch(make_world) -> None
 
 
 def resigned(world, name: str, offer):
-    from discreet.secagg import binding
-
     content = binding.advertised_content(world.agreement, world.epoch, offer)
     return replace(offer, signature=world.identities[name].sign(content))
 
@@ -200,6 +262,25 @@ def test_06_an_epoch_is_offered_once(make_world) -> None:
     with pytest.raises(PeerProtocolError, match="offer-keys") as caught:
         again.clients["client-0"].start()
     assert caught.value.code == "replayed"
+
+
+@pytest.mark.parametrize(
+    "epoch", [-1, 1 << 32, 10**5000, 1.0, True], ids=["below", "above", "huge", "real", "yes"]
+)
+def test_06_an_epoch_that_cannot_be_written(make_world, epoch) -> None:
+    agreement, name = make_world().agreement, "client-0"
+    own = {
+        "identity": make_world().identities[name],
+        "randomness": SeededRandom(0),
+        "journal": MemoryJournal(),
+    }
+    for make in (
+        lambda: ServerSession(agreement, epoch),
+        lambda: ClientSession(agreement, name, epoch, **own),
+    ):
+        with pytest.raises(LocalProtocolError, match="an epoch must be") as caught:
+            make()
+        assert caught.value.code == "malformed"
 
 
 def test_06_a_message_of_another_session_or_epoch(make_world, terms_of) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,13 @@ def test_a_claim_is_on_the_disk_before_it_returns(tmp_path: Path, monkeypatch) -
     assert sizes == [path.stat().st_size]
     journal.claim(ONE, Deed.SEND_MASKED, 2)
     assert sizes[1] == 2 * sizes[0]
+
+
+def test_a_deed_of_another_version_is_not_guessed_at(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    FileJournal(path).claim(ONE, Deed.SEND_MASKED, 1)
+    unknown = bytearray(path.read_bytes()[:-4])
+    unknown[32] = 200
+    path.write_bytes(unknown + zlib.crc32(unknown).to_bytes(4, "little"))
+    with pytest.raises(LocalProtocolError, match="one is damaged"):
+        FileJournal(path)

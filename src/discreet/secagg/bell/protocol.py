@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from discreet.errors import ConfigurationError
@@ -19,6 +19,7 @@ from discreet.secagg.modes import (
     SemiMalicious,
     TrustModel,
     check_complete_graph,
+    check_quorum,
     check_survivors,
     confirm_quorum,
     trust_model,
@@ -87,12 +88,34 @@ class Bell:
             return
         check_survivors(terms)
         self._check_quorum(terms)
-        found = self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding)
+        found = self._sparsity(terms)
         if terms.threshold != found.threshold:
             raise ConfigurationError(
                 f"threshold must be {found.threshold} on a graph of degree {found.degree} for "
                 f"{len(terms.clients)} clients, min_survivors={terms.min_survivors} and "
                 f"max_colluding={terms.max_colluding}; got {terms.threshold}."
+            )
+
+    def check_against(self, terms: SumTerms, max_colluding: int) -> None:
+        """Refuses terms that do not withstand ``max_colluding`` clients, whatever the terms assume.
+
+        A sparse graph must be the one that this number asks for.
+
+        Raises:
+            ConfigurationError: naming the parameter to change.
+        """
+        assumed = replace(terms, max_colluding=max_colluding)
+        check_quorum(self.mode, terms, max_colluding)
+        if len(terms.clients) <= COMPLETE_UP_TO:
+            check_complete_graph(self._mode(terms), assumed)
+            return
+        check_survivors(assumed)
+        asked, found = (self._sparsity(one) for one in (assumed, terms))
+        if asked != found:
+            raise ConfigurationError(
+                f"a graph that withstands max_colluding={max_colluding} must have degree {asked.degree} and "
+                f"threshold {asked.threshold}; got {found.degree} and {found.threshold}, for "
+                f"max_colluding={terms.max_colluding}. Raise max_colluding."
             )
 
     def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
@@ -109,6 +132,10 @@ class Bell:
         """Opens a session in this process; see `SumProtocol`."""
         return open_in_process(self, terms, randomness)
 
+    def _sparsity(self, terms: SumTerms) -> Sparsity:
+        """Returns the graph that the terms ask for."""
+        return self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding)
+
     def _mode(self, terms: SumTerms) -> Mode:
         """Returns the mode that is carried out."""
         complete = len(terms.clients) <= COMPLETE_UP_TO
@@ -118,7 +145,7 @@ class Bell:
         """Returns the rule of the graph."""
         if len(terms.clients) <= COMPLETE_UP_TO:
             return CompleteGraph()
-        degree = self.sparsity(len(terms.clients), terms.min_survivors, terms.max_colluding).degree
+        degree = self._sparsity(terms).degree
         if isinstance(self.mode, SemiHonest):
             return HararyGraph(degree)
         return ChosenGraph(degree, max_in_degree(degree))

@@ -34,7 +34,7 @@ from discreet.secagg.messages import (
 )
 from discreet.secagg.packing import pack
 from discreet.secagg.ring import InputVector, to_ring
-from discreet.secagg.terms import ClientId, positions
+from discreet.secagg.terms import ClientId, check_epoch, positions
 from discreet.secagg.transitions import Call, ClientState, client_table, next_client_state
 
 
@@ -72,6 +72,7 @@ class ClientSession:
             raise LocalProtocolError(
                 AbortCode.UNKNOWN_CLIENT, f"{client!r} must be enrolled with this identity."
             )
+        check_epoch(epoch)
         self._agreement = agreement
         self._me = positions(agreement.terms.clients)[client]
         self._identity = identity

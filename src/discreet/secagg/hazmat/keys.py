@@ -22,6 +22,7 @@ from discreet.secagg.hazmat.secret import Secret
 KEY_BYTES = 32
 TAG_BYTES = 16
 _NONCE = bytes(12)
+_FIELD = 2**255 - 19
 
 
 def generate(randomness: RandomSource) -> Secret:
@@ -32,6 +33,11 @@ def generate(randomness: RandomSource) -> Secret:
 def public_key(private: Secret) -> bytes:
     """Returns the 32-byte public key of an X25519 private key."""
     return X25519PrivateKey.from_private_bytes(private.reveal()).public_key().public_bytes_raw()
+
+
+def is_canonical(public: bytes) -> bool:
+    """Says whether a public key is the only writing of its point: X25519 ignores bit 255 and reduces."""
+    return int.from_bytes(public, "little") < _FIELD
 
 
 def agree(private: Secret, peers: Mapping[int, bytes]) -> dict[int, Secret]:

@@ -25,7 +25,7 @@ from discreet.secagg.messages import (
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.server.rounds import RoundResult, ServerRound
 from discreet.secagg.server.setup import ServerSetup
-from discreet.secagg.terms import ClientId, RoundTerms, positions
+from discreet.secagg.terms import ClientId, RoundTerms, check_epoch, positions
 from discreet.secagg.transitions import Call, ServerState, next_server_state, server_table
 
 
@@ -61,6 +61,7 @@ class ServerSession:
     """
 
     def __init__(self, agreement: Agreement, epoch: int, *, threads: int = 1) -> None:
+        check_epoch(epoch)
         self._agreement = agreement
         self._epoch = epoch
         self._threads = threads
