@@ -10,10 +10,12 @@ import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
+from discreet.engines.silo.check import dry_run
 from discreet.engines.silo.requests import Joined, Propose, Refused, Replied
 from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.engines.silo.training import LARGEST_WEIGHT
 from discreet.errors import NotEnoughSurvivors
+from discreet.policy import load_policy
 from discreet.privacy.ledger import read_ledger
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
@@ -218,3 +220,19 @@ def test_answers_are_of_the_kinds_that_were_compared(expected):
     assert Joined.__name__ in kinds
     assert kinds.count(Replied.__name__) > 4
     assert Refused.__name__ not in kinds
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"), [(0.25, "about 25 % of the records"), (0.0, "no record is held")]
+)
+def test_the_dry_run_says_what_becomes_of_the_records(tables, fraction, words):
+    consortium, _ = tables(rows=TABLES["unknown category"][-1:], fraction=fraction)
+    policy = load_policy(consortium.folder.policy(VICTIM))
+    found = dry_run(policy, (consortium.folder.server.path / "plan.json").read_bytes())
+    assert words in found.held_out
+    assert ("set data.test_fraction = 0" in found.held_out) == (fraction > 0)
+    assert found.features == 4
+    assert found.notes == (
+        "own.csv, column 'smoker': NOT ONE CELL CAN BE USED; is this the right column? 1 of 1 cells are none "
+        "of no, yes; they count as none of them.",
+    )
