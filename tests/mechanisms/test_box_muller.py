@@ -138,6 +138,6 @@ def test_budget_formula():
     edge = edges(2.0**20)
     radius = math.sqrt(2 * edge.low * math.log(2))
     terms = 1.01 * 2 ** ((edge.high - 1) / 2 - 53) + 2.0 ** (edge.low - 63) / radius
-    terms += radius * (2.0**-48 + 6 * 2.0**-53)
+    terms += radius * (3 * 2.0**-50 + 6 * 2.0**-53)
     assert error_bound(2.0**20) / 2.0**20 == pytest.approx(1.01 * terms, rel=0.1, abs=0.0)
     assert error_bound(2.0**20) / 2.0**20 >= terms

@@ -17,7 +17,7 @@ from .rounded import PRECISION, UNIT, Rounded, array, point, ratio, upper
 
 _TERMS = 26
 _ANGLES = 128
-DIRECTION = 2.0**-48
+DIRECTION = 3.0 * 2.0**-50
 # A thousandth is left for the rounding of the bound itself and of comparisons with it.
 _ROOM = 0.999
 _MOST = box_muller.edges(MIN_STDDEV)

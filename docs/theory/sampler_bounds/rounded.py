@@ -89,6 +89,8 @@ class Rounded:
 
     def __mul__(self, other: Rounded | float) -> Rounded:
         other = self._of(other)
+        if other.is_power_of_two():
+            return Rounded(self.value * other.value, self.error * magnitude(other.value) + _UNDERFLOW)
         error = magnitude(self.value) * other.error + magnitude(other.value) * self.error
         return self._computed(self.value * other.value, error + self.error * other.error)
 
@@ -99,6 +101,11 @@ class Rounded:
             raise ZeroDivisionError("the divisor's box contains zero; split it.")
         quotient = self.value / other.value
         return self._computed(quotient, (self.error + magnitude(quotient) * other.error) / least)
+
+    def is_power_of_two(self) -> bool:
+        """Whether this is one number, and a product with it is exact."""
+        low, high = self.value.bounds
+        return low == high and low[1] == 1 and self.error.bounds[1] == libmp.fzero
 
     def __neg__(self) -> Rounded:
         return Rounded(self.value * -1.0, self.error)

@@ -16,7 +16,7 @@ Error budget of the fast value in units of σ, with u = 2^-53:
   - Pairs with U < 2^-l or U ≥ 1 − 2^-h are *void*: nothing is promised. Elsewhere R = √(2l ln 2) ≥ r and
     r ≥ 2^((1-h)/2), so that δr ≤ δL/r ≤ 1.01u·2^((h-1)/2) + 2^(l-63)/R + 4uR (2^(l-63)/R bounds the
     second term because U√(−ln U) increases up to U = e^{-1/2}, beyond which u covers it).
-  - cos θ and sin θ are within 2^-48: the half angle's polynomials, sin θ = 2SC and cos θ = 1 − 2S², and the
+  - cos θ and sin θ are within 3·2^-50: the half angle's polynomials, sin θ = 2SC and cos θ = 1 − 2S², and the
     turn by πu that rounding θ/2 is.
   - The root, the products and the shift are rounded: 8u(R + 1/σ) covers that and the 4uR.
 PROVEN for every U, θ and σ by running them on intervals: docs/theory/sampler_bounds/gaussian.py
@@ -103,7 +103,7 @@ def budget(edge: Edges) -> float:
     radius = edge.max_radius
     near_one = 1.01 * 2.0 ** ((edge.high - 1) / 2 - 53)
     near_zero = 2.0 ** (edge.low - 63) / radius
-    return float(1.01 * (near_one + near_zero + radius * (2.0**-48 + 8.0 * 2.0**-53)))
+    return float(1.01 * (near_one + near_zero + radius * (3.0 * 2.0**-50 + 8.0 * 2.0**-53)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
