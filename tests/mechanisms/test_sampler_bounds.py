@@ -127,6 +127,16 @@ def test_room_under_one_is_not_excessive():
     assert 670.0 < binomials.wide_room() < wide_binomial._ROOM
 
 
+def test_an_infinite_or_undefined_enclosure_proves_nothing():
+    half_open = Rounded.box(0.0, 1.0)
+    with pytest.raises(ArithmeticError):
+        half_open.log()
+    with pytest.raises(ZeroDivisionError):
+        1.0 / half_open
+    with pytest.raises(ArithmeticError):
+        rounded.upper(rounded.point(float("nan")))
+
+
 def _truth(function, *arguments):
     with workprec(400):
         return function(*arguments)

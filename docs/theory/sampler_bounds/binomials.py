@@ -27,6 +27,7 @@ _HALF_REACH_SQUARED = Fraction(REACH**2, 2)
 def _mismatch(series: Callable, true: Callable[[int], Fraction], last: int, x: Fraction) -> Fraction:
     """Bounds |series − its infinite original| on [0, x]: coefficients, and a geometric rest."""
     found = series(Polynomial.variable())[0]
+    last = max(last, found.length - 1)
     known = sum((abs(found.coefficient(j) - true(j)) * x**j for j in range(last + 1)), Fraction(0))
     return known + abs(true(last + 1)) * x ** (last + 1) / (1 - x)
 

@@ -13,7 +13,7 @@ from discreet.mechanisms.intervals import Interval
 
 from .bound import Bound
 from .polynomial import Polynomial, chebyshev_norm
-from .rounded import PRECISION, UNIT, Rounded, array, point, ratio, upper
+from .rounded import PRECISION, UNIT, Rounded, array, magnitude, point, ratio, upper
 
 _TERMS = 26
 _ANGLES = 128
@@ -77,14 +77,16 @@ def uniform_box(low: float, high: float) -> Rounded:
 
 
 def _value_error(uniform: Rounded) -> float:
-    """Largest error of σr cos θ and σr sin θ in units of σ, with one more rounding for the shift.
+    """Largest error of σr cos θ and σr sin θ in units of σ.
 
-    Relative errors do not depend on σ: σ = 1 stands for all, its products counted as rounded.
+    Relative errors do not depend on σ: σ = 1 stands for all, its products counted as rounded. The shift is
+    rounded by u(|value| + 1/2σ), of which the last part is not counted here.
     """
     radius = array(uniform.log())
     box_muller.log_to_radius(radius, Rounded(point(1.0), point(0.0)))
     direction = Rounded(Rounded.box(-1.0, 1.0).value, point(DIRECTION))
-    return (radius[0] * direction + 0.0).worst
+    value = radius[0] * direction
+    return value.worst + upper((magnitude(value.value) + value.error) * UNIT)
 
 
 def near_zero_errors() -> list[float]:

@@ -71,6 +71,11 @@ class Polynomial:
     __radd__ = __add__
     __rmul__ = __mul__
 
+    @property
+    def length(self) -> int:
+        """How many coefficients there are."""
+        return len(self.coefficients)
+
     def coefficient(self, power: int) -> Fraction:
         """The coefficient of x^``power``."""
         return self.coefficients[power] if power < len(self.coefficients) else Fraction(0)

@@ -48,12 +48,16 @@ def smallest(interval: Interval) -> Interval:
 
 
 def upper(interval: Interval) -> float:
-    """A float64 that is not below any member."""
-    return float(libmp.to_float(interval.bounds[1], rnd=libmp.round_up))
+    """A float64 that is not below any member; an interval without a finite end proves nothing."""
+    top = float(libmp.to_float(interval.bounds[1], rnd=libmp.round_up))
+    if not math.isfinite(top):
+        raise ArithmeticError(f"an enclosure must be finite; got {top}. Split the box.")
+    return top
 
 
 def half_last_place(size: Interval) -> Interval:
     """Rounding's largest error for results of at most this magnitude: u times the power of two below it."""
+    upper(size)
     _, mantissa, exponent, bits = size.bounds[1]
     power = exponent + bits - 1 - (mantissa == 1)
     return point(0.0) if mantissa == 0 else point(math.ldexp(UNIT, power))
@@ -122,7 +126,9 @@ class Rounded:
     def _function(self, value: Interval, slope: Interval) -> Rounded:
         """A library function whose derivative is at most ``slope`` between the real and the float."""
         error = magnitude(slope) * self.error
-        return Rounded(value, error + half_last_place(magnitude(value) + error) * LIBRARY + _UNDERFLOW)
+        # Strictly above, so that a result that is a power of two counts with its own last place.
+        size = magnitude(value) + error + _UNDERFLOW
+        return Rounded(value, error + half_last_place(size) * LIBRARY + _UNDERFLOW)
 
     def _reach(self) -> Interval:
         """Everything between a real and its float."""

@@ -104,7 +104,8 @@ def truncation() -> float:
     x2 = Fraction(REACH_SQUARED, MIN_VARIANCE)
     series = skellam.saddle_series(Polynomial.variable())[0]
     saddle = sum(
-        (abs(series.coefficient(j) - _saddle_coefficient(j)) * x2**j for j in range(1, 17)), Fraction(0)
+        (abs(series.coefficient(j) - _saddle_coefficient(j)) * x2**j for j in range(max(17, series.length))),
+        Fraction(0),
     )
     # The next term bounds an alternating series' rest; W^-4 is largest at μ = 4096, and 1 + ΣU above 0.99.
     saddle = REACH_SQUARED * (saddle + abs(_saddle_coefficient(17)) * x2**17)
@@ -112,7 +113,9 @@ def truncation() -> float:
 
 
 def _saddle_coefficient(j: int) -> Fraction:
-    """c_j = −binom(−1/2, j)/((2j+1)(2j+2)), binom(−1/2, j) = (−1/4)^j·binom(2j, j)."""
+    """c_j = −binom(−1/2, j)/((2j+1)(2j+2)), binom(−1/2, j) = (−1/4)^j·binom(2j, j); none for j = 0."""
+    if j == 0:
+        return Fraction(0)
     return -Fraction((-1) ** j * math.comb(2 * j, j), 4**j * (2 * j + 1) * (2 * j + 2))
 
 
