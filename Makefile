@@ -32,7 +32,7 @@ check: install
 # Every known attack on a guarantee, and what it gets; exit code 1 if one works. QUIET=--quiet prints only what works.
 .PHONY: attack
 attack: install
-	$(BIN)/python tests/attacks/table.py $(QUIET)
+	PYTHONPATH=tests/contracts/neighbours $(BIN)/python tests/attacks/table.py $(QUIET)
 
 # Slow and exact: each script prints its own table. BENCH=heart runs one of them.
 BENCH ?= heart accounting secagg integers training

@@ -28,6 +28,7 @@ def copies(kind: str, model: str, shape: tuple[int, ...], way: str, sizes: Seque
     rounds = planned(config(KINDS[kind], {"source": "npz:unset.npz"}, model), shape, 10, None)
     start, tried = start_of(rounds), []
     for seed in range(3):
+        rounds.load(start)
         rows = dict(crafted_rows(rounds.model, shape, None, SeededRandom(seed)))
         for count in sizes:
             one = Records(np.repeat(rows[way], count, axis=0), np.zeros(count, np.int64))

@@ -10,9 +10,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parents[1] / "contracts" / "neighbours")]
 
 import on_accounting
 import on_records

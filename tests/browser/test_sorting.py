@@ -50,6 +50,15 @@ def test_a_click_sorts_numbers_up_then_down(visit: Visit) -> None:
     assert column(page, "Rounds", "Loss") == written
 
 
+def test_a_delta_below_what_a_float_holds_sorts_as_a_small_number(visit: Visit) -> None:
+    page = visit("report")
+    place = f"{button('Rounds', 'Loss')}.parentNode.cellIndex"
+    cell = f"document.querySelector('table[aria-label=Rounds]').tBodies[0].rows[2].cells[{place}]"
+    page.evaluate(f"{cell}.textContent = '< 1e-300'")
+    page.click(button("Rounds", "Loss"))
+    assert column(page, "Rounds", "Loss")[0] == "< 1e-300"
+
+
 @pytest.mark.parametrize("key", ["Enter", " "])
 def test_keys_sort_and_leave_the_focus_where_it_is(visit: Visit, key: str) -> None:
     page = visit("report")

@@ -40,9 +40,10 @@ GONE = 'dropouts = [{ silo = "hungary", round = 1, stage = "mask" }]'
 
 
 def discreet(*arguments: str) -> int:
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["discreet", *arguments])
-        main()
+        with pytest.raises(SystemExit) as ended:
+            main()
     return int(ended.value.code or 0)
 
 

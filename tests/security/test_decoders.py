@@ -155,6 +155,12 @@ def test_any_field_of_a_ledger_line(entry, data, value):
     check(partial(parse_line, sequence=0, previous=GENESIS), LedgerError, forged)
 
 
+@pytest.mark.parametrize("entry", [Intent("1", "m"), Intent(True, "m"), Completed(1, ("a", 2), "t", "m")])
+def test_a_ledger_line_of_other_types_is_none_although_its_digest_fits(entry):
+    with pytest.raises(LedgerError, match="a known entry"):
+        parse_line(Line(0, GENESIS, entry).serialise().rstrip(), sequence=0, previous=GENESIS)
+
+
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
 def test_any_field_of_a_plan(plan, policy, data, value):

@@ -1,4 +1,4 @@
-"""A silo's file and its neighbours: one row left out, put in or altered, by values that loaders may trip over."""
+"""A silo's file and its neighbours: a row left out, put in or altered, by values that loaders trip over."""
 
 from __future__ import annotations
 
@@ -189,9 +189,11 @@ class ArrayFile:
 
 
 def places_of(count: int, most: int) -> list[int]:
-    """Returns places to try: all of them, or the ends and evenly spaced ones."""
+    """Returns places to try: all of them, or the ends and evenly spaced ones; one is the middle."""
     if count <= most:
         return list(range(count))
+    if most == 1:
+        return [count // 2]
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 
@@ -200,7 +202,7 @@ def neighbours_of(file: SiloFile, most: int) -> Iterator[tuple[str, Callable[[],
 
     Args:
         file: the silo's file; it holds at least one row.
-        most: how many places to try for each; the first and the last are always among them.
+        most: how many places to try a row less and a row twice at.
     """
     every = np.arange(file.count)
     places = places_of(file.count, most)

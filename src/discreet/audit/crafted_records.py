@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import nn
 
 from discreet.randomness import SeededRandom
@@ -22,6 +23,9 @@ SMALLEST = 1e-45
 BATCH_SIZES = (*range(1, 41), 63, 64, 65, 79, 80, 127, 128, 143, 144, 255, 256, 257)
 """Numbers of records around which linear-algebra kernels and chunks change."""
 
+EXTREMES = frozenset({"as large as float32", "denormals", "zeros", "noise"})
+"""Ways to craft that are about values, not about how a batch is computed."""
+
 _KINK_STEPS = 40
 
 
@@ -31,7 +35,7 @@ def crafted_rows(
     """Yields a name and one record's features, shape ``(1, *shape)``, for each way to craft some.
 
     Args:
-        model: the public model, whose first layer kinks and cancellations are made for.
+        model: the public model; kinks and cancellations are made for its first layer's present weights.
         shape: of one record's features.
         bound: largest L2 norm that features may have; None if there is no bound.
         source: chooses among the records of each way.
@@ -61,10 +65,9 @@ def _within(row: Floats, bound: float | None) -> Rows:
 
 def _huge(shape: tuple[int, ...], source: SeededRandom) -> Floats:
     """Every value as large as it gets, with one sign or with random ones."""
-    signs = np.where(source.bernoulli(math.prod(shape), 0.5), 1.0, -1.0)
-    return LARGEST * (np.abs(signs) if source.derive("one sign").bernoulli(1, 0.5)[0] else signs).reshape(
-        shape
-    )
+    if source.derive("one sign").bernoulli(1, 0.5)[0]:
+        return np.full(shape, LARGEST)
+    return LARGEST * np.where(source.bernoulli(math.prod(shape), 0.5), 1.0, -1.0).reshape(shape)
 
 
 def _kink(model: nn.Module, shape: tuple[int, ...], source: SeededRandom) -> Floats | None:
@@ -87,12 +90,12 @@ def _kink(model: nn.Module, shape: tuple[int, ...], source: SeededRandom) -> Flo
 
 
 def _flat_image(layer: nn.Conv2d, shape: tuple[int, ...], source: SeededRandom) -> Floats | None:
-    kernels = layer.weight.detach().double().numpy().reshape(layer.out_channels, -1).sum(axis=1)
-    offsets = np.zeros(layer.out_channels) if layer.bias is None else layer.bias.detach().double().numpy()
+    kernels = _floats(layer.weight).reshape(layer.out_channels, -1).sum(axis=1)
     channel = int(source.integers_below(1, layer.out_channels)[0])
     if layer.in_channels != 1 or abs(kernels[channel]) < 1e-9:
         return None
-    return np.full(shape, -offsets[channel] / kernels[channel])
+    level = -_offsets(layer.bias, layer.out_channels)[channel] / kernels[channel]
+    return float(level) * np.ones(shape)
 
 
 def _cancelling(model: nn.Module, shape: tuple[int, ...], source: SeededRandom) -> Floats | None:
@@ -104,7 +107,7 @@ def _cancelling(model: nn.Module, shape: tuple[int, ...], source: SeededRandom) 
     row = source.uniform(layer.in_features) - 0.5
     row -= np.linalg.pinv(weight) @ (weight @ row)
     size = 10.0 ** (5.0 + 5.0 * float(source.derive("size").uniform(1)[0]))
-    return (size * row / np.linalg.norm(row)).reshape(shape)
+    return np.asarray(size * row / np.linalg.norm(row)).reshape(shape)
 
 
 def _first_layer(model: nn.Module) -> nn.Linear | nn.Conv2d | None:
@@ -113,8 +116,13 @@ def _first_layer(model: nn.Module) -> nn.Linear | nn.Conv2d | None:
 
 
 def _affine(layer: nn.Linear) -> tuple[Floats, Floats]:
-    weight = layer.weight.detach().cpu().double().numpy()
-    offset = (
-        np.zeros(layer.out_features) if layer.bias is None else layer.bias.detach().cpu().double().numpy()
-    )
-    return weight, offset
+    return _floats(layer.weight), _offsets(layer.bias, layer.out_features)
+
+
+def _offsets(bias: torch.Tensor | None, count: int) -> Floats:
+    return np.zeros(count) if bias is None else _floats(bias)
+
+
+def _floats(tensor: torch.Tensor) -> Floats:
+    found: Floats = tensor.detach().cpu().double().numpy()
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile, neighbours_of
-from discreet.audit.crafted_records import BATCH_SIZES, crafted_rows
+from discreet.audit.crafted_records import BATCH_SIZES, EXTREMES, crafted_rows
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.audit.rehearsal import initial_parameters
@@ -34,6 +34,8 @@ _MOST_ROWS = 40
 _MOST_PLACES = 12
 _WEIGHT_SCALES = (0.3, 3.0)
 _MOVES_EVERY = 5
+# What overflows or vanishes does so in batches of all sizes.
+_EXTREMES_EVERY = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,15 @@ def record_findings(
 ) -> Iterator[NeighbourFinding]:
     """Trains on crafted records and on one fewer of them, or on an empty silo for the client unit."""
     comparisons: dict[str, list[Comparison]] = {}
+    facts = rounds.plan.facts
     for trial in range(trials):
         own = source.derive(trial)
-        facts = rounds.plan.facts
-        for name, row in crafted_rows(
-            rounds.model, facts.feature_shape, facts.feature_norm_bound, own.derive("rows")
-        ):
-            one, other = _pair(rounds, row, own.derive(name), trial)
-            seed = int(own.words(1)[0]) >> 1
-            at = _moved(start, own.derive("weights"), trial)
+        at = _moved(start, own.derive("weights"), trial)
+        rounds.load(at)
+        rows = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, own))
+        seed = int(own.words(1)[0]) >> 1
+        for name in rows if trial % _EXTREMES_EVERY == 0 else rows.keys() - EXTREMES:
+            one, other = _pair(rounds, name, rows, trial)
             found = rounds.compare(one, other, parameters=at, seed=seed)
             comparisons.setdefault(name, []).append(found)
     for name, tried in comparisons.items():
@@ -101,20 +103,19 @@ def record_findings(
 
 
 def _pair(
-    rounds: Rounds, row: npt.NDArray[np.float32], source: SeededRandom, trial: int
+    rounds: Rounds, name: str, rows: Mapping[str, npt.NDArray[np.float32]], trial: int
 ) -> tuple[Records, Records]:
     """Returns copies of a crafted record with one unit at any place, and the same without that unit."""
     facts, plan = rounds.plan.facts, rounds.plan
     capacity = plan.capacities[facts.silos.index(rounds.silo)]
     sizes = [size for size in BATCH_SIZES if size <= capacity]
     count = sizes[trial % len(sizes)]
-    features = np.repeat(row, count, axis=0)
+    features = np.repeat(rows[name], count, axis=0)
     labels = np.full(count, trial % facts.num_classes, dtype=np.int64)
     place = (0, count // 2, count - 1)[trial % 3]
     if trial // 2 % 2:
         # The unit is another record than all the others: not a copy of what it stands among.
-        others = dict(crafted_rows(rounds.model, facts.feature_shape, facts.feature_norm_bound, source))
-        features[place] = list(others.values())[trial // 4 % len(others)][0]
+        features[place] = list(rows.values())[trial // 4 % len(rows)][0]
         labels[place] = (labels[place] + 1) % facts.num_classes
     one = Records(features, labels)
     kept = np.delete(np.arange(count), place)
@@ -122,7 +123,7 @@ def _pair(
 
 
 def _moved(start: Floats, source: SeededRandom, trial: int) -> Floats:
-    """Returns the initial weights, which records are crafted for, or every fifth time weights far from them."""
+    """Returns the initial weights, or every fifth time weights far from them."""
     scale = _WEIGHT_SCALES[trial // _MOVES_EVERY % len(_WEIGHT_SCALES)] * (
         trial % _MOVES_EVERY == _MOVES_EVERY - 1
     )

@@ -18,6 +18,7 @@ from discreet.data import Records
 from discreet.encoding import noisy_integers
 from discreet.encoding.contribution import signal_reals
 from discreet.learning import NoisySteps, StepNoise
+from discreet.models import load_flat
 from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
 from discreet.privacy.units import Unit
@@ -96,6 +97,10 @@ class Rounds:
         return Comparison(
             max(_share(left.update, right.update, before), _share(left.sent, right.sent, after))
         )
+
+    def load(self, parameters: Floats) -> None:
+        """Gives the model the weights of a round that starts from `RoundOrder.parameters`."""
+        load_flat(self.model, round_training(self.plan, self.silo, self.model, parameters)[1])
 
     def claims(self) -> tuple[float, float]:
         """Returns how far one unit may move the update, real units, and what is sent, grid units."""

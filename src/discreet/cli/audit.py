@@ -23,9 +23,9 @@ from discreet.audit import (
     PostProcessingFinding,
     SamplingFinding,
     SensitivityFinding,
+    crafted_findings,
 )
 from discreet.audit import audit as audit_claims
-from discreet.audit import crafted_findings
 from discreet.config import Config, load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError

@@ -91,6 +91,7 @@ def write_config(answers: Answers, *, name: str) -> str:
 source = {_text(answers.source)}
 {_partition(answers.silos)}{_table(answers)}# Public: the most training records of a silo, not a count.
 record_capacity = {answers.capacity}
+# Held out to measure a simulation. A real federation measures nothing: set 0 there.
 test_fraction = 0.25
 
 [training]
@@ -152,7 +153,7 @@ def _columns(path: str) -> list[str]:
     """Returns the header of a table; no record is read."""
     opened = gzip.open if path.endswith(".gz") else open
     try:
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
+        with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
             return next(csv.reader(file), [])
     except OSError as error:
         raise ConfigurationError(f"the table must be a readable file; {path}: {error.strerror}.") from None

@@ -113,8 +113,8 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             pass
     if ":" in data.source and not data.source.startswith(_FILES):
         found.append(
-            f"{data.source} makes each record from one unit alone, in every place, and holds it out by its "
-            "own content or id"
+            f"{data.source} makes every record from one unit alone, and which silo it deals a record to, and "
+            "whether it holds it out, depends on no other record"
         )
     return tuple(found)
 

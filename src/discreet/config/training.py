@@ -141,14 +141,14 @@ class PoissonConfig(Section):
 
 
 class FixedSizeConfig(Section):
-    """The same number of a silo's records takes part in every round, drawn inside the silo; for single-step.
+    """The same number of a silo's places takes part in every round, drawn inside the silo; for single-step.
 
-    The number of records is then public and not hidden: ``data.record_capacity`` must be the exact number of
-    training records of every silo, and the guarantee is about exchanging a record for another one
+    A silo has ``data.record_capacity`` places; what is drawn are places, and an empty one contributes
+    nothing. The guarantee is about exchanging what a place holds for another record, or for none
     (replace-one), which costs about twice the ε of Poisson sampling at the same noise.
 
     Attributes:
-        fraction: share of each silo's records that a round takes, rounded down to whole records.
+        fraction: share of each silo's places that a round takes, rounded down to whole places.
     """
 
     kind: Literal["fixed-size"]

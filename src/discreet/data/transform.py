@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from discreet.data.records import Records
 from discreet.models.features import FeatureMap
 
 _CHUNK = 250
+
+Images = npt.NDArray[np.float32]
 
 
 def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | None) -> Federation:
@@ -27,11 +30,13 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     Raises:
         ConfigurationError: if the records do not suit the map.
     """
+    parts = [part for silo in federation.silos for part in (silo.train, silo.test)]
+    features = iter(_mapped([part.features for part in parts], feature_map, norm_bound))
     silos = tuple(
         dataclasses.replace(
             silo,
-            train=_mapped(silo.train, feature_map, norm_bound),
-            test=_mapped(silo.test, feature_map, norm_bound),
+            train=Records(next(features), silo.train.labels),
+            test=Records(next(features), silo.test.labels),
         )
         for silo in federation.silos
     )
@@ -44,27 +49,44 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     )
 
 
-def _mapped(records: Records, feature_map: FeatureMap, norm_bound: float | None) -> Records:
-    """Maps one silo's records chunk by chunk; an empty part keeps the shape of the features."""
-    images = records.features
-    if not len(records):
-        one = _finished(feature_map(np.zeros((1, *images.shape[1:]), dtype=np.float32)), norm_bound)
-        return Records(np.empty((0, *one.shape[1:]), dtype=np.float32), records.labels)
-    parts = [
-        _finished(_of_public_shape(images[first : first + _CHUNK], feature_map), norm_bound)
-        for first in range(0, len(records), _CHUNK)
-    ]
-    return Records(np.concatenate(parts), records.labels)
+def _mapped(parts: list[Images], feature_map: FeatureMap, norm_bound: float | None) -> list[Images]:
+    """Maps all parts, chunk by chunk, and returns them as they were divided."""
+    counts = [len(part) for part in parts]
+    shape, first = parts[0].shape[1:], 0
+    mapped_rows: Images | None = None
+    for chunk, filled in _chunks(parts, shape):
+        found = _finished(feature_map, chunk, norm_bound)
+        if mapped_rows is None:
+            mapped_rows = np.empty((sum(counts), *found.shape[1:]), dtype=np.float32)
+        mapped_rows[first : first + filled] = found[:filled]
+        first += filled
+    if mapped_rows is None:
+        one = _finished(feature_map, np.zeros((1, *shape), dtype=np.float32), norm_bound)
+        mapped_rows = one[:0]
+    return np.split(mapped_rows, np.cumsum(counts)[:-1])
 
 
-def _of_public_shape(images: npt.NDArray[np.float32], feature_map: FeatureMap) -> npt.NDArray[np.float32]:
-    """Maps a chunk in the company of zeros up to ``_CHUNK``: kernels change with the number of rows."""
-    padded = np.zeros((_CHUNK, *images.shape[1:]), dtype=np.float32)
-    padded[: len(images)] = images
+def _chunks(parts: list[Images], shape: tuple[int, ...]) -> Iterator[tuple[Images, int]]:
+    """Yields chunks of one public shape and how many of its rows are records; zeros fill the last up.
+
+    Kernels change with the number of rows, and a record's features must not change with that of others.
+    """
+    chunk, filled = np.zeros((_CHUNK, *shape), dtype=np.float32), 0
+    for part in parts:
+        taken = 0
+        while taken < len(part):
+            count = min(_CHUNK - filled, len(part) - taken)
+            chunk[filled : filled + count] = part[taken : taken + count]
+            taken, filled = taken + count, filled + count
+            if filled == _CHUNK:
+                yield chunk, filled
+                chunk, filled = np.zeros_like(chunk), 0
+    if filled:
+        yield chunk, filled
+
+
+def _finished(feature_map: FeatureMap, images: Images, norm_bound: float | None) -> Images:
+    """Maps a chunk and makes its features finite and, if there is a bound, short."""
     with np.errstate(all="ignore"):
-        return feature_map(padded)[: len(images)]
-
-
-def _finished(features: npt.NDArray[np.float32], norm_bound: float | None) -> npt.NDArray[np.float32]:
-    features = np.nan_to_num(features, nan=0.0, posinf=0.0, neginf=0.0)
+        features = np.nan_to_num(feature_map(images), nan=0.0, posinf=0.0, neginf=0.0)
     return features if norm_bound is None else scaled_with_constant(features, norm_bound)

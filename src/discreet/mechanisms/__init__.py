@@ -1,5 +1,6 @@
 """Integer noise: one file a law, every sampler exact or with a stated total variation."""
 
+from discreet.mechanisms.assumption import SAMPLER_ASSUMPTION
 from discreet.mechanisms.discrete_laplace import laplace_variance, sample_discrete_laplace
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
@@ -10,6 +11,7 @@ from discreet.mechanisms.tails import sample_tail_bound
 __all__ = [
     "MAX_STDDEV",
     "MIN_STDDEV",
+    "SAMPLER_ASSUMPTION",
     "NoiseFamily",
     "PoissonBinomial",
     "add_share",

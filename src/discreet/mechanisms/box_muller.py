@@ -14,11 +14,12 @@ three may be shifted by float64 numbers of magnitude at most 1/2, taken as exact
 Error budget of the fast value in units of σ, with u = 2^-53:
   - L = −ln U is off by at most δL = u + 2^-63/U + 8uL (`exponentials`).
   - Pairs with U < 2^-l or U ≥ 1 − 2^-h are *void*: nothing is promised. Elsewhere R = √(2l ln 2) ≥ r and
-    r ≥ 2^((1-h)/2), so that δr ≤ δL/r + ur ≤ 1.01u·2^((h-1)/2) + 2^(l-63)/R + 6uR (2^(l-63)/R bounds the
+    r ≥ 2^((1-h)/2), so that δr ≤ δL/r ≤ 1.01u·2^((h-1)/2) + 2^(l-63)/R + 4uR (2^(l-63)/R bounds the
     second term because U√(−ln U) increases up to U = e^{-1/2}, beyond which u covers it).
-  - S ≈ sin(θ/2) and C ≈ cos(θ/2) have absolute error below 2^-51 (CHECKED: 2^-51.9); sin θ = 2SC and
-    cos θ = 1 − 2S² are then within 2^-49.
-  - The products and the shift are rounded: 8u(R + 1/σ) more than covers that.
+  - cos θ and sin θ are within 3·2^-50: the half angle's polynomials, sin θ = 2SC and cos θ = 1 − 2S², and the
+    turn by πu that rounding θ/2 is.
+  - The root, the products and the shift are rounded: 8u(R + 1/σ) covers that and the 4uR.
+PROVEN for every U, θ and σ by running them on intervals: docs/theory/sampler_bounds/gaussian.py
 """
 
 from __future__ import annotations
@@ -94,12 +95,15 @@ def edges(stddev: float) -> Edges:
 @lru_cache
 def error_bound(stddev: float) -> float:
     """Absolute error that no value of `gaussian_pairs` exceeds, unless it is void; see the budget above."""
-    edge = edges(stddev)
+    return stddev * (budget(edges(stddev)) + 1.01 * 8.0 * 2.0**-53 / stddev)
+
+
+def budget(edge: Edges) -> float:
+    """That bound without the shift, in units of σ."""
     radius = edge.max_radius
     near_one = 1.01 * 2.0 ** ((edge.high - 1) / 2 - 53)
     near_zero = 2.0 ** (edge.low - 63) / radius
-    rounding = 8.0 * 2.0**-53 * (radius + 1.0 / stddev)
-    return float(1.01 * stddev * (near_one + near_zero + radius * 2.0**-49 + rounding))
+    return float(1.01 * (near_one + near_zero + radius * (3.0 * 2.0**-50 + 8.0 * 2.0**-53)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,8 +145,9 @@ class GaussianPairs:
     def extended(self, indices: Indices) -> tuple[Extended, Extended]:
         """The reals behind ``values[indices]`` in extended precision, and a bound on each one's error.
 
-        δr = δL/r; r·2^-58 covers the angle, of which 2π·2^-64 is unknown, the trigonometry and the products;
-        2^-60 the rounding of a shifted value.
+        δr = δL/r, counted twice; r·2^-58 covers the angle (2π·2^-64 of it is unknown; π and the product are
+        rounded: 2^-60.3 in all), the trigonometry (2^-60, `assumption`) and three products; 2^-60 rounds
+        a shifted value.
         """
         m = len(self.words) // 2
         pairs = indices % m
@@ -167,8 +172,7 @@ def gaussian_pairs(
     randomness.fill(words)
     tails = Tails.drawn_from(randomness)
     radius = log_uniform(words[:num_pairs], scratch)
-    radius *= -2.0 * stddev * stddev
-    np.sqrt(radius, out=radius)
+    log_to_radius(radius, stddev)
     values = scratch.floats("values", 2 * num_pairs)
     both = values.reshape(2, num_pairs)
     _cos_sin_turn(words[num_pairs:], both, scratch)
@@ -193,6 +197,17 @@ def _cos_sin_turn(words: Words, out: Floats, scratch: Scratch) -> None:
     a, x = scratch.floats("angle", len(words)), scratch.floats("square", len(words))
     # Two's complement reads [1/2, 1) as [-1/2, 0): the same angle.
     np.multiply(words.view(np.int64), 2.0**-63, out=a)
+    cos_sin_of_half_turns(a, x, out)
+
+
+def log_to_radius(log: Floats, stddev: float) -> None:
+    """Overwrites ln U by σ√(−2 ln U)."""
+    log *= -2.0 * stddev * stddev
+    np.sqrt(log, out=log)
+
+
+def cos_sin_of_half_turns(a: Floats, x: Floats, out: Floats) -> None:
+    """Writes cos(πa) and sin(πa), |a| <= 1, into the two rows of ``out``; ``x`` is overwritten."""
     np.multiply(a, a, out=x)
     half_cos_sin_series(x, out)
     c, s = out

@@ -26,7 +26,7 @@ from discreet.privacy.events import DiscreteLaplaceNoise
 from discreet.randomness import RandomSource
 
 # Uniforms with more leading zeros go to the exact path; then L ≤ 20 ln 2.
-_LOW_BITS = 20
+LOW_BITS = 20
 
 
 def sample_discrete_laplace(
@@ -75,17 +75,20 @@ def _draw(scale: float, out: Integers, randomness: RandomSource, scratch: Scratc
     nearest = np.rint(values, out=whole)
     values -= nearest
     np.abs(values, out=values)
-    close = np.less_equal(values, _error_bound(scale), out=scratch.flags(2 * count))
-    close |= words < np.uint64(1 << (64 - _LOW_BITS))
+    close = np.less_equal(values, error_bound(scale), out=scratch.flags(2 * count))
+    close |= words < np.uint64(1 << (64 - LOW_BITS))
     for index in _settle_extended(scale, words, np.flatnonzero(close), geometric):
         geometric[index] = _exact_floor(scale, int(words[index]), tails, int(index))
     np.subtract(geometric[:count], geometric[count:], out=out)
 
 
-def _error_bound(scale: float) -> float:
-    """Error of b·L in float64 where U ≥ 2^-20 (`exponentials`), the product's rounding included."""
-    largest = _LOW_BITS * math.log(2.0)
-    return scale * (2.0**-53 + 2.0 ** (_LOW_BITS - 63) + 9.0 * 2.0**-53 * largest)
+def error_bound(scale: float) -> float:
+    """Error of b·L in float64 where U ≥ 2^-20 (`exponentials`), the product's rounding included.
+
+    PROVEN by docs/theory/sampler_bounds/rejection.py.
+    """
+    largest = LOW_BITS * math.log(2.0)
+    return 1.01 * scale * (2.0**-53 + 2.0 ** (LOW_BITS - 63) + 9.0 * 2.0**-53 * largest)
 
 
 def _settle_extended(scale: float, words: Words, indices: Indices, geometric: Integers) -> Indices:

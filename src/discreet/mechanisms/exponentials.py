@@ -2,8 +2,8 @@ r"""L = −ln U for uniforms given by endless bit strings: fast, in extended pre
 
 The first 64 bits of U are known, so that U lies in [w, w + 1)·2^-64. With u = 2^-53, `log_uniform` reads U as
 an odd multiple of 2^-63, at most 2^-63 from the real one, and as a float64 of relative error u: it is off by
-at most u + 2^-63/U + 8uL, where the last term takes `numpy.log` to be within 4 units in the last place,
-NumPy's own test bound (CHECKED by the tests of this module). Callers bound U from below.
+at most u + 2^-63/U + 8uL, where the last term takes `numpy.log` to be within 4 units in the last place
+(`assumption`). Callers bound U from below.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def log_uniform(words: Words, scratch: Scratch) -> Floats:
 def extended_neg_log(words: Words) -> tuple[Extended, Extended]:
     """−ln U in extended precision, and a bound on each value's error (infinite without extended precision).
 
-    U and 1 − U are exact here, and their logarithms within 2^-60 relative; the 2^-64 that are unknown of U
-    cost 2^-64/U.
+    The word and its complement are exact here, and their logarithms within 2^-60 relative (`assumption`); the
+    2^-64 that are unknown of U cost 2^-64/U.
     """
     if not HAS_EXTENDED:
         return np.zeros(len(words), np.longdouble), np.full(len(words), np.inf, np.longdouble)

@@ -8,8 +8,8 @@ saddle point gives, exactly,
     P[X = k] = e^{μ f(x)} · (1/π) ∫_0^π e^{−2W sin²(θ/2)} cos(k(θ − sin θ)) dθ,
 
 so the acceptance probability a(k) = P[X = k]·e^{k²/2s²}/P[X = 0] needs no Bessel function. It is at most 1
-for |k| ≤ 13√μ if ε ≥ 169/(12μ); float64 evaluates it by Debye's expansion of the integral, and interval
-arithmetic on the integral itself decides where float64 is too close to call.
+for |k| ≤ 13√μ if ε ≥ 169/(12μ) (docs/theory/integers.md, Lemma A). Float64 evaluates it by Debye's expansion
+of the integral; interval arithmetic on the integral decides where float64 is too close to call.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from mpmath import libmp
 from scipy.special import binom
 
@@ -27,7 +27,7 @@ from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.inversion import InversionTable
-from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.mechanisms.scratch import Floats, Integers, Scratch
 from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 
@@ -40,7 +40,8 @@ _WIDE_TV = 2.0**-118
 _TABLE_TV = 2.0**-115
 _TABLE_TAIL_BITS = 140
 
-# |float64 acceptance − a(k)|: CHECKED below 2^-46 for μ from 4096 to 2^80; four bits of room.
+# |float64 acceptance − a(k)|: PROVEN below 2^-46 for every μ of the domain and |k| ≤ 13√μ, by
+# docs/theory/sampler_bounds/skellam.py; four bits of room.
 _TOLERANCE = 2.0**-42
 _PRECISION = 384
 
@@ -94,7 +95,8 @@ def _attempt_wide(variance: float, values: Integers, randomness: RandomSource, s
     words = scratch.words("coins", len(values))
     randomness.fill(words)
     tails = Tails.drawn_from(randomness)
-    # 1 − a(k) is largest near |k| = 13√(μ/2), about 169²/(96μ); a fifth of room, and some for float64.
+    # 1 − a(k) is largest near |k| = 13√(μ/2), about 169²/(96μ); a fifth of room (docs/theory/integers.md,
+    # Lemma A), and some for float64.
     most = 1.2 * _REACH_SQUARED**2 / (96.0 * variance) + 2.0**-40
     likely = np.less(words, np.uint64(int(most * 2.0**64)), out=scratch.flags(len(words)))
     candidates = np.flatnonzero(likely)
@@ -121,29 +123,37 @@ def _proposal_excess(variance: float) -> float:
     return float((s2 - Fraction(variance)) / s2)
 
 
-def log_acceptance(values: npt.NDArray[np.int64], variance: float) -> npt.NDArray[np.float64]:
+def log_acceptance(values: Integers, variance: float) -> Floats:
     r"""The logarithm of a(k) in float64: μ f(x) + k²/2s² by its power series, the rest by Debye's."""
-    k = values.astype(np.float64)
+    return log_ratio(values.astype(np.float64), variance, _proposal_excess(variance))
+
+
+def log_ratio(k: Floats, variance: float, excess: float) -> Floats:
+    """`log_acceptance` in the operations whose rounding is bounded; ``excess`` is 1 − μ/s²."""
     square = (k / variance) * k
     x2 = square / variance
+    saddle = square * (saddle_series(x2) - 0.5 * excess)
+    p2 = x2 / (1.0 + x2)
+    w = 1.0 / (variance * np.sqrt(1.0 + x2))
+    v = 1.0 / variance
+    debye = np.log1p(debye_terms(p2, w)) - np.log1p(debye_terms(0.0 * v, v))
+    return np.asarray(saddle - 0.25 * np.log1p(x2) + debye)
+
+
+def saddle_series(x2: Floats) -> Floats:
+    """f(x)/x² + 1/2."""
     series = np.zeros_like(x2)
     for coefficient in reversed(_SADDLE_SERIES):
         series = x2 * (coefficient + series)
-    return (
-        square * (series - 0.5 * _proposal_excess(variance)) - 0.25 * np.log1p(x2) + _log_debye(x2, variance)
-    )
+    return np.asarray(series)
 
 
-def _log_debye(x2: npt.NDArray[np.float64], variance: float) -> npt.NDArray[np.float64]:
-    """Logarithm of 1 + U₁ + U₂ + U₃ at k over its value at 0; U_j of DLMF 10.41.10 with p² = x²/(1 + x²)."""
-    p2 = x2 / (1.0 + x2)
-    w = 1.0 / (variance * np.sqrt(1.0 + x2))
-    u1 = w * (3.0 - 5.0 * p2) / 24.0
-    u2 = w**2 * (81.0 - p2 * (462.0 - 385.0 * p2)) / 1152.0
-    u3 = w**3 * (30375.0 - p2 * (369603.0 - p2 * (765765.0 - 425425.0 * p2))) / 414720.0
-    v = 1.0 / variance
-    at_zero = v / 8.0 + v**2 * 81.0 / 1152.0 + v**3 * 30375.0 / 414720.0
-    return np.asarray(np.log1p(u1 + u2 + u3) - np.log1p(at_zero))
+def debye_terms(p2: Any, w: Any) -> Any:
+    """U₁ + U₂ + U₃ of DLMF 10.41.10 over powers of W, p² = x²/(1 + x²) and w = 1/W; of any numeric type."""
+    u1 = (3.0 - 5.0 * p2) / 24.0
+    u2 = (81.0 - p2 * (462.0 - 385.0 * p2)) / 1152.0
+    u3 = (30375.0 - p2 * (369603.0 - p2 * (765765.0 - 425425.0 * p2))) / 414720.0
+    return w * (u1 + w * (u2 + w * u3))
 
 
 def _rejected_exactly(value: int, variance: float, word: int, index: int, tails: Tails) -> bool:

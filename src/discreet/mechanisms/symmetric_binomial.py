@@ -18,13 +18,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.inversion import InversionTable
-from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.mechanisms.scratch import Floats, Integers, Scratch
 from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 
@@ -34,7 +33,8 @@ _TABLE_LOG_TRIALS = 12
 # Beyond 13 standard deviations neither law has mass 2^-119; Hoeffding for the binomial.
 SYMMETRIC_TV = 2.0**-115
 
-# |float64 acceptance − a(k)|: CHECKED below 2^-46; four bits of room.
+# |float64 acceptance − a(k)|: PROVEN below 2^-46 for |k| ≤ 13√(n/2), by
+# docs/theory/sampler_bounds/binomials.py; four bits of room.
 _TOLERANCE = 2.0**-42
 _PRECISION = 384
 _SERIES = tuple(1.0 / (j * (2 * j - 1)) for j in range(2, 18))
@@ -72,7 +72,7 @@ def _attempt(log_trials: int, values: Integers, randomness: RandomSource, scratc
     draw_discrete_gaussian(_proposal_stddev(half), values, randomness, scratch)
     words = randomness.words(len(values))
     tails = Tails.drawn_from(randomness)
-    # 1 − a(k) ≤ nx⁴/6 + εnx² + …: at 13 deviations x² = 169/(2n), below 1200/n + 85/n; and room for float64.
+    # 1 − a(k) ≤ nx⁴/6 + εnx² + …: at 13 deviations x² = 169/(2n), below 1270/n; and room for float64.
     most = min(1.0, 1600.0 / half + 2.0**-40)
     candidates = np.flatnonzero(words <= np.uint64(int(most * (2**64 - 2**11))))
     reject_prob = -np.expm1(log_acceptance(values[candidates], half))
@@ -92,25 +92,35 @@ def _proposal_stddev(half: int) -> float:
     return math.sqrt(0.5 * half * (1.0 + 0.501 / half + 2.0**-50))
 
 
-def log_acceptance(values: npt.NDArray[np.int64], half: int) -> npt.NDArray[np.float64]:
+def log_acceptance(values: Integers, half: int) -> Floats:
     """The logarithm of a(k) in float64, by the series of the module's docstring; n = ``half`` ≥ 4096."""
-    x = values.astype(np.float64) / half
-    x2 = x * x
     s2 = Fraction(_proposal_stddev(half)) ** 2
     # k²/2s² − nx² = −nx²·(2s² − n)/2s², without cancellation.
     excess = float((2 * s2 - half) / (2 * s2))
+    return log_ratio(values.astype(np.float64), float(half), excess)
+
+
+def log_ratio(k: Floats, half: float, excess: float) -> Floats:
+    """`log_acceptance` in the operations whose rounding is bounded; ``excess`` is 1 − n/2s²."""
+    x = k / half
+    x2 = x * x
+    square = -half * x2 * (excess + entropy_series(x2))
+    return np.asarray(square - 0.5 * np.log1p(-x2) + stirling_difference(x2, half))
+
+
+def entropy_series(x2: Floats) -> Floats:
+    """Σ_{j≥2} x^{2j−2}/(j(2j−1))."""
     series = np.zeros_like(x2)
     for coefficient in reversed(_SERIES):
         series = x2 * (coefficient + series)
-    stirling = _stirling_difference(x2, half)
-    return np.asarray(-half * x2 * (excess + series) - 0.5 * np.log1p(-x2) + stirling)
+    return np.asarray(series)
 
 
-def _stirling_difference(x2: npt.NDArray[np.float64], half: int) -> npt.NDArray[np.float64]:
-    """2δ(n) − δ(n+k) − δ(n−k): the first two terms of δ; the third is below 2^-70 for n ≥ 4096."""
+def stirling_difference(x2: Floats, half: float) -> Floats:
+    """2δ(n) − δ(n+k) − δ(n−k) with the first two terms of δ."""
     rest = 1.0 - x2
     first = -x2 / (6.0 * half * rest)
-    third = (2.0 - (2.0 + 6.0 * x2) / rest**3) / (-360.0 * float(half) ** 3)
+    third = (2.0 - (2.0 + 6.0 * x2) / (rest * rest * rest)) / (-360.0 * half * half * half)
     return np.asarray(first + third)
 
 

@@ -17,7 +17,7 @@ from discreet.mechanisms.box_muller import error_bound
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
-from discreet.mechanisms.scratch import Integers, Scratch, Words
+from discreet.mechanisms.scratch import Floats, Integers, Scratch, Words
 from discreet.randomness import RandomSource
 
 # The largest float64 below 2^64.
@@ -72,25 +72,30 @@ def _reject_fast(
     most = min(_LARGEST_FLOAT_WORD, 2.0**64 * (0.125 * _reach(stddev) ** 2 + tolerance))
     likely = np.less_equal(words, np.uint64(int(most)), out=scratch.flags(len(words)))
     candidates = np.flatnonzero(likely)
-    half = batch.nearest[candidates] * batch.offsets[candidates]
-    half /= 2.0 * stddev**2
-    reject_prob = 2.0 * np.sinh(half) ** 2 / np.cosh(2.0 * half)
+    reject_prob = rejection(batch.nearest[candidates], batch.offsets[candidates], stddev)
     uniform = words[candidates].astype(np.float64) * 2.0**-64
     rejected = candidates[uniform < reject_prob - tolerance]
     unsure = candidates[np.abs(uniform - reject_prob) <= tolerance]
     return rejected, unsure
 
 
+def rejection(nearest: Floats, offsets: Floats, stddev: float) -> Floats:
+    """1 − 1/cosh z = 2 sinh²(z/2)/cosh z at z = kt/σ², without cancellation."""
+    half = nearest * offsets / (2.0 * stddev * stddev)
+    grown = np.sinh(half)
+    return np.asarray(2.0 * grown * grown / np.cosh(2.0 * half))
+
+
 def _reach(stddev: float) -> float:
     """Largest |k|/σ² outside the exact path: U ≥ 2^-64 there, so that r ≤ √(128 ln 2) < 9.42."""
-    return (9.42 * stddev + 0.5) / stddev**2
+    return (9.42 * stddev + 0.5) / (stddev * stddev)
 
 
 def _tolerance(stddev: float) -> float:
     """How far the float64 rejection probability of a resolved pair can be off, and a margin for rounding.
 
     z = kt/σ² with |z| ≤ reach/2, and t off by η = ``error_bound``, hence z by η·reach; the derivative of
-    1 − 1/cosh z is at most min(z, 1).
+    1 − 1/cosh z is at most min(z, 1/2). PROVEN to cover rounding by docs/theory/sampler_bounds/rejection.py.
     """
     return 0.5 * _reach(stddev) ** 2 * error_bound(stddev) + 2.0**-50
 

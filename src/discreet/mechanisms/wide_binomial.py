@@ -7,9 +7,9 @@ With y = (k − np)/n, r = y/p, w = y/q and Stirling's series δ(m) = 1/(12m) �
     g(r) = (1 + r) ln(1 + r) − r − r²/2 = Σ_{i≥3} (−r)^i/(i(i−1)).
 
 The proposal is accepted with probability a(j) = P[k]·√(2πnpq)·e^{j²/2s²}·e^{−700/√n}, at most 1 for
-|j| ≤ 13s: there j²/2s² exceeds (k − np)²/2npq by at most 18/√n (|c − np| ≤ 1/2), the cubic terms of g give at
-most 652/√n, the logarithm 9/√n, and all that is left less than 1/√n (CHECKED at the edges). Where float64 is
-too close to call, interval arithmetic on log-gamma decides.
+|j| ≤ 13s: there j²/2s² exceeds (k − np)²/2npq by at most 13/√n (|c − np| ≤ 1/2), the cubic terms of g give at
+most 652/√n, the logarithm 9/√n, and all that is left less than 1/√n (docs/theory/integers.md, Lemma B).
+Where float64 is too close to call, interval arithmetic on log-gamma decides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WIDE_TV = 2.0**-115
 _ROOM = 700.0
 # Every float64 from 1/4 to 3/4 is a multiple of 2^-54.
 _PROB_BITS = 54
-# |float64 acceptance − a(j)|: CHECKED below 2^-42; two bits of room.
+# |float64 acceptance − a(j)|: PROVEN below 2^-41 for |j| ≤ 13s, by docs/theory/sampler_bounds/binomials.py.
 _TOLERANCE = 2.0**-40
 _PRECISION = 384
 # 1/(i(i−1)), i = 3 … 12: |r| ≤ 26/√n < 0.013, and the next term is below 2^-50.
@@ -105,19 +105,24 @@ def _accepted(proposals: Proposals, words: Words, tails: Tails) -> npt.NDArray[n
 
 def log_acceptance(proposals: Proposals) -> Floats:
     """The logarithm of a(j) in float64, by the formula of the module's docstring."""
-    n, p, j = float(proposals.trials), proposals.probs, proposals.offsets.astype(np.float64)
+    n, j = float(proposals.trials), proposals.offsets.astype(np.float64)
+    return log_ratio(n, proposals.probs, proposals.fractions, j, proposal_stddev(proposals.trials))
+
+
+def log_ratio(n: float, p: Floats, fractions: Floats, j: Floats, stddev: float) -> Floats:
+    """`log_acceptance` in the operations whose rounding is bounded; ``stddev`` is s."""
     q, tilt = 1.0 - p, p - 0.5
-    deviation = j - proposals.fractions
+    deviation = j - fractions
     r, w = deviation / (n * p), deviation / (n * q)
-    square = 0.5 * (j / proposal_stddev(proposals.trials)) ** 2
-    square -= deviation / (0.25 - tilt * tilt) * deviation / (2.0 * n)
-    cubic = n * p * _g(r) + n * q * _g(-w)
+    z = j / stddev
+    square = 0.5 * z * z - deviation / (0.25 - tilt * tilt) * deviation / (2.0 * n)
+    cubic = n * p * g_series(r) + n * q * g_series(-w)
     logarithm = 0.5 * (np.log1p(r) + np.log1p(-w))
-    stirling = _delta(np.float64(n)) - _delta(n * p * (1.0 + r)) - _delta(n * q * (1.0 - w))
-    return np.asarray(square - cubic - logarithm + stirling - _ROOM / math.sqrt(n))
+    stirling = delta(n) - delta(n * p * (1.0 + r)) - delta(n * q * (1.0 - w))
+    return np.asarray(square - cubic - logarithm + stirling - _ROOM / np.sqrt(n))
 
 
-def _g(r: Floats) -> Floats:
+def g_series(r: Floats) -> Floats:
     """Σ_{i≥3} (−r)^i/(i(i−1))."""
     series = np.zeros_like(r)
     for coefficient in reversed(_SERIES):
@@ -125,8 +130,8 @@ def _g(r: Floats) -> Floats:
     return np.asarray(-(r * r * r) * series)
 
 
-def _delta(m: Floats | np.float64) -> Floats:
-    """Stirling's correction; the third term is below 2^-100 for m ≥ 2^20."""
+def delta(m: Floats | float) -> Floats:
+    """The first two terms of Stirling's correction."""
     return np.asarray(1.0 / (12.0 * m) - 1.0 / (360.0 * m * m * m))
 
 

@@ -6,6 +6,7 @@ import math
 
 from discreet.config import Config
 from discreet.errors import ConfigurationError, HowTo
+from discreet.plan.failures import rare
 from discreet.plan.releases import Thresholds, most_setups
 from discreet.secagg import (
     Bell,
@@ -20,9 +21,6 @@ from discreet.secagg import (
 from discreet.secagg.bell.parameters import SECURITY_BITS
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import MIN_CLIENTS
-
-# Share of δ that bad sparse graphs of masks may take over a whole training.
-_GRAPH_SHARE = 1e-4
 
 
 def sum_protocol(config: Config) -> SumProtocol:
@@ -48,8 +46,8 @@ def graph_failure_prob(config: Config, num_silos: int) -> float:
 
 def _security_bits(config: Config) -> int:
     """Returns how sure one sparse graph must be, so that all of a training are rare against its δ."""
-    rare = _GRAPH_SHARE * config.privacy.delta / most_setups(config.training.rounds)
-    return max(SECURITY_BITS, math.ceil(-math.log2(rare)))
+    failing = rare(config, most_setups(config.training.rounds), most=2.0**-SECURITY_BITS)
+    return math.ceil(-math.log2(failing))
 
 
 def plan_thresholds(config: Config, num_silos: int) -> Thresholds:

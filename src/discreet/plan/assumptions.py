@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.config import Config
-from discreet.config.data import DataConfig, DirichletPartition, IidPartition
+from discreet.config.data import data_assumptions
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.releases import RoundRelease, most_setups
 from discreet.privacy.adversary import (
@@ -14,7 +14,7 @@ from discreet.privacy.adversary import (
     WithoutSecureAggregation,
 )
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.privacy.units import Status, Unit
 from discreet.secagg import Bell, Ideal, Malicious, SemiMalicious
 from discreet.secagg.modes import TrustModel, trust_model
 
@@ -46,9 +46,9 @@ def assuming(
         aborted: attempts that released nothing, besides.
         over: True if there will be no further attempt.
     """
-    assumed = [*release.assumptions, *_data_assumptions(config.data, release.neighboring)]
-    if guarantee.unit is Unit.CLIENT:
-        assumed.append(PRESENCE)
+    # A client is all that it holds: how its records were read makes no other pair of neighbours.
+    of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
+    assumed = [*release.assumptions, *of_data]
     assumed += [DROPPING_OUT, _RANDOM_BITS]
     status = guarantee.status
     match guarantee.adversary:
@@ -108,16 +108,3 @@ def _for_adversary(assumption: str, adversary: AggregationServer | ServerWithCol
     return assumption.replace(
         "at most max_colluding clients conspire", who or f"at most {colluders} silos conspire"
     )
-
-
-def _data_assumptions(data: DataConfig, neighboring: NeighboringRelation) -> tuple[str, ...]:
-    """Returns what neighbouring data sets are taken to have in common."""
-    assumed = []
-    if isinstance(data.partition, IidPartition | DirichletPartition):
-        assumed.append(
-            "silos are dealt at random from one file, a simulation: neighbours differ in one record of a "
-            "silo as dealt"
-        )
-    if neighboring is NeighboringRelation.ADD_REMOVE:
-        assumed.append("no silo holds more records than its record_capacity")
-    return tuple(assumed)

@@ -59,7 +59,7 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
                 sampling=training.release_sampling(),
                 steps=len(training.rates),
                 weight=training.weights().total,
-                assumptions=_assumptions(training),
+                assumptions=training.assumptions,
             )
         case Sharded():
             sensitivity, change = training.contribution_norm(), SampledChange.REPLACED
@@ -72,7 +72,7 @@ def footprint(training: SiloTraining, capacity: int, batch_bound: float) -> Foot
         guard_failure_prob=training.failure_prob(capacity),
         sampling=training.release_sampling(),
         roundings=_roundings(training, change),
-        assumptions=_assumptions(training),
+        assumptions=training.assumptions,
     )
 
 
@@ -85,10 +85,6 @@ def _roundings(training: SiloTraining, change: SampledChange) -> int:
     exchanged = isinstance(training.release_sampling(), FixedSizeSampling)
     twice = exchanged or change is SampledChange.REPLACED or isinstance(training, ConvexSteps)
     return 2 if twice else 1
-
-
-def _assumptions(training: SiloTraining) -> tuple[str, ...]:
-    return tuple(getattr(training, "assumptions", ()))
 
 
 def most_sampling(footprints: Sequence[Footprint]) -> Sampling:

@@ -15,6 +15,7 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.failures import rare
 from discreet.plan.footprint import (
     Footprint,
     NoiseSharing,
@@ -34,7 +35,7 @@ from discreet.plan.releases import (
     most_setups,
     neighboring_of,
 )
-from discreet.plan.training import batch_bound, local_training, quantile_clipping, rare
+from discreet.plan.training import batch_bound, local_training, quantile_clipping
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation, Unit
 

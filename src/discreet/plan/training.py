@@ -37,7 +37,6 @@ from discreet.learning import (
     StableSteps,
     TangentSteps,
 )
-from discreet.learning.batch_guard import MOST_FAILURE_PROB
 from discreet.learning.clipping.shapes import ExpectedBatch
 from discreet.learning.clipping.styles import Automatic, ClippingStyle, Flat, PerLayer
 from discreet.learning.float_error import require_summable
@@ -45,12 +44,10 @@ from discreet.models import convexity
 from discreet.models.capped import capped
 from discreet.models.outputs import loss_on_outputs
 from discreet.plan.facts import FederationFacts
+from discreet.plan.failures import rare
 from discreet.plan.footprint import SiloTraining
 from discreet.privacy.units import Unit
 from discreet.sampling import FixedSize, Poisson
-
-# Share of δ that one kind of rare failure may take over a whole training.
-_FAILURE_SHARE = 1e-4
 
 
 def sampling_probability(config: Config) -> float:
@@ -67,11 +64,6 @@ def sampling_probability(config: Config) -> float:
                 "and local steps and shards need independent coins.",
                 see=HowTo.SAMPLING,
             )
-
-
-def rare(config: Config, times: int) -> float:
-    """Returns how often a bound may fail each time if, over ``times``, that is to be rare against δ."""
-    return min(MOST_FAILURE_PROB, _FAILURE_SHARE * config.privacy.delta / times)
 
 
 def record_sampler(config: Config, capacity: int) -> Poisson | FixedSize:

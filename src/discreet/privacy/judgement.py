@@ -8,7 +8,7 @@ even prior he is right at most (e^ε + δ) / (1 + e^ε) of the time; for δ = 0 
 The levels are round values of that share: odds of 2, 9, 99 and 9,999 to 1, ε near 0.7, 2.2, 4.6, 9.2.
 They are this project's, and stricter than what the literature on training calls strong (ε ≤ 1) or reasonable
 (ε ≤ 10): Ponomareva et al. (2023), "How to DP-fy ML", section 5.2; attacks in practice are weaker than the
-best possible one. That ε, δ and unit are judged together follows Near, Darais (2025), NIST SP 800-226.
+best possible one. That ε says little without its unit follows Near, Darais (2025), NIST SP 800-226.
 
 δ of the order of one over the number of records allows to publish whole records: Dwork, Roth (2014), section
 2.3. A mechanism that publishes each of n records with probability δ, and nothing else, satisfies (0, δ) and

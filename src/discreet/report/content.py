@@ -60,7 +60,7 @@ class LostRound:
 
 @dataclass(frozen=True, slots=True)
 class AbortedRound:
-    """An attempt at a round that stopped before anything was unmasked; it costs no privacy."""
+    """An attempt that stopped before anything was unmasked; it costs nothing against who sees sums only."""
 
     release: int
     code: str

@@ -177,7 +177,9 @@ def _sampling(sampling: SamplingConfig, unit: str) -> str:
         case NoSamplingConfig():
             return "none: everyone takes part in every round"
         case FixedSizeConfig():
-            share = f"{sampling.fraction:g} of each silo's records"
-            return f"fixed size: exactly {share}, drawn without replacement; their number is public"
+            share = f"{sampling.fraction:g} of each silo's places for records"
+            return (
+                f"fixed size: exactly {share}, drawn without replacement; an empty place counts for nothing"
+            )
         case PoissonConfig():
             return f"Poisson: {unit} enters a round with probability {sampling.probability:g}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discreet.config.sections import (
-    FixedSizeConfig,
     NoSamplingConfig,
     StableStepsConfig,
     TangentStepsConfig,
@@ -62,13 +61,6 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
     if isinstance(config.training.sampling, NoSamplingConfig):
         found.append(
             Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
-        )
-    if isinstance(config.training.sampling, FixedSizeConfig):
-        found.append(
-            Refusal(
-                "secrecy of how many records a silo holds",
-                "fixed-size sampling makes it public; what is hidden is which records they are",
-            )
         )
     if isinstance(config.training.local, StableStepsConfig | TangentStepsConfig):
         found.append(

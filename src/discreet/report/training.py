@@ -139,7 +139,7 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
         case AbortedRound(release=release, code=code):
             return (
                 str(release),
-                f"stopped before anything was seen, not charged: {code}",
+                f"stopped before its sum was opened, charged to a silo's own message only: {code}",
                 *empty,
                 "none",
                 _UNKNOWN,

@@ -3,6 +3,7 @@
 from discreet.rounds.contribution import (
     Contribution,
     contribute,
+    require_capacity,
     round_rotation,
     round_training,
     silo_source,
@@ -30,6 +31,7 @@ __all__ = [
     "contributions",
     "initial_state",
     "open_ledger",
+    "require_capacity",
     "restore",
     "resume_ledger",
     "round_rotation",

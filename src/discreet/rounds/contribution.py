@@ -12,6 +12,7 @@ from torch import nn
 
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
+from discreet.errors import DataError
 from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
 from discreet.plan import Plan, silo_training
 from discreet.plan.footprint import SiloTraining
@@ -56,8 +57,10 @@ def contribute(
         ``plan.grid.l2_sensitivity`` in L2, but for the failure probabilities that the plan counts in δ.
 
     Raises:
+        DataError: if the silo holds more records than the plan's public capacity.
         PrivacyViolation: if a run-time check of a promised bound fails; nothing leaves the silo.
     """
+    require_capacity(plan, silo, records)
     watch = Stopwatch()
     update = train_silo(
         plan, silo, model=model, parameters=parameters, records=records, randomness=randomness
@@ -140,3 +143,17 @@ def round_rotation(plan: Plan, sequence: int) -> Rotation | None:
         return None
     public = SeededRandom(bytes.fromhex(plan.digest())).derive("rotation", sequence)
     return Rotation.drawn(plan.grid.dimension, public)
+
+
+def require_capacity(plan: Plan, silo: str, records: Records) -> None:
+    """Checks that records fit what the plan publicly promises; those that `discreet.data` loads always do.
+
+    Raises:
+        DataError: without saying how many there are.
+    """
+    capacity = plan.capacities[plan.facts.silos.index(silo)]
+    if len(records.labels) > capacity:
+        raise DataError(
+            f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "
+            "it holds more. Raise the capacity and plan again."
+        )

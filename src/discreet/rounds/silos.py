@@ -19,6 +19,7 @@ from discreet.rounds.contribution import (
     Contribution,
     contribute,
     encoded,
+    require_capacity,
     round_rotation,
     round_training,
     silo_source,
@@ -46,7 +47,7 @@ def contributions(
         randomness: what every silo's source is derived from.
 
     Raises:
-        PrivacyViolation: as `contribute`.
+        DataError, PrivacyViolation: as `contribute`.
     """
     # Clients all train alike; what silos differ in, their capacity, does not matter to those.
     training, weights = round_training(plan, next(iter(silos)), model, order.parameters)
@@ -67,6 +68,8 @@ def contributions(
             for name, records in silos.items()
         }
     kind, finish = alike
+    for name, records in silos.items():
+        require_capacity(plan, name, records)
     clients = {name: Client(records, sources[name].derive("training")) for name, records in silos.items()}
     found, watch = {}, Stopwatch()
     for name, counted in _counted(kind, model, weights, clients):

@@ -61,14 +61,16 @@ CELLS = [(kind, network) for kind in KINDS for network in NETWORKS if fits(kind,
 
 @pytest.mark.parametrize(("kind", "network"), CELLS)
 def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str) -> None:
-    assert not searched(KINDS[kind], *NETWORKS[network], trials=43, seed=2)
+    # A whole network for each shard or client: fewer of them, whose numbers do not hang on one another.
+    trials = 12 if kind in ("sharded", "clipped-update") else 43
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=trials, seed=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("kind", "network"), CELLS)
 def test_more_crafted_records_move_the_integers_by_the_claim(kind: str, network: str, seed: int) -> None:
-    assert not searched(KINDS[kind], *NETWORKS[network], trials=320, seed=10 + seed)
+    assert not searched(KINDS[kind], *NETWORKS[network], trials=104, seed=10 + seed)
 
 
 @pytest.mark.parametrize(("source", "engine"), SOURCES)

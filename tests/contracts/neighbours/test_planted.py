@@ -47,7 +47,7 @@ def in_file(source: str, read: Callable[[World, str], Records], *, rows: int = 2
 
 
 def clipped_by_hand(model: torch.nn.Sequential, features: torch.Tensor, labels: torch.Tensor) -> Any:
-    """Clips every record's gradient of dense, ReLU, dense to norm 1, in one batch as long as it happens to be."""
+    """Clips every record's gradient of dense, ReLU, dense to norm 1, all records in one batch."""
     first, last = model[1], model[3]
     with torch.no_grad():
         flat = features.reshape(len(features), -1)
@@ -62,7 +62,7 @@ def clipped_by_hand(model: torch.nn.Sequential, features: torch.Tensor, labels: 
 
 
 def test_a_batch_as_long_as_the_data_are_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matrix product takes another kernel for another number of rows, and every row changes its last bits."""
+    """A matrix product takes another kernel for another number of rows, and rows change their last bits."""
 
     def update(self: Any, model: Any, parameters: Any, records: Records, randomness: Any) -> LocalUpdate:
         load_flat(model, parameters)

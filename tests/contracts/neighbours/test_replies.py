@@ -39,6 +39,7 @@ class Overheard:
         return tuple(self.silos)
 
     def post(self, requests: Mapping[int, bytes], *, label: str, lifetime_seconds: float) -> dict[str, int]:
+        del label, lifetime_seconds  # this wire delivers at once
         posted = {}
         for node, body in requests.items():
             self._count += 1

@@ -151,13 +151,14 @@ class ParquetFile:
 
     def write(self, path: Path) -> str:
         arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        columns = dict(zip(self.inner.header, zip(*self.inner.cells, strict=True), strict=True))
+        by_column = [[row[place] for row in self.inner.cells] for place in range(len(self.inner.header))]
+        columns = dict(zip(self.inner.header, by_column, strict=True))
         kinds = {"age": _number, "smoker": lambda cell: cell or None, "sick": _whole}
         types = {"age": arrow.float64(), "smoker": arrow.string(), "sick": arrow.int64()}
         own = path.with_suffix(".parquet")
         parquet.write_table(
             arrow.table(
-                {name: arrow.array([kinds[name](cell) for cell in columns.get(name, ())], types[name])
+                {name: arrow.array([kinds[name](cell) for cell in columns[name]], types[name])
                  for name in kinds}
             ),
             own,
@@ -188,7 +189,7 @@ def _whole(cell: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One cell of the matrix: what is planned, the silo's file, and how its records are read from a source."""
+    """One cell of the matrix: what is planned, the silo's file, and how its records are read."""
 
     rounds: Rounds
     file: SiloFile

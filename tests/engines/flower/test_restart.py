@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from discreet.engines.flower.service import serve_training
 from discreet.engines.silo.requests import Deliver, Propose
 from discreet.errors import LedgerError
+from discreet.plan import load_plan
 from discreet.privacy.ledger import read_ledger, spending
+from discreet.privacy.wire import from_json
 from discreet.secagg.messages import RoundStart
 
 PATIENCE = 0.05
@@ -40,6 +44,16 @@ def test_the_server_goes_on_from_checkpoint_and_ledger(consortium, direct_wire):
     serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
     after = spending(line.entry for line in read_ledger(server.run.ledger))
     assert (len(after.completed), after.lost, after.charged) == (2, (2,), 3)
+
+
+def test_the_outcome_is_the_plans_worst_case_although_every_silo_stayed(consortium, direct_wire):
+    """Who drops out may depend on what was released, so noise that happened to be there lowers no ε."""
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    plan, spent = load_plan(server.run.plan), spending(line.entry for line in read_ledger(server.run.ledger))
+    assert {len(release.survivors) for release in spent.completed} == {4}
+    assert plan.thresholds.min_survivors == 3
+    assert from_json(json.loads(server.outcome.read_bytes())["guarantee"]) == plan.spent(plan.rounds)
 
 
 def test_a_new_start_uses_a_new_session(consortium, direct_wire):

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from discreet.config import parse_config
+from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
 from discreet.engines.local.load import load
+from discreet.engines.silo.check import dry_run
 from discreet.errors import ConfigurationError
+from discreet.policy import load_policy
 
 
 def images(folder: Path, *shape: int) -> str:
@@ -103,3 +106,21 @@ def test_maps_for_networks_have_no_norm_to_scale_to(tmp_path: Path) -> None:
 def test_an_unknown_transform_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"data\.transform"):
         parse_config(document(images(tmp_path, 28, 28), "wavelets", "logistic", STABLE))
+
+
+def test_a_rehearsing_silo_finds_records_and_weights_by_its_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan names both files without their folders, and the silo runs elsewhere."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    weights = residual_weights(Path())
+    table = document(images(Path(), 3, 16, 16), f"residual:{weights}", "logistic", STABLE)
+    folder = tmp_path / "consortium"
+    plan = rehearse(parse_config(table | {"aggregation": {"protocol": "bonawitz"}}), folder)
+    silo = plan.facts.silos[0]
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    found = dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan.document())
+    assert (found.features, found.plan.digest()) == (8 + 1, plan.digest())
+    assert found.records

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import sys
+import types
 
 import numpy as np
 import pytest
 
 from discreet.config import parse_config
+from discreet.data import Federation, Records, Silo
 from discreet.engines.local import prepare
 from discreet.engines.silo.records import load_records
 from discreet.engines.silo.requests import Propose, Refused
@@ -80,11 +84,50 @@ def test_a_missing_column_is_named(prepared, tables):
         load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
 
 
-def test_more_records_than_promised_are_refused(prepared, tables):
+def test_surplus_records_are_left_out_and_the_owner_is_told(prepared, tables):
     lines = (tables / "north.csv").read_text().splitlines(keepends=True)
     (tables / "north.csv").write_text("".join(lines + lines[1:] + lines[1:]))
-    with pytest.raises(DataError, match="at most the 40"):
-        load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
+    notes = []
+    assert len(load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north", note=notes.append)) == 40
+    assert "more than its record_capacity of 40" in notes[0]
+
+
+def training_rows(records):
+    return [
+        (features.tobytes(), int(label))
+        for features, label in zip(records.features, records.labels, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("place", range(30))
+def test_a_row_that_is_withdrawn_takes_nobody_along(prepared, tables, place):
+    """The attack of a server that knows the public coins: labels that follow the coins of shifted rows."""
+    source = f"csv:{tables / 'north.csv'}"
+    lines = (tables / "north.csv").read_text().splitlines(keepends=True)
+    before = training_rows(load_records(source, prepared.plan, "north"))
+    (tables / "north.csv").write_text("".join(lines[: place + 1] + lines[place + 2 :]))
+    after = training_rows(load_records(source, prepared.plan, "north"))
+    gone = [place for place in range(len(before)) if before[:place] + before[place + 1 :] == after]
+    assert before == after or gone
+
+
+def test_with_nothing_held_out_a_silo_trains_on_everything(prepared, tables):
+    data = prepared.config.data.model_copy(update={"test_fraction": 0.0})
+    plan = dataclasses.replace(prepared.plan, config=prepared.config.model_copy(update={"data": data}))
+    assert len(load_records(f"csv:{tables / 'north.csv'}", plan, "north")) == 30
+
+
+def test_a_source_that_promises_less_than_the_plan_needs_is_refused(prepared, monkeypatch):
+    module = types.ModuleType("unbounded")
+
+    def records(**_):
+        whole = Records(np.full((2, 4), 9.0, np.float32), np.zeros(2, np.int64))
+        return Federation("own", (Silo("north", whole, whole),), num_classes=2, feature_shape=(4,))
+
+    module.records = records
+    monkeypatch.setitem(sys.modules, "unbounded", module)
+    with pytest.raises(DataError, match=r"L2 norm at most 1\.0, as the plan says; .* promises None"):
+        load_records("unbounded:records", prepared.plan, "north")
 
 
 def test_parquet_gives_the_same_records_or_says_what_to_install(prepared, tables):
@@ -129,15 +172,33 @@ def without_age(columns):
     return {name: values for name, values in columns.items() if name != "age"}
 
 
-def with_a_gap(columns):
-    return {**columns, "age": [None, *columns["age"][1:]]}
-
-
-@pytest.mark.parametrize(("change", "words"), [(without_age, "'age'"), (with_a_gap, "north.parquet.*'age'")])
-def test_parquet_that_does_not_fit_is_refused(prepared, tables, change, words):
-    source = write_parquet(tables, change)
-    with pytest.raises(DataError, match=words):
+def test_parquet_that_lacks_a_column_is_refused(prepared, tables):
+    source = write_parquet(tables, without_age)
+    with pytest.raises(DataError, match="'age'"):
         load_records(source, prepared.plan, "north")
+
+
+def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared, tables):
+    arrow = pytest.importorskip("pyarrow")
+
+    def gaps(columns):
+        bad = arrow.py_buffer(b"no\xff")
+        offsets = arrow.py_buffer(np.array([0, 3], np.int32).tobytes())
+        spoilt = arrow.StringArray.from_buffers(1, offsets, bad)
+        rest = arrow.array(columns["smoker"].to_pylist()[1:])
+        return {
+            **columns,
+            "age": [None, *columns["age"][1:]],
+            "smoker": arrow.chunked_array([spoilt, rest]),
+        }
+
+    notes = []
+    source = write_parquet(tables, gaps)
+    assert len(load_records(source, prepared.plan, "north", note=notes.append)) > 0
+    assert [note.split("; ")[0] for note in notes] == [
+        "north.parquet, column 'age': 1 of 30 cells hold no finite number",
+        "north.parquet, column 'smoker': 1 of 30 cells are none of no, yes",
+    ]
 
 
 def test_a_file_that_is_no_parquet_is_refused(prepared, tables):
@@ -161,5 +222,5 @@ def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, 
         Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
     )
     assert reply == Refused(
-        "hungary", "data", "its records must fit the plan; they do not. Its own log says why."
+        "hungary", "data", "its source of records must fit the plan; it does not. Its own log says why."
     )

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_tradeoff
 from discreet.accounting import Pld, Rdp
 from discreet.accounting import delta as delta_of
+from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_tradeoff
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import (
     Composed,

@@ -26,7 +26,14 @@ def noisy_steps(epsilon: float, *accepted: str, steps: int = 5) -> Prepared:
     """Noisy local steps of 30 silos, at the local guarantee or, by opt-in, at the published claim."""
     data = DIGITS["data"] | {"record_capacity": 60, "partition": {"kind": "iid", "silos": 30}}
     training = {"rounds": 2, "local": {"kind": "noisy-steps", "learning_rate": 0.01, "steps": steps}}
-    privacy = {"epsilon": epsilon, "delta": 1e-5, "clip_norm": 1.0, "accept_assumptions": list(accepted)}
+    privacy = {
+        "epsilon": epsilon,
+        "delta": 1e-5,
+        "clip_norm": 1.0,
+        "accept_assumptions": list(accepted),
+        # The published claim counts every share of noise.
+        "against": "outsiders",
+    }
     aggregation = {"protocol": "ideal"}
     changed = {"data": data, "training": training, "privacy": privacy, "aggregation": aggregation}
     return prepare(parse_config(DIGITS | changed, source="test"))

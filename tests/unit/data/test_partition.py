@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from discreet.data import ColumnSilos, DirichletSilos, IidSilos, Records
 from discreet.data.identity import Identities, Marks
-from discreet.data.partition import OneSilo, deal
+from discreet.data.partition import deal
 from discreet.data.pool import Pool
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom

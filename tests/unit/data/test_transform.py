@@ -42,3 +42,29 @@ def test_the_rest_of_the_federation_stays() -> None:
     after = mapped(before, centred_pixels, 1.0)
     assert (after.name, after.num_classes, after.silo_names) == ("images", 2, ("a",))
     np.testing.assert_array_equal(after.silos[0].train.labels, before.silos[0].train.labels)
+
+
+def test_features_that_are_not_finite_become_zero_and_harm_no_other() -> None:
+    def reciprocal(images: np.ndarray) -> np.ndarray:
+        return np.float32(1.0) / images.reshape(len(images), -1)
+
+    images = np.ones((3, 2, 2))
+    images[1, 0, 0] = 0.0
+    made = mapped(federation(images), reciprocal, 1.0).silos[0].train.features
+    assert made[1, 0] == 0.0
+    assert np.isfinite(made).all()
+    np.testing.assert_array_equal(made[0], made[2])
+
+
+@pytest.mark.parametrize("count", [1, 2, 249, 250, 251])
+def test_the_map_sees_one_shape_whatever_the_number_of_records(count: int) -> None:
+    shapes = set()
+
+    def watching(images: np.ndarray) -> np.ndarray:
+        shapes.add(images.shape)
+        return images.reshape(len(images), -1)
+
+    images = np.random.default_rng(3).random((count, 2, 2))
+    made = mapped(federation(images), watching, None).silos[0].train.features
+    assert shapes == {(250, 2, 2)}
+    np.testing.assert_array_equal(made, images.reshape(count, -1).astype(np.float32))

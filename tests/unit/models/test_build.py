@@ -66,3 +66,14 @@ def test_a_model_of_another_shape_is_refused_when_it_is_built() -> None:
 def test_one_class_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="at least 2 classes"):
         build_model("logistic", (3,), 1, seed=0)
+
+
+def failing_factory(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return nn.Linear(feature_shape[7], num_classes)
+
+
+def test_a_factory_that_fails_is_one_clear_line() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"cannot be made for features of shape \(2,\) and 3 classes"
+    ):
+        build_model(f"{__name__}:failing_factory", (2,), 3, seed=0)

@@ -10,7 +10,7 @@ from planned import plan
 from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta, gaussian_mu
 from discreet.accounting.tally import tally
-from discreet.learning import SingleStep
+from discreet.learning.float_error import ROWS_ALIKE
 from discreet.plan import Plan, load_plan, sum_protocol
 from discreet.plan.assumptions import DROPPING_OUT, NO_RETRY, ONE_SET, PRESENCE
 from discreet.plan.releases import against_server
@@ -191,13 +191,10 @@ def test_what_a_protocol_does_not_enforce_is_said_in_words(mode: str, *, said: b
     assert all(found.status is Status.PROVEN for found in made.guarantees)
 
 
-def test_what_training_and_data_take_for_granted_travels_with_every_row(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(SingleStep, "assumptions", ("kernels of one shape are alike",), raising=False)
+def test_what_training_and_data_take_for_granted_travels_with_every_row() -> None:
     made = plan(data={"partition": {"kind": "iid", "silos": 5}})
     for found in made.guarantees:
-        assert "kernels of one shape are alike" in found.assumptions
+        assert ROWS_ALIKE in found.assumptions
         assert any("as dealt" in text for text in found.assumptions)
         assert any("record_capacity" in text for text in found.assumptions)
         assert len(set(found.assumptions)) == len(found.assumptions)
@@ -207,3 +204,12 @@ def test_a_silo_that_shows_its_message_has_its_own_noise_only() -> None:
     made = plan()
     own = row(made, WithoutSecureAggregation)
     assert own.epsilon == epsilon(made.event(1, 20), delta=1e-5).epsilon
+
+
+@pytest.mark.parametrize(
+    ("delta", "aggregation", "silos"),
+    [(5e-324, {}, 5), (1e-300, {"protocol": "bell", "mode": "semi-honest"}, 60)],
+)
+def test_the_smallest_delta_of_all_gets_a_plan(delta: float, aggregation: dict[str, Any], silos: int) -> None:
+    made = plan(silos=silos, delta=delta, aggregation=aggregation)
+    assert 1.99 <= made.spent(20).epsilon <= 2.0

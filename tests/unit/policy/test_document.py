@@ -94,7 +94,14 @@ def test_a_signed_list_survives_the_wire_and_no_change(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "junk", [b"", b"[]", b'{"serial": 1}', b'{"serial": 1, "silos": 3, "signature": ""}']
+    "junk",
+    [
+        b"",
+        b"[]",
+        b'{"serial": 1}',
+        b'{"serial": "1", "silos": {}, "signature": ""}',
+        b'{"serial": 1, "silos": 3, "signature": ""}',
+    ],
 )
 def test_bytes_that_are_no_list_are_refused(junk):
     with pytest.raises(PolicyRefusal, match="cannot be read"):

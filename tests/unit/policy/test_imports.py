@@ -108,7 +108,9 @@ def test_entries_read_as_they_are_written(entry, name, digest):
     assert ModelRule.parse(entry) == ModelRule(name, digest)
 
 
-@pytest.mark.parametrize("entry", ["", "sha256:12", f"sha256:{DIGEST}0", "a:b:c", "a:b@", "os.path", "a:b.c"])
+@pytest.mark.parametrize(
+    "entry", ["", "sha256:12", "sha256:abc", f"sha256:{DIGEST}0", "a:b:c", "a:b@", "os.path", "a:b.c"]
+)
 def test_entries_that_say_nothing_are_refused_when_the_policy_is_read(folder, entry):
     path = folder.policy("cleveland")
     lines = path.read_text().splitlines()
@@ -192,3 +194,26 @@ def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
     model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
     own = load_policy(folder.policy("hungary"))
     assert own.require.models == (f"logistic@sha256:{model_digest(model)}",)
+
+
+def test_weights_beside_the_policy_are_found_there(folder, monkeypatch, tmp_path):
+    path = folder.policy("cleveland")
+    path.write_text(path.read_text().replace("[data]", '[data]\nresidual = "weights.npz"'))
+    monkeypatch.chdir(tmp_path)
+    assert load_policy(path).data.residual == path.parent.resolve() / "weights.npz"
+
+
+@pytest.mark.parametrize("capacities", [[], [1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1.0], [1, 1, 1, True]])
+def test_every_silo_has_a_capacity(altered, policy, capacities):
+    with pytest.raises(PolicyRefusal) as caught:
+        reviewed(altered(lambda plan: plan.update(capacities=capacities)), policy)
+    assert "a positive number for every silo" in str(caught.value) or "of Plan" in str(caught.value)
+    assert caught.value.code is RefusalCode.PLAN
+
+
+def test_numbers_that_overflow_are_one_refusal(altered, policy):
+    def change(plan):
+        plan["facts"]["feature_norm_bound"] = 1e308
+
+    with pytest.raises(PolicyRefusal, match=r"of a size to compute with; one is not \(OverflowError\)"):
+        reviewed(altered(change), policy)

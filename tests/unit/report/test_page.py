@@ -108,7 +108,10 @@ def test_every_number_is_there(report: ReportInput) -> None:
 
 def test_every_outcome_of_a_round_is_told_apart(report: ReportInput) -> None:
     shown = visible(report)
-    assert "stopped before anything was seen, not charged: not-enough-survivors" in shown
+    assert (
+        "stopped before its sum was opened, charged to a silo's own message only: not-enough-survivors"
+        in shown
+    )
     assert "interrupted, stays charged: power cut" in shown
     assert "2 of 3; without" in shown
     assert "3 rounds charged" in shown

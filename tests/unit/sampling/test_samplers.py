@@ -53,8 +53,22 @@ def test_fixed_size_draws_distinct_units_uniformly() -> None:
 
 
 def test_fixed_size_refuses_another_population_than_it_accounts_for() -> None:
-    with pytest.raises(ConfigurationError, match="planned for 10 units; got 11"):
+    with pytest.raises(ConfigurationError, match="planned for at most 10 units; got 11"):
         FixedSize(3, 10).draw(11, SeededRandom(0))
+
+
+def test_fixed_size_draws_places_and_the_empty_ones_contribute_nothing() -> None:
+    """A unit enters with probability sample_size / population, however many units there are."""
+    source, sampler, hits = SeededRandom(5), FixedSize(3, 10), np.zeros(4)
+    sizes = set()
+    for _ in range(4000):
+        drawn = sampler.draw(4, source)
+        sizes.add(len(drawn))
+        hits[drawn] += 1
+    assert sizes == {0, 1, 2, 3}
+    # Four binomial shares of 4000: five standard deviations, false alarm about 2e-6.
+    assert np.abs(hits / 4000 - 0.3).max() < 5 * np.sqrt(0.21 / 4000)
+    assert len(sampler.draw(0, source)) == 0
 
 
 def test_a_shuffled_pass_uses_every_unit_once() -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from discreet.cli import main
 from discreet.errors import DiscreetError
-from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger
-from discreet.privacy.wire import digest
+from discreet.plan import guarantees_after, parse_plan
+from discreet.privacy.ledger import LedgerWriter, Opened, Spending, read_ledger, spending
+from discreet.privacy.wire import digest, to_json
 from discreet.report import write_report
 from discreet.verify import VerificationFailure, seal, verify
 from discreet.verify.evidence import gather
@@ -49,14 +50,20 @@ def forge(directory: Path, change) -> None:
     document = json.loads(path.read_text())
     change(document["plan"])
     document["digest"] = digest(document["plan"])
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     entries = [line.entry for line in read_ledger(directory / "ledger.jsonl")]
+    result = json.loads((directory / "result.json").read_text())
+    with contextlib.suppress(DiscreetError):  # guarantees name the source of the records
+        plan = parse_plan(json.dumps(document).encode())
+        nothing_yet = Spending(completed=(), lost=(), pending=None, aborted=0)
+        document["plan"]["guarantees"] = to_json(guarantees_after(plan, nothing_yet))
+        document["digest"] = digest(document["plan"])
+        result["guarantees"] = to_json(guarantees_after(plan, spending(entries)))
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     (directory / "ledger.jsonl").unlink()
     with LedgerWriter.open(directory / "ledger.jsonl") as ledger:
         for entry in entries:
             first = isinstance(entry, Opened)
             ledger.append(Opened(document["digest"], entry.randomness) if first else entry)
-    result = json.loads((directory / "result.json").read_text())
     result["plan"] = document["digest"]
     (directory / "result.json").write_text(json.dumps(result))
     with contextlib.suppress(DiscreetError):  # verification has to find the plan's fault first

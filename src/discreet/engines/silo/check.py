@@ -83,8 +83,8 @@ def _held_out(plan: Plan) -> str:
         return "no record is held out"
     return (
         f"about {100 * fraction:.3g} % of the records are held out by a public coin (of an npz file with a "
-        "test set, that set) and used for nothing in a real federation; set data.test_fraction = 0 in the plan to "
-        "train on all"
+        "test set, that set) and used for nothing in a real federation; set data.test_fraction = 0 in the "
+        "plan to train on all"
     )
 
 

@@ -1,0 +1,238 @@
+"""Nothing that a silo sends, and no failure of it, depends on what its records hold."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.flower.service import serve_training
+from discreet.engines.silo.check import dry_run
+from discreet.engines.silo.requests import Joined, Propose, Refused, Replied
+from discreet.engines.silo.silo import Surroundings, open_silo
+from discreet.engines.silo.training import LARGEST_WEIGHT
+from discreet.errors import NotEnoughSurvivors
+from discreet.policy import load_policy
+from discreet.privacy.ledger import read_ledger
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder
+
+PATIENCE = 0.05
+VICTIM = "north"
+SILOS = (VICTIM, "south", "west")
+HEADER = "age,smoker,sick\n"
+ROWS = [f"{20 + n},{('no', 'yes')[n % 2]},{n % 3 % 2}\n" for n in range(30)]
+CAPACITY = 30
+
+TABLES = {
+    "as planned": ROWS,
+    "a record less": ROWS[1:],
+    "no record": [],
+    "one record": ROWS[:1],
+    "capacity + 1": [*ROWS, "55,no,1\n"],
+    "twice the capacity": [*ROWS, *ROWS],
+    "not a number": [*ROWS[1:], "nan,no,1\n"],
+    "too large": [*ROWS[1:], "1e999,no,1\n"],
+    "unknown category": [*ROWS[1:], "30,sometimes,1\n"],
+    "unknown label": [*ROWS[1:], "30,no,7\n"],
+    "another number of cells": [*ROWS[1:], "30,no\n"],
+    "a huge cell": [*ROWS[1:], f"30,{'x' * 300_000},1\n"],
+    "no text": [*ROWS[1:], "30,n\udce9,1\n"],
+}
+
+
+@pytest.fixture
+def tables(make_consortium, small_config, tmp_path):
+    """A consortium that trains on tables, for one run each, and the log of the silo that is watched."""
+
+    def made(source=None, rows=ROWS, fraction=0.0):
+        (tmp_path / "all.csv").write_text(
+            HEADER.replace("\n", ",site\n")
+            + "".join(row.replace("\n", f",{name}\n") for name in SILOS for row in ROWS)
+        )
+        config = small_config(
+            data={
+                "source": f"csv:{tmp_path / 'all.csv'}",
+                "label": "sick",
+                "ranges": {"age": [0.0, 120.0]},
+                "categories": {"smoker": ["no", "yes"]},
+                "record_capacity": CAPACITY,
+                "test_fraction": fraction,
+                "partition": {"kind": "column", "column": "site", "names": list(SILOS)},
+            },
+            training={
+                "rounds": 2,
+                "local": {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16},
+            },
+            privacy={"epsilon": 3.0, "delta": 1e-5},
+            aggregation={"min_survivors": 3, "max_colluding": 1},
+        )
+        consortium = make_consortium(config)
+        (tmp_path / "own.csv").write_text(HEADER + "".join(rows), errors="surrogateescape")
+        policy, node = consortium.folder.policy(VICTIM), consortium.node(VICTIM)
+        shared = f"plan:csv:{(tmp_path / 'all.csv').resolve()}"
+        assert shared in policy.read_text()
+        policy.write_text(policy.read_text().replace(shared, source or f"csv:{tmp_path / 'own.csv'}"))
+        consortium.silos[node].close()
+        log = []
+        consortium.silos[node] = open_silo(policy, Surroundings(log=log.append))
+        return consortium, log
+
+    return made
+
+
+def trained(consortium, direct_wire):
+    """Runs the training; returns what the watched silo answered, but for the bytes, and its ledger."""
+    wire = direct_wire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    node = consortium.node(VICTIM)
+    answers = [
+        (type(answer).__name__, len(getattr(answer, "message", b"")), getattr(answer, "reason", ""))
+        for (at, _), answer in zip(wire.seen, wire.answered, strict=True)
+        if at == node
+    ]
+    ledger = [type(line.entry).__name__ for line in read_ledger(consortium.silos[node]._state.ledger)]
+    return answers, ledger
+
+
+@pytest.fixture
+def expected(tables, direct_wire):
+    consortium, _ = tables()
+    answers, ledger = trained(consortium, direct_wire)
+    assert ledger.count("Completed") == 2
+    return answers, ledger
+
+
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in TABLES.items()])
+def test_no_table_changes_what_a_silo_answers(tables, direct_wire, expected, rows):
+    consortium, log = tables(rows=rows)
+    assert trained(consortium, direct_wire) == expected
+    assert not any("ATTENTION" in line for line in log)
+
+
+def test_the_owner_is_told_in_the_log(tables, direct_wire):
+    consortium, log = tables(rows=[*TABLES["unknown category"], *TABLES["not a number"]])
+    trained(consortium, direct_wire)
+    assert any("column 'smoker': 1 of 60 cells are none of no, yes" in line for line in log)
+    assert any("30 of 60 training records are more than its record_capacity of 30" in line for line in log)
+
+
+def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(tables, direct_wire, expected, monkeypatch):
+    module = types.ModuleType("failing_records")
+
+    def records(**_):
+        raise ValueError("patient 7 has no age")
+
+    module.records = records
+    monkeypatch.setitem(sys.modules, "failing_records", module)
+    consortium, log = tables(source="failing_records:records")
+    assert trained(consortium, direct_wire) == expected
+    assert any("without any; " in line and "patient 7" in line for line in log)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("NaN in row 3"), MemoryError()])
+def test_training_that_fails_on_the_records_contributes_noise(
+    tables, direct_wire, expected, monkeypatch, error
+):
+    from discreet.engines.silo import training
+
+    real = training.contribute
+
+    def failing(plan, silo, *, records, **rest):
+        if silo == VICTIM and len(records):
+            raise error
+        return real(plan, silo, records=records, **rest)
+
+    monkeypatch.setattr(training, "contribute", failing)
+    consortium, log = tables()
+    assert trained(consortium, direct_wire) == expected
+    assert sum("contributes noise only" in line for line in log) == 2
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -2 * LARGEST_WEIGHT])
+def test_a_model_out_of_range_is_refused_before_any_record_is_touched(
+    tables, direct_wire, monkeypatch, weight
+):
+    from discreet.engines.silo import training
+
+    touched = []
+    monkeypatch.setattr(training, "contribute", lambda *_, **__: touched.append(1))
+    consortium, _ = tables()
+    wire = direct_wire(consortium.silos)
+    server = FlowerEngine(
+        consortium.folder.server.proposal(),
+        wire,
+        SeededRandom(1),
+        patience_seconds=PATIENCE,
+        announce=lambda _: None,
+    )
+    server.open()
+    model = np.zeros(consortium.plan.grid.dimension)
+    model[0] = weight
+    with pytest.raises(NotEnoughSurvivors):
+        server.sum_round(RoundOrder(1, 1, model))
+    assert not touched
+    reasons = {answer.reason for answer in wire.answered if isinstance(answer, Refused)}
+    assert reasons == {
+        "every weight of the model must be finite and at most 1.09951e+12 in absolute value; one is not."
+    }
+
+
+def test_an_error_is_not_named(tables, monkeypatch):
+    from discreet.engines.silo import silo
+    from discreet.errors import ConfigurationError
+
+    def failing(*_, **__):
+        raise ConfigurationError("secret of row 3")
+
+    consortium, log = tables()
+    monkeypatch.setattr(silo, "load_records", failing)
+    folder = consortium.folder.server.path
+    reply = consortium.silos[consortium.node(VICTIM)].handle(
+        Propose(1, bytes(32), (folder / "plan.json").read_bytes(), (folder / "allow-list.json").read_bytes())
+    )
+    assert reply == Refused(VICTIM, "internal", "it could not answer; its own log says why.")
+    assert any("secret of row 3" in line for line in log)
+
+
+def test_what_a_file_lacks_is_refused_whatever_its_rows_hold(tables):
+    consortium, _ = tables()
+    folder = consortium.folder.server.path
+    proposal = Propose(
+        1, bytes(32), (folder / "plan.json").read_bytes(), (folder / "allow-list.json").read_bytes()
+    )
+    silo = consortium.silos[consortium.node(VICTIM)]
+    own = folder.parents[1] / "own.csv"
+    replies = set()
+    for rows in ([], ROWS, TABLES["not a number"]):
+        own.write_text("age,sick\n" + "".join(row.replace("no,", "").replace("yes,", "") for row in rows))
+        replies.add(silo.handle(proposal))
+    assert len(replies) == 1
+    assert next(iter(replies)).code == "data"
+
+
+def test_answers_are_of_the_kinds_that_were_compared(expected):
+    """The comparison above would hold for a silo that refuses everything; this one takes part."""
+    kinds = [kind for kind, _, _ in expected[0]]
+    assert Joined.__name__ in kinds
+    assert kinds.count(Replied.__name__) > 4
+    assert Refused.__name__ not in kinds
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"), [(0.25, "about 25 % of the records"), (0.0, "no record is held")]
+)
+def test_the_dry_run_says_what_becomes_of_the_records(tables, fraction, words):
+    consortium, _ = tables(rows=TABLES["unknown category"][-1:], fraction=fraction)
+    policy = load_policy(consortium.folder.policy(VICTIM))
+    found = dry_run(policy, (consortium.folder.server.path / "plan.json").read_bytes())
+    assert words in found.held_out
+    assert ("set data.test_fraction = 0" in found.held_out) == (fraction > 0)
+    assert found.features == 4
+    assert found.notes == (
+        "own.csv, column 'smoker': NOT ONE CELL CAN BE USED; is this the right column? 1 of 1 cells are none "
+        "of no, yes; they count as none of them.",
+    )

@@ -1,0 +1,46 @@
+"""What a guarantee for one record assumes of the data, in words, and the keys that decide it."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from discreet.config.data import DataConfig, data_assumptions
+
+CAPACITY = "no silo holds more training records than its record_capacity"
+DEALT = (
+    "silos are dealt at random from one file, a simulation: neighbours differ in one record of a silo as "
+    "dealt"
+)
+NAMES = "which silos there are, read from the records, is public"
+
+
+@pytest.mark.parametrize(
+    ("data", "further"),
+    [
+        ({"source": "heart-disease"}, ()),
+        ({"source": "digits", "partition": {"kind": "iid", "silos": 3}}, (DEALT,)),
+        ({"source": "npz:x.npz", "partition": {"kind": "dirichlet", "silos": 3, "alpha": 1.0}}, (DEALT,)),
+        ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site"}}, (NAMES,)),
+        ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": ["a", "b"]}}, ()),
+        ({"source": "npz:x.npz"}, (NAMES,)),
+    ],
+)
+def test_each_source_says_what_it_assumes(data: dict[str, Any], further: tuple[str, ...]) -> None:
+    assert data_assumptions(DataConfig.model_validate(data)) == (CAPACITY, *further)
+
+
+def test_code_of_ones_own_is_assumed_to_look_at_one_unit() -> None:
+    _, own = data_assumptions(DataConfig(source="mine:records"))
+    assert own.startswith("mine:records makes every record from one unit alone")
+
+
+def test_nothing_need_be_held_out_and_never_everything() -> None:
+    assert DataConfig(source="digits", test_fraction=0.0).test_fraction == 0.0
+    for bad in (-0.1, 1.0):
+        with pytest.raises(ValidationError):
+            DataConfig(source="digits", test_fraction=bad)
+    with pytest.raises(ValidationError):
+        DataConfig.model_validate(
+            {"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": []}}
+        )
