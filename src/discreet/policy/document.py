@@ -80,7 +80,8 @@ class RequireTable(_Table):
         unit: whom the guarantee must protect.
         min_survivors: fewest silos in a released sum.
         max_colluding: how many other silos this owner assumes to conspire with the server. The budget is
-            charged as if they did, even if the plan assumes fewer.
+            charged as if they did, even if the plan assumes fewer, and a plan whose shares they could get
+            around is refused.
         protocols: secure-aggregation protocols that may be used.
         modes: trust in the server that may be assumed; each must be named, for ``one-phase`` assumes more
             than ``semi-honest``, and ``semi-malicious``, which is what ``bell`` can do against a lying server
