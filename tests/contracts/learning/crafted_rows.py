@@ -1,4 +1,4 @@
-"""Records made to be hurt by last bits: at kinks and ties, where huge numbers cancel, at the ends of float32."""
+"""Records made to be hurt by last bits: at kinks, ties and the ends of float32, and where they cancel."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def without_a_visible_logit(outputs: int) -> Callable[[], Crafted]:
 
 
 def with_ties() -> Crafted:
-    """Each window of a constant kernel sees the same numbers in another order; a pool takes the largest sum."""
+    """A constant kernel's windows see the same numbers in another order; a pool takes the largest sum."""
     torch.manual_seed(3)
     model = nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(4, 6, 2), nn.Flatten(), nn.Linear(96, 5)

@@ -35,6 +35,7 @@ from discreet.rounds import (
     initial_state,
     open_ledger,
     require_capacity,
+    require_rows_alike_for,
     restore,
     resume_ledger,
     train,
@@ -86,7 +87,8 @@ def prepare(config: Config) -> Prepared:
 
     Raises:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
-        PrivacyRefusal: if no proven guarantee meets the target.
+        PrivacyRefusal: if no proven guarantee meets the target, or this machine's kernels break its
+            assumption.
     """
     device = torch_device(config.speed.device)
     federation = load(config.data)
@@ -106,7 +108,8 @@ def prepare(config: Config) -> Prepared:
     check_dropouts(plan, config.run.dropouts)
     for silo in federation.silos:
         require_capacity(plan, silo.name, silo.train)
-    return Prepared(config, federation, model.to(device), plan)
+    require_rows_alike_for(plan, model.to(device), facts.silos)
+    return Prepared(config, federation, model, plan)
 
 
 def _ignore(_: object) -> None:

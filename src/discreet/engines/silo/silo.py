@@ -28,6 +28,7 @@ from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
+from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
 
 
@@ -133,6 +134,7 @@ class Silo:
                 "Enrol this silo's public key and sign the list again.",
             )
         approval = self._review(proposal.plan)
+        require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = load_records(policy.data.source, approval.plan, self.name)
         protocol = _masking_protocol(approval.plan)
         agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)
