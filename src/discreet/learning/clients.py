@@ -11,6 +11,7 @@ from torch import nn
 
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import Client, objective_for
+from discreet.learning.torch_state import one_thread
 
 FloatVector = npt.NDArray[np.float64]
 
@@ -44,5 +45,6 @@ def trained(
     size = clients_at_once(len(start))
     for first in range(0, len(clients), size):
         together = clients[first : first + size]
-        moved, losses = local.run(objective_for(model, together), start, together, radius=radius)
+        with one_thread():
+            moved, losses = local.run(objective_for(model, together), start, together, radius=radius)
         yield from zip(moved, losses.tolist(), strict=True)

@@ -32,8 +32,8 @@ FEATURE_NORM_TOLERANCE = 2.0**-20
 _UNIT_ROUNDOFF = 2.0**-53
 
 ROWS_ALIKE = (
-    "on each silo's machine, numerical kernels that are called with one shape treat all records, or shards, of "
-    "a batch alike, in every place and whatever the others hold (checked on the planned model when a silo "
+    "on each silo's machine, numerical kernels that are called with one shape treat all records, or shards, "
+    "of a batch alike, in every place and whatever the others hold (checked on the planned model when a silo "
     "starts); random numbers that a model draws, such as dropout masks, are as good as independent"
 )
 

@@ -19,8 +19,8 @@ from torch import nn
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.dense import DenseNetwork, dense_network
+from discreet.learning.forward import independent_records
 from discreet.learning.losses import known_labels, last_class, mean_loss
-from discreet.learning.token_indices import indices_in_range
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import ConvexHead, convexity
@@ -127,7 +127,7 @@ class NetworkObjective:
         load_flat(self.model, parameters)
         features, labels = on_device_of(self.model, client.records)
         chosen = torch.from_numpy(batch).to(features.device)
-        with torch_seeded(client.randomness, features.device), indices_in_range(self.model):
+        with torch_seeded(client.randomness, features.device), independent_records(self.model):
             outputs = self.model(features[chosen])
             loss = mean_loss(outputs, known_labels(outputs, labels[chosen]))
             weights = [param for _, param in trainable(self.model)]

@@ -16,8 +16,8 @@ from discreet.learning.clipping.ghost import layer_without_rule, recorded_forwar
 from discreet.learning.clipping.per_record import warn_fallback
 from discreet.learning.clipping.pieces import Explicit
 from discreet.learning.clipping.rules import find_rule
+from discreet.learning.forward import independent_records
 from discreet.learning.tangent_rows import Factored, TangentRows, WrittenOut, upward_sqrt
-from discreet.learning.token_indices import indices_in_range
 from discreet.models.convexity import LinearHead
 from discreet.models.parameters import trainable
 
@@ -164,7 +164,7 @@ def _written_out(model: nn.Module, features: torch.Tensor) -> tuple[torch.Tensor
 
     try:
         per_record = vmap(jacrev(logits_of, has_aux=True), in_dims=(None, 0), randomness="different")
-        with indices_in_range(model):
+        with independent_records(model):
             jacobians, logits = per_record(params, features)
     except RuntimeError as error:
         raise ConfigurationError(

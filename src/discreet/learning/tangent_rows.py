@@ -2,8 +2,8 @@ r"""How one parameter moves every logit of every record, to first order: rows of
 
 A record's tangent map is *defined* by the numbers kept here, in whatever precision the network computed them:
 row k of a layer is Σ_t backprop_{k,t} ⊗ activation_t. What mixes records, or a record and the local state, is
-computed from these numbers in float64, and `discreet.learning.float_error.tangent_step_error` bounds its
-rounding.
+computed from these numbers in float64, and `discreet.learning.float_error.tangent_gradient_error` bounds
+its rounding.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+from torch.nn import functional
 
 _COORDINATES_PER_BLOCK = 4096
 
@@ -135,9 +136,9 @@ class Factored:
         with b the norm of the longer backprop, in each of three inner products, one of them twice.
         """
         _, _, positions, outputs = self.backprops.shape
-        activations = torch.bmm(self.activations, self.activations.transpose(1, 2))
-        mixed = torch.matmul(activations[:, None], self.backprops)
-        gram = torch.bmm(mixed.flatten(2), self.backprops.flatten(2).transpose(1, 2))
+        seen, backprops = _filled_up(self.activations), _filled_up(self.backprops)
+        mixed = torch.matmul(torch.bmm(seen, seen.transpose(1, 2))[:, None], backprops)
+        gram = torch.bmm(mixed.flatten(2), backprops.flatten(2).transpose(1, 2))
         additions = self.activations.shape[2] + positions + positions * outputs
         slack = 2.0 * _relative_error(additions, gram.dtype) * _pairwise_sums(self.lengths_squared())
         longest = _norms_squared(self.backprops.flatten(2)).amax(dim=1).sqrt()[:, None, None]
@@ -150,8 +151,9 @@ class Factored:
         Writing out rounds every coordinate by at most 1.01·T·u·Σ_t|backprop||activation| (Higham 2002,
         section 3.1), so a row by that factor times the product of its factors' norms.
         """
-        rows = torch.bmm(self.backprops.transpose(2, 3).flatten(1, 2), self.activations)
-        distances = _distances_squared(rows.reshape(*self.backprops.shape[:2], -1)).sqrt()
+        backprops = _filled_up(self.backprops)
+        rows = torch.bmm(backprops.transpose(2, 3).flatten(1, 2), _filled_up(self.activations))
+        distances = _distances_squared(rows.reshape(*backprops.shape[:2], -1)).sqrt()
         errors = _relative_error(self.activations.shape[1], rows.dtype) * self.lengths_squared().sqrt()
         errors += math.sqrt(rows[0].numel()) * self.activations.shape[1] * torch.finfo(rows.dtype).tiny
         return (distances + _pairwise_sums(errors)).square()
@@ -208,10 +210,20 @@ def _distances_squared(rows: torch.Tensor) -> torch.Tensor:
     records, logits, _ = rows.shape
     total = torch.zeros(records, logits, logits, dtype=torch.float64, device=rows.device)
     for block in _blocks(rows):
-        gram = torch.bmm(block, block.transpose(1, 2)).double()
+        values = _filled_up(block)
+        gram = torch.bmm(values, values.transpose(1, 2)).double()[:, :logits, :logits]
         error = 2.0 * _relative_error(block.shape[2], block.dtype)
         total += _gram_distances(gram) + error * _pairwise_sums(gram.diagonal(dim1=1, dim2=2))
     return total + 8.0 * rows.shape[2] * torch.finfo(rows.dtype).tiny
+
+
+def _filled_up(matrices: torch.Tensor) -> torch.Tensor:
+    """Fills the last two dimensions up with zeros to multiples of four, unless they are.
+
+    Every record's numbers then begin at a multiple of 16 bytes; kernels treat other offsets differently.
+    """
+    down, across = -matrices.shape[-2] % 4, -matrices.shape[-1] % 4
+    return functional.pad(matrices, (0, across, 0, down)) if down or across else matrices
 
 
 def _gram_distances(gram: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from discreet.learning.convex_steps import ConvexSteps
 from discreet.learning.float_error import FLOAT_SLACK, ROWS_ALIKE, project, tangent_gradient_error
 from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
-from discreet.learning.torch_state import device_of, on_device_of, torch_seeded
+from discreet.learning.torch_state import device_of, on_device_of, one_thread, torch_seeded
 from discreet.randomness import RandomSource
 from discreet.sampling.samplers import Poisson
 
@@ -86,7 +86,7 @@ class TangentSteps(ConvexSteps):
         prepare(model, parameters)
         entered = Poisson(self.sampling_prob).draw(len(records), randomness)
         delta, total_loss = np.zeros_like(parameters), 0.0
-        with torch_seeded(randomness, device_of(model)):
+        with one_thread(), torch_seeded(randomness, device_of(model)):
             for _ in range(self.passes):
                 batches = guarded_batches(entered, self.steps, self.guard(), randomness)
                 delta, loss = self._pass(model, delta, records, batches)

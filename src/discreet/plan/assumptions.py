@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from discreet.config import Config
 from discreet.config.data import data_assumptions
+from discreet.mechanisms import SAMPLER_ASSUMPTION
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.releases import RoundRelease, most_setups
 from discreet.privacy.adversary import (
@@ -49,7 +50,7 @@ def assuming(
     # A client is all that it holds: how its records were read makes no other pair of neighbours.
     of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
     assumed = [*release.assumptions, *of_data]
-    assumed += [DROPPING_OUT, _RANDOM_BITS]
+    assumed += [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:
         case AggregationServer() | ServerWithColluders():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
 from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
+from discreet.learning.alike import require_rows_alike
 from discreet.plan import Plan, silo_training
 from discreet.plan.footprint import SiloTraining
 from discreet.randomness import RandomSource, SeededRandom
@@ -132,6 +134,21 @@ def round_training(
     if isinstance(training, QuantileClipped):
         return training.at(float(announced[-1])), announced[:-1]
     return training, announced
+
+
+def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -> None:
+    """Measures, before a training begins, what the plan's guarantees assume about this machine's kernels.
+
+    Args:
+        plan: what will be carried out.
+        model: the plan's, where it will be trained.
+        silos: those that train on this machine.
+
+    Raises:
+        PrivacyRefusal: if the assumption does not hold.
+    """
+    trainings = [silo_training(plan, model, silo) for silo in silos]
+    require_rows_alike(trainings, model, plan.facts.feature_shape)
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

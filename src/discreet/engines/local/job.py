@@ -36,6 +36,7 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
+    require_rows_alike_for,
     restore,
     resume_ledger,
     train,
@@ -101,7 +102,8 @@ def prepare(config: Config) -> Prepared:
 
     Raises:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
-        PrivacyRefusal: if no proven guarantee meets the target.
+        PrivacyRefusal: if no proven guarantee meets the target, or this machine's kernels break its
+            assumption.
     """
     device = torch_device(config.speed.device)
     federation = load(config.data, exchanged=isinstance(config.training.sampling, FixedSizeConfig))
@@ -119,7 +121,8 @@ def prepare(config: Config) -> Prepared:
     )
     plan = make_plan(config, facts, model)
     check_dropouts(plan, config.run.dropouts)
-    return Prepared(config, federation, model.to(device), plan)
+    require_rows_alike_for(plan, model.to(device), facts.silos)
+    return Prepared(config, federation, model, plan)
 
 
 def _ignore(_: object) -> None:

@@ -30,6 +30,7 @@ from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
+from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
 
 
@@ -124,8 +125,7 @@ class Silo:
                 return Replied(b"")
 
     def _join(self, proposal: Propose) -> Joined:
-        """Reviews a proposal and, if it is allowed, offers keys for it."""
-        self._end_training()
+        """Reviews a proposal and, if it is allowed, ends the training in progress and offers keys."""
         policy, log = self._policy, self._surroundings.log
         identities = self._state.accept_allow_list(proposal.allow_list)
         if identities.keys.get(self.name) != self._identity.public_key:
@@ -135,6 +135,8 @@ class Silo:
                 "Enrol this silo's public key and sign the list again.",
             )
         approval = self._review(proposal.plan)
+        self._end_training()
+        require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = self._records(approval.plan)
         protocol = _masking_protocol(approval.plan)
         agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)

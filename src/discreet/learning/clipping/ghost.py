@@ -17,8 +17,8 @@ from torch import nn
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.record_gradients import RecordGradients
 from discreet.learning.clipping.rules import Pieces, find_rule
+from discreet.learning.forward import independent_records
 from discreet.learning.losses import known_labels, last_class, record_losses
-from discreet.learning.token_indices import indices_in_range
 
 _Arguments = tuple[torch.Tensor, ...]
 _Hook = Callable[[nn.Module, _Arguments, dict[str, torch.Tensor], torch.Tensor], None]
@@ -70,7 +70,7 @@ def recorded_forward(
         ConfigurationError: if a layer runs more than once a pass, does not keep records in its first
             dimension, or has its output changed in place.
     """
-    with _recording(layers) as tape, indices_in_range(model):
+    with _recording(layers) as tape, independent_records(model):
         outputs = model(features)
     return outputs, {name: _single_call(name, tape.calls.get(name, []), len(features)) for name in layers}
 

@@ -81,11 +81,12 @@ def linear_rows(
 ) -> LinearRows:
     """Computes the rows of one chunk, logits in float32: a residual may be any function of its own record.
 
-    Only the norm and the sum must be exact.
+    Only the norm and the sum must be exact. The weights are multiplied with one row after the other: BLAS may
+    give the last rows of one large product other last bits than the first ones, whatever its shape.
     """
     last = last_class(head.outputs)
     with np.errstate(all="ignore"):  # what overflows is not usable
-        logits = (features @ weights.T).astype(np.float64)
+        logits = np.matmul(weights, features[:, :, None])[:, :, 0].astype(np.float64)
         losses, residuals = head.losses_and_residuals(logits, np.minimum(labels, last))
         exact = features.astype(np.float64)
         norms = np.sqrt(np.vecdot(residuals, residuals) * np.vecdot(exact, exact))

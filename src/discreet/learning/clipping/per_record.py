@@ -11,8 +11,8 @@ from torch.func import functional_call, grad_and_value, vmap
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.pieces import Explicit
 from discreet.learning.clipping.record_gradients import RecordGradients
+from discreet.learning.forward import independent_records
 from discreet.learning.losses import known_labels, last_class, record_losses
-from discreet.learning.token_indices import indices_in_range
 from discreet.models.parameters import trainable
 
 
@@ -47,7 +47,7 @@ def written_out_gradients(model: nn.Module, features: torch.Tensor, labels: torc
 
     try:
         per_record = vmap(grad_and_value(loss_of, has_aux=True), in_dims=(None, 0, 0), randomness="different")
-        with indices_in_range(model):
+        with independent_records(model):
             gradients, (losses, outputs) = per_record(params, features, labels)
     except RuntimeError as error:
         raise ConfigurationError(

@@ -188,8 +188,8 @@ def _norms_squared(flat: torch.Tensor) -> torch.Tensor:
     """Squared norms of the rows in their own precision, plus the largest possible rounding error; float64.
 
     All terms are positive, so a sum of d of them is off by at most a relative 1.01·(d + 4)·u in any order
-    (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small. A square below the
-    smallest normal number may come out as zero, which the last term makes good.
+    (Higham 2002, section 4.2); a block of coordinates is short enough for that to be small. A square below
+    the smallest normal number may come out as zero, which the last term makes good.
     """
     records, length = flat.shape
     blocks, left = divmod(length, _COORDINATES_PER_BLOCK)

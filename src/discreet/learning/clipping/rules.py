@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from discreet.learning.clipping.convolution import convolution_pieces
 from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece, factors_are_cheaper
+from discreet.learning.clipping.products import multiply
 from discreet.models.convexity import LinearHead
 
 Pieces = Mapping[str, Piece]
@@ -35,7 +36,9 @@ def _outer(backprops: torch.Tensor, activations: torch.Tensor) -> Piece:
     """
     if factors_are_cheaper(backprops.shape[1], backprops.shape[2], activations.shape[2]):
         return OuterSum(backprops, activations)
-    return Explicit(torch.bmm(backprops.transpose(1, 2), activations))
+    gradients = backprops.new_empty(len(backprops), backprops.shape[2], activations.shape[2])
+    multiply(backprops.transpose(1, 2), activations, out=gradients)
+    return Explicit(gradients)
 
 
 def _linear(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:  # noqa: ARG001

@@ -1,0 +1,59 @@
+"""Forward passes in which one record decides neither an error nor the last bits of another.
+
+Torch raises an error for an index beyond an embedding table, and indices come from features. Its matrix
+kernels treat rows that begin at other offsets from 16 bytes differently: measured for linear layers whose
+number of inputs is no multiple of four. Here such an index means the nearest row, and zeros fill inputs up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from discreet.models.convexity import LinearHead
+
+_NUMBERS_PER_OFFSET = 4
+
+
+@contextmanager
+def independent_records(model: nn.Module) -> Iterator[None]:
+    """Has the embeddings and linear layers of ``model`` computed in that way while the block runs."""
+    with ExitStack() as undo:
+        for layer in model.modules():
+            if isinstance(layer, nn.Embedding):
+                undo.callback(layer.register_forward_pre_hook(_clamped, with_kwargs=True).remove)
+            elif type(layer) in (nn.Linear, LinearHead) and _missing(layer) > 0:
+                layer.forward = partial(_filled_up, layer)
+                undo.callback(delattr, layer, "forward")
+        yield
+
+
+def _clamped(
+    table: nn.Module, arguments: tuple[torch.Tensor, ...], keywords: dict[str, torch.Tensor]
+) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
+    if not isinstance(table, nn.Embedding):
+        raise TypeError(f"Not an embedding: {type(table).__name__}.")
+    last = table.num_embeddings - 1
+    return (
+        tuple(indices.clamp(0, last) for indices in arguments),
+        {name: indices.clamp(0, last) for name, indices in keywords.items()},
+    )
+
+
+def _missing(layer: nn.Module) -> int:
+    """How many inputs a linear layer lacks to the next multiple."""
+    found = layer.get_parameter("weight").shape[1]
+    return -found % _NUMBERS_PER_OFFSET
+
+
+def _filled_up(layer: nn.Module, input: torch.Tensor) -> torch.Tensor:  # noqa: A002 - as torch calls it
+    """What a linear layer returns, from inputs and weights with zeros behind them."""
+    more = (0, _missing(layer))
+    inputs = input.flatten(1) if isinstance(layer, LinearHead) else input
+    weight = functional.pad(layer.get_parameter("weight"), more)
+    return functional.linear(functional.pad(inputs, more), weight, getattr(layer, "bias", None))
