@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.errors import ConfigurationError
+from discreet.plan import judged
 from discreet.policy import load_policy
+from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
 
@@ -52,8 +54,11 @@ def check(
     table.add_column()
     table.add_row("plan", found.plan.digest()[:16])
     table.add_row("cost", str(found.cost))
-    table.add_row("spent before", f"ε {found.spent[0]:.4g}, δ {found.spent[1]:.3g} in other trainings")
-    table.add_row("left after", f"ε {found.left[0]:.4g}, δ {found.left[1]:.3g} of the policy's total")
+    table.add_row("judgement", str(judged(found.plan, found.cost)))
+    table.add_row("spent before", f"{pair_text(*found.spent)} in other trainings")
+    # A plan that costs just what is left may leave less than nothing by a rounding error.
+    left = (max(0.0, part) for part in found.left)
+    table.add_row("left after", f"{pair_text(*left, down=True)} of the policy's total")
     table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
     table.add_row("held out", found.held_out)
     for line in found.notes:
