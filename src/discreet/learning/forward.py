@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import TypeGuard
 
 import torch
 from torch import nn
@@ -27,8 +28,8 @@ def independent_records(model: nn.Module) -> Iterator[None]:
         for layer in model.modules():
             if isinstance(layer, nn.Embedding):
                 undo.callback(layer.register_forward_pre_hook(_clamped, with_kwargs=True).remove)
-            elif type(layer) in (nn.Linear, LinearHead) and _missing(layer) > 0:
-                layer.forward = partial(_filled_up, layer)
+            elif _is_linear(layer) and _missing(layer.weight) > 0:
+                layer.forward = partial(_filled_up, layer)  # type: ignore[method-assign]
                 undo.callback(delattr, layer, "forward")
         yield
 
@@ -45,15 +46,19 @@ def _clamped(
     )
 
 
-def _missing(layer: nn.Module) -> int:
+def _is_linear(layer: nn.Module) -> TypeGuard[nn.Linear | LinearHead]:
+    """A subclass may compute something else."""
+    return type(layer) in (nn.Linear, LinearHead)
+
+
+def _missing(weight: torch.Tensor) -> int:
     """How many inputs a linear layer lacks to the next multiple."""
-    found = layer.get_parameter("weight").shape[1]
-    return -found % _NUMBERS_PER_OFFSET
+    return -weight.shape[1] % _NUMBERS_PER_OFFSET
 
 
-def _filled_up(layer: nn.Module, input: torch.Tensor) -> torch.Tensor:  # noqa: A002 - as torch calls it
+def _filled_up(layer: nn.Linear | LinearHead, input: torch.Tensor) -> torch.Tensor:  # noqa: A002 - torch's name
     """What a linear layer returns, from inputs and weights with zeros behind them."""
-    more = (0, _missing(layer))
+    more = (0, _missing(layer.weight))
     inputs = input.flatten(1) if isinstance(layer, LinearHead) else input
-    weight = functional.pad(layer.get_parameter("weight"), more)
-    return functional.linear(functional.pad(inputs, more), weight, getattr(layer, "bias", None))
+    bias = layer.bias if isinstance(layer, nn.Linear) else None
+    return functional.linear(functional.pad(inputs, more), functional.pad(layer.weight, more), bias)
