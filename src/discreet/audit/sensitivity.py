@@ -85,7 +85,9 @@ def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom)
     plan = prepared.plan
     own = prepared.federation.silo(silo).train
     capacity = plan.capacities[plan.facts.silos.index(silo)]
-    base = own.take(np.arange(min(len(own), capacity - 1)))
+    # A record that is exchanged makes room for the other one, also where there are empty places.
+    count = len(own) - 1 if is_exchange(plan) else min(len(own), capacity - 1)
+    base = own.take(np.arange(count))
     if plan.unit is Unit.CLIENT:
         return own.take(np.arange(0)), own
     if trial % 2:

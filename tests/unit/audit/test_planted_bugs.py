@@ -113,11 +113,11 @@ def test_a_count_of_unclipped_records_that_was_not_accounted_is_found(
     quantile: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the clipping norm follows a quantile, the count travels with the sum: 3 % of the sensitivity."""
-    honest = sensitivity_finding(quantile, "silo-1", trials=16, randomness=SeededRandom(1))
+    honest = sensitivity_finding(quantile, "silo-1", trials=16, randomness=SeededRandom(2))
     assert not honest.exceeded
     assert honest.largest > 0.99 * honest.claimed
     monkeypatch.setattr(QuantileClipping, "l2_sensitivity", lambda _: 1.0 + 2.0**-10)
-    assert sensitivity_finding(quantile, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
+    assert sensitivity_finding(quantile, "silo-1", trials=16, randomness=SeededRandom(2)).exceeded
 
 
 def noise_after_interruption(prepared: Prepared, folder: Path) -> tuple[NoiseFinding, ...]:
