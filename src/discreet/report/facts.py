@@ -69,7 +69,8 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
         Fact(
             "Noise multiplier",
             f"{plan.noise_multiplier:.4g}",
-            f"noise of the {plan.thresholds.honest_survivors} silos that the target counts, over the sensitivity",
+            f"noise of the {plan.thresholds.honest_survivors} silos that the target counts, "
+            "over the sensitivity",
         ),
     )
 
