@@ -48,6 +48,7 @@ class DataTable(_Table):
         columns: features that may be used; left out, every feature of the plan.
         labels: columns that may be predicted; to be given with ``columns``, or a plan could train on a column
             that is no feature. Left out, any.
+        id: the column that may say whose record it is. Left out where ``columns`` is given, none; else any.
         residual: file with the weights of a residual network, the only one that a plan may transform images
             with; left out, none.
     """
@@ -55,6 +56,7 @@ class DataTable(_Table):
     source: str
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
+    id: str | None = None
     residual: Path | None = None
 
     @model_validator(mode="after")

@@ -173,6 +173,8 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
     forbidden = sorted(set(wanted) - set(allowed))
     if forbidden:
         raise _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))
+    if data.id is not None and data.id != policy.data.id:
+        raise _not_allowed("data.id", policy.data.id or "left out", data.id)
 
 
 def _public_model(plan: Plan, policy: Policy) -> nn.Module:

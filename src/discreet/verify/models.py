@@ -131,7 +131,7 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     data = evidence.plan.config.data
     scheme, colon, name = data.source.partition(":")
     update = {}
-    if colon and scheme in ("csv", "npz"):
+    if colon and scheme in ("csv", "parquet", "npz"):
         update["source"] = f"{scheme}:{inside(folder, name)}"
     elif colon and not evidence.own_code:
         raise VerificationFailure(

@@ -90,7 +90,7 @@ def _rehearsed_source(source: str) -> str:
     scheme, colon, path = source.partition(":")
     if not colon:
         return "plan"
-    return f"plan:{scheme}:{_own_path(path) if scheme in ('csv', 'npz') else path}"
+    return f"plan:{scheme}:{_own_path(path) if scheme in ('csv', 'parquet', 'npz') else path}"
 
 
 def _residual(transform: str | None) -> str:
