@@ -132,9 +132,11 @@ def test_a_column_that_tells_people_apart_is_the_one_that_the_policy_names(alter
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "id": "diagnosis"})
 
     by_columns = changed(policy, "data", columns=("age",))
-    assert "data.id must be left out at this silo; the plan has diagnosis" in str(refusal(altered(identified), by_columns))
+    assert "must be left out at this silo; the plan has diagnosis" in str(
+        refusal(altered(identified), by_columns)
+    )
     by_id = changed(policy, "data", columns=("age",), id="patient")
-    assert "data.id must be patient at this silo; the plan has diagnosis" in str(refusal(altered(identified), by_id))
+    assert "must be patient at this silo; the plan has diagnosis" in str(refusal(altered(identified), by_id))
 
 
 def test_an_unlisted_source_is_refused_where_columns_are_restricted(document, policy):
