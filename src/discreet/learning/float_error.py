@@ -2,19 +2,22 @@ r"""What floating-point arithmetic adds to a sensitivity, and the one assumption
 
 Every kind claims ``(1 + FLOAT_SLACK)`` times its exact sensitivity; the tenth of a per cent covers:
 
-- *Sums in float64.* A sum of n vectors of norm at most C, in any order, is within
-  1.01·n·2^-53·(n·C) of the exact one (Higham 2002, equation 4.4), on either neighbouring data set. For
-  n ≤ `MAX_BATCH` that is at most 2^-12·C in all.
-- *Norms.* Clipping factors are computed from norms that are rounded upwards; what float64 leaves is below
-  2^-40.
+- *Sums in float64.* With terms that are together at most 32·C long for each of n records, and at most k
+  additions on the way of any term, a sum is within 1.01·k·2^-53·32·n·C of the exact one (Higham 2002,
+  equation 4.4), on either neighbouring data set. Partial sums have at most 2^15 terms, and chunks at least 32
+  records: for n ≤ `MAX_BATCH` that is below 2^-10.9·C in all.
+- *Norms.* Clipping factors are computed from norms that are rounded upwards, what underflows included; what
+  float64 leaves is below 2^-40.
 - *Local steps.* Each step of stable-steps is off by at most `linear_step_error`; non-expansive steps do not
   amplify it, so 2·(number of steps) times it is compared with the slack before any record is touched.
   Tangent-steps do the same with `tangent_gradient_error`, record by record.
 
-Assumption: a record's own contribution does not depend on its place in the batch, so kernels that process
-rows treat all rows alike; the contract tests measure it, and batches are cut into chunks of one shape so
-that one kernel serves all of them. Were a kernel to break it by a relative 2^-23, a batch of 2^12 records
-would still stay within the slack.
+What a record contributes before sums is *defined* by the float32 numbers that forward and backward passes
+give. It must then be a function of that record alone: a ReLU, a largest entry or cancellation makes anything of
+a last bit. `discreet.learning.clipping.shapes` has every record computed in one public shape, whatever the
+number of records, and what is not finite or is padding is left out by selection, before sums. `ROWS_ALIKE` is
+the assumption that is left; `discreet.learning.alike` measures it. Continuous functions of records in float64 do
+not need it: their last bits are inside the bounds above.
 """
 
 from __future__ import annotations
