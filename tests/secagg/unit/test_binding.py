@@ -16,11 +16,12 @@ from discreet.secagg import (
     NoiseRemoval,
     RoundTerms,
     SemiHonest,
+    SemiMalicious,
     SumTerms,
     binding,
 )
 from discreet.secagg.graph import ChosenGraph, CompleteGraph, HararyGraph
-from discreet.secagg.messages import KeyList, RoundStart
+from discreet.secagg.messages import Choices, KeyList, RoundStart
 
 OTHER_TERMS = {
     "session": b"x" * 32,
@@ -129,3 +130,24 @@ def test_keys_commitments_boxes_and_survivors(make_world) -> None:
     assert len({binding.pair_purpose(1, 2), binding.self_purpose(1), binding.self_purpose(2)}) == 3
     contents = {binding.confirmed_content(b"k" * 32, (0, 1)), binding.confirmed_content(b"k" * 32, (0, 2))}
     assert len(contents) == 2
+
+
+def test_what_is_signed_with_an_input_consents_to_a_set_only_where_the_mode_says_so() -> None:
+    """Otherwise the signatures with the inputs of a sparse round would confirm the whole roster."""
+    digest, roster = b"k" * 32, (0, 1)
+    assert binding.input_content(SemiHonest(), digest, roster) == b""
+    assert binding.input_content(Malicious(), digest, roster) == binding.confirmed_content(digest, roster)
+    attested = binding.input_content(SemiMalicious(), digest, roster)
+    assert attested not in {b"", binding.confirmed_content(digest, roster)}
+    assert attested != binding.input_content(SemiMalicious(), b"x" * 32, roster)
+
+
+def test_every_draw_is_in_the_digest_of_the_graph() -> None:
+    told = ((0, (1, 2)), (1, (0, 2)))
+    digests = {
+        binding.graph_digest(b"k" * 32, Choices(told)),
+        binding.graph_digest(b"x" * 32, Choices(told)),
+        binding.graph_digest(b"k" * 32, Choices(told[:1])),
+        binding.graph_digest(b"k" * 32, Choices(((0, (1, 2)), (1, (0, 3))))),
+    }
+    assert len(digests) == 4

@@ -7,7 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
+from discreet.secagg import Agreement, AllowList, SemiMalicious
+from discreet.secagg.codec import encode
 from discreet.secagg.frames import FRAME_HEADER_BYTES, FrameAssembler, max_message_bytes, split
+from discreet.secagg.graph import ChosenGraph
+from discreet.secagg.messages import Choices
 
 
 @given(st.lists(st.binary(max_size=90), max_size=4), st.integers(1, 40))
@@ -75,3 +79,12 @@ def test_no_message_of_a_session_exceeds_the_announced_limit(make_world) -> None
             outgoing = world.server.close_stage()
     assert len({world.read(data).TYPE for data in seen}) == 10
     assert max(map(len, seen)) <= limit
+
+
+def test_everybodys_draws_fit(terms_of, identities_of) -> None:
+    terms = terms_of(500)
+    identities = AllowList({name: one.public_key for name, one in identities_of(terms.clients).items()})
+    agreement = Agreement(terms, SemiMalicious(), ChosenGraph(400, 500), 1, None, identities)
+    drawn = tuple(range(400))
+    told = encode(Choices(tuple((index, drawn) for index in range(500))), agreement.digest, 1)
+    assert len(told) <= max_message_bytes(agreement)

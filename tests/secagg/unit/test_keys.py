@@ -60,6 +60,20 @@ def test_points_of_low_order_are_refused(point: bytes) -> None:
     assert caught.value.code == "weak-key"
 
 
+def test_a_point_has_one_canonical_writing() -> None:
+    prime = 2**255 - 19
+    for number in (0, 9, prime - 1):
+        assert keyring.is_canonical(number.to_bytes(32, "little"))
+    for number in (prime, prime + 9, 2**255 - 1, 9 | 1 << 255):
+        other = number.to_bytes(32, "little")
+        assert not keyring.is_canonical(other)
+        canonical = (number % 2**255 % prime).to_bytes(32, "little")
+        if any(canonical):
+            assert (
+                keyring.agree(BOB, {1: other})[1].reveal() == keyring.agree(BOB, {1: canonical})[1].reveal()
+            )
+
+
 def test_boxes_open_only_with_their_key_and_context() -> None:
     sealed = keyring.seal(bytes(32), b"shares", b"context")
     assert keyring.open_sealed(bytes(32), sealed, b"context") == b"shares"
