@@ -13,11 +13,11 @@ Every kind claims ``(1 + FLOAT_SLACK)`` times its exact sensitivity; the tenth o
   Tangent-steps do the same with `tangent_gradient_error`, record by record.
 
 What a record contributes before sums is *defined* by the float32 numbers that forward and backward passes
-give. It must then be a function of that record alone: a ReLU, a largest entry or cancellation makes anything of
-a last bit. `discreet.learning.clipping.shapes` has every record computed in one public shape, whatever the
-number of records, and what is not finite or is padding is left out by selection, before sums. `ROWS_ALIKE` is
-the assumption that is left; `discreet.learning.alike` measures it. Continuous functions of records in float64 do
-not need it: their last bits are inside the bounds above.
+give. It must then be a function of that record alone: a ReLU, a largest entry or cancellation makes
+anything of a last bit. `discreet.learning.clipping.shapes` has every record computed in one public shape,
+whatever the number of records, and what is not finite or is padding is left out by selection, before sums.
+`ROWS_ALIKE` is the assumption that is left; `discreet.learning.alike` measures it. Continuous functions of
+records in float64 do not need it: their last bits are inside the bounds above.
 """
 
 from __future__ import annotations

@@ -125,24 +125,23 @@ class TangentSteps(ConvexSteps):
             chosen = order[part]
             tangent = linearise(model, padded(features[chosen], length))
             self._require_exact(tangent)
-            factors, usable = self._factors(tangent)
-            labels, tangent = records.labels[chosen], tangent.double()
-            known = usable[: len(chosen)].cpu().numpy() & (labels <= last_class(self.loss.outputs))
+            factors, labels = self._factors(tangent)[:, None], records.labels[chosen]
+            finite = tangent.logits.isfinite().all(dim=1) & (factors[:, 0] > 0.0)
+            usable = finite[: len(chosen)].cpu().numpy() & (labels <= last_class(self.loss.outputs))
+            tangent = tangent.double()
             step_of, begins = np.unique(steps[part], return_index=True)
             for step, begin, end in zip(step_of, begins, np.append(begins, len(chosen))[1:], strict=True):
-                kept = begin + np.flatnonzero(known[begin:end])
+                kept = begin + np.flatnonzero(usable[begin:end])
                 rows = slice(int(begin), int(end)) if len(kept) == end - begin else torch.from_numpy(kept)
                 yield int(step), _Part(tangent.of(rows), factors[rows], labels[kept])
 
-    def _factors(self, tangent: TangentModel) -> tuple[torch.Tensor, torch.Tensor]:
-        """Each record's a, ``(n, 1)``, from its own rows, and whether its numbers are finite, ``(n,)``."""
-        spread, longest = tangent.spread(), tangent.longest()
-        most = _LONGEST_ROW * self.norm_bound
-        factors = torch.minimum(
-            self.norm_bound / spread.clamp(min=self.norm_bound), most / longest.clamp(min=most)
+    def _factors(self, tangent: TangentModel) -> torch.Tensor:
+        """Each record's a, from its own rows; zero or NaN where these are not finite."""
+        longest = _LONGEST_ROW * self.norm_bound
+        return torch.minimum(
+            self.norm_bound / tangent.spread().clamp(min=self.norm_bound),
+            longest / tangent.longest().clamp(min=longest),
         )
-        usable = tangent.logits.isfinite().all(dim=1) & spread.isfinite() & longest.isfinite()
-        return factors[:, None], usable
 
     def _require_exact(self, tangent: TangentModel) -> None:
         """Checks, from shapes and public numbers only, that rounding stays within the claimed slack."""
