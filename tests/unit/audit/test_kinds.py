@@ -60,7 +60,8 @@ def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
     findings = audit(prepared, AuditSettings(canaries=1300, trials=8))
     assert not [finding for finding in findings if finding.exceeded]
     guessed = [f for f in findings if isinstance(f, CanaryFinding) and f.canaries == "gradient-space"]
-    assert all(finding.correct / finding.guesses > 0.65 for finding in guessed)
+    # Guessing blindly, 97 of 162 are right with probability below 0.01.
+    assert all(finding.correct / finding.guesses > 0.6 for finding in guessed)
 
 
 def test_exchanged_records_are_audited_by_opposed_canaries(fixed_size: Prepared) -> None:
