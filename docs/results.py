@@ -113,6 +113,7 @@ def audit_section(path: Path) -> str:
 def _adversary(adversary: dict[str, object]) -> str:
     words = {
         "ReleasedModels": "anyone who sees the released models",
+        "Member": "another participating silo",
         "AggregationServer": "the aggregation server",
         "ServerWithColluders": "the server and colluding silos",
     }
