@@ -15,7 +15,7 @@ from discreet.data import Federation, Records, Silo
 from discreet.engines.local import prepare
 from discreet.engines.silo.records import load_records
 from discreet.engines.silo.requests import Propose, Refused
-from discreet.errors import DataError
+from discreet.errors import DataError, PrivacyRefusal
 
 SILOS = ("north", "south", "west")
 
@@ -212,6 +212,18 @@ def test_a_file_of_another_shape_is_refused(prepared, tables):
     np.savez(tables / "x.npz", x=np.zeros((5, 9)), y=np.zeros(5, np.int64), classes=np.array(["a", "b"]))
     with pytest.raises(DataError):
         load_records(f"npz:{tables / 'x.npz'}", prepared.plan, "north")
+
+
+def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypatch):
+    def refuse(plan, model, silos):
+        raise PrivacyRefusal(f"{silos} must be alike for {plan.digest()[:4]} and {type(model).__name__}")
+
+    monkeypatch.setattr("discreet.engines.silo.silo.require_rows_alike_for", refuse)
+    server = consortium.folder.server.path
+    reply = consortium.silos[consortium.node("hungary")].handle(
+        Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
+    )
+    assert reply == Refused("hungary", "internal", "PrivacyRefusal; its own log says more.")
 
 
 def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, tmp_path):
