@@ -8,6 +8,7 @@ for every cell: what one record holds must not decide whether a silo takes part.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ import numpy.typing as npt
 
 from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
+
+_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,22 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> npt.ND
         DataError: if there is no such column.
     """
     place = {value: number for number, value in enumerate(values)}
-    return np.array([place.get(cell, -1) for cell in table.column(column)], dtype=np.int64)
+    found = [place.get(cell, place.get(as_whole(cell), -1)) for cell in table.column(column)]
+    return np.array(found, dtype=np.int64)
+
+
+def as_whole(cell: str) -> str:
+    """Returns the text of a whole number without its empty decimals, and any other text as it is.
+
+    Tools that write tables give a column of whole numbers decimals as soon as one cell of it is missing.
+    Without this rule one record's gap would change how every other record is read.
+
+    Example:
+        >>> as_whole("1.0"), as_whole("1.5"), as_whole("stage 1.0")
+        ('1', '1.5', 'stage 1.0')
+    """
+    whole = _WHOLE.fullmatch(cell)
+    return whole[1] if whole else cell
 
 
 def _unknown(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.data.columns import Column, category_numbers, encode
+from discreet.data.columns import Column, as_whole, category_numbers, encode
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import Pool
@@ -59,7 +59,7 @@ def pool_of_table(
     left_out = cells_note(table, schema.label, int((labels < 0).sum()), what)
     table, labels = table.take(labels >= 0), labels[labels >= 0]
     features, names, notes = encode(table, schema.columns)
-    ids = None if schema.id is None else table.column(schema.id)
+    ids = None if schema.id is None else [as_whole(cell) for cell in table.column(schema.id)]
     identities = Identities.of_content(features, labels) if ids is None else Identities.of_texts(ids)
     return Pool(
         name=table.name,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.columns import as_whole
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scaled_with_constant
 from discreet.data.pool import Pool
@@ -22,6 +23,8 @@ from discreet.errors import DataError
 
 SILO = "silo"
 ID = "id"
+
+_LARGEST_LABEL = 2.0**53
 
 Part = tuple[str, str]
 """The names of the arrays of a part's features and labels."""
@@ -140,7 +143,7 @@ def _readable(
                 rows[...] = raw
         first += len(raw)
     features = features[:, None] if features.ndim == 1 else features
-    labels = np.concatenate([own.astype(np.int64) for _, own in found])
+    labels = np.concatenate([_whole_labels(own) for _, own in found])
     kept = (labels >= 0) & (labels < num_classes)
     notes = _made_finite(features, where)
     if left_out := int((~kept).sum()):
@@ -156,6 +159,14 @@ def _readable(
         len(kept),
         notes,
     )
+
+
+def _whole_labels(labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Returns labels as integers, -1 where one is no whole number: a gap turns a whole array into floats."""
+    if np.issubdtype(labels.dtype, np.integer):
+        return labels.astype(np.int64)
+    whole = np.isfinite(labels) & (labels == np.floor(labels)) & (np.abs(labels) < _LARGEST_LABEL)
+    return np.where(whole, labels, -1).astype(np.int64)
 
 
 def _made_finite(features: npt.NDArray[np.float32], where: str) -> tuple[str, ...]:
@@ -185,8 +196,8 @@ def _part(
     raw, labels = (arrays[name] for name in part)
     where = f"{file}, arrays {part[0]!r} and {part[1]!r}"
     real = np.issubdtype(raw.dtype, np.integer) or np.issubdtype(raw.dtype, np.floating)
-    if not (real and np.issubdtype(labels.dtype, np.integer)):
-        raise DataError(f"{where}: features must be real numbers and labels integers.")
+    if not (real and (np.issubdtype(labels.dtype, np.integer) or np.issubdtype(labels.dtype, np.floating))):
+        raise DataError(f"{where}: features must be real numbers and labels whole numbers.")
     if not (raw.ndim >= 1 and labels.shape == raw.shape[:1]):
         raise DataError(
             f"{where}: every record must have one label; got shapes {raw.shape} and {labels.shape}."
@@ -207,4 +218,4 @@ def _texts(
             f"{file}: the array {array!r} must have one entry for each of {found.count} records; "
             f"got shape {arrays[array].shape}."
         )
-    return [str(one) for one in arrays[array][found.places].tolist()]
+    return [as_whole(str(one)) for one in arrays[array][found.places].tolist()]

@@ -214,6 +214,19 @@ def test_a_file_of_another_shape_is_refused(prepared, tables):
         load_records(f"npz:{tables / 'x.npz'}", prepared.plan, "north")
 
 
+def test_a_function_that_makes_no_silo_without_records_gives_an_empty_one(prepared, monkeypatch):
+    """It makes the silos that have records, so one record decides whether this one is among them."""
+    whole = prepared.federation
+
+    def others(**_):
+        return dataclasses.replace(whole, silos=tuple(silo for silo in whole.silos if silo.name != "north"))
+
+    monkeypatch.setitem(sys.modules, "makes_silos", types.SimpleNamespace(others=others))
+    told = []
+    assert len(load_records("makes_silos:others", prepared.plan, "north", note=told.append)) == 0
+    assert told == ["the source gives no records for north, which takes part without any"]
+
+
 def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypatch):
     def refuse(plan, model, silos):
         raise PrivacyRefusal(f"{silos} must be alike for {plan.digest()[:4]} and {type(model).__name__}")
@@ -223,7 +236,7 @@ def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypat
     reply = consortium.silos[consortium.node("hungary")].handle(
         Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
     )
-    assert reply == Refused("hungary", "internal", "PrivacyRefusal; its own log says more.")
+    assert reply == Refused("hungary", "internal", "it could not answer; its own log says why.")
 
 
 def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, tmp_path):

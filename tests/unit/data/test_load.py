@@ -274,8 +274,8 @@ def test_npz_errors(tmp_path: Path) -> None:
         load_federation(npz_source(tmp_path, x=x), partition=iid, facts=two)
     with pytest.raises(DataError, match="without looking at the records"):
         load_federation(npz_source(tmp_path, x=x, y=y), partition=iid)
-    with pytest.raises(DataError, match="labels integers"):
-        load_federation(npz_source(tmp_path, x=x, y=y * 0.5), partition=iid, facts=two)
+    with pytest.raises(DataError, match="labels whole numbers"):
+        load_federation(npz_source(tmp_path, x=x, y=y.astype("U1")), partition=iid, facts=two)
     with pytest.raises(DataError, match="plain arrays"):
         load_federation(
             npz_source(tmp_path, x=np.array([{}, []], dtype=object), y=y), partition=iid, facts=two

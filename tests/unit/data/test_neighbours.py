@@ -50,6 +50,43 @@ def table() -> list[Row]:
     return rows
 
 
+def test_a_gap_that_gives_its_column_decimals_changes_no_other_record(tmp_path: Path) -> None:
+    """Tools write a column of whole numbers as 0.0 and 1.0 as soon as one of its cells is missing."""
+    generator = np.random.default_rng(4)
+    ages, ill = generator.integers(0, 100, COUNT), generator.integers(0, 2, COUNT)
+    facts = PublicFacts(label="ill", ranges={"age": (0, 100)}, categories={"ward": ("1", "2")}, id="who")
+
+    def of_table(decimals: str, *, gap: bool) -> Federation:
+        rows = [
+            f"{age},{1 + label}{decimals},{label}{decimals},{100 + n}{decimals}\n"
+            for n, (age, label) in enumerate(zip(ages, ill, strict=True))
+        ]
+        rows[5] = rows[5] if not gap else f"{ages[5]},,,\n"
+        path = tmp_path / "gap.csv"
+        path.write_text("age,ward,ill,who\n" + "".join(rows))
+        return load_federation(f"csv:{path}", partition=OneSilo("x"), facts=facts)
+
+    def of_arrays(*, gap: bool) -> Federation:
+        labels, ids = ill.astype(object), (100 + np.arange(COUNT)).astype(object)
+        if gap:
+            labels[5], ids[5] = np.nan, np.nan
+        kind = float if gap else int
+        path = tmp_path / "gap.npz"
+        np.savez(path, x=ages[:, None] / 100.0, y=labels.astype(kind), id=ids.astype(kind))
+        return load_federation(f"npz:{path}", partition=OneSilo("x"), facts=PublicFacts(num_classes=2))
+
+    for whole, gap in (
+        (of_table("", gap=False), of_table(".0", gap=True)),
+        (of_arrays(gap=False), of_arrays(gap=True)),
+    ):
+        before, after = whole.silo("x"), gap.silo("x")
+        for one, other in ((before.train, after.train), (before.test, after.test)):
+            rows = Counter(row.tobytes() for row in one.features)
+            assert len(one) - len(other) in (0, 1)
+            assert sum((Counter(row.tobytes() for row in other.features) - rows).values()) == 0
+        assert len(before.train) + len(before.test) == len(after.train) + len(after.test) + 1
+
+
 def written(path: Path, rows: list[Row]) -> Path:
     path.write_text("".join(",".join(row) + "\n" for row in (HEADER, *rows)))
     return path
