@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from outcome import Outcome
-from worlds import IMAGE, KINDS, config, planned, start_of, world
+from worlds import KINDS, config, planned, start_of, world
 
 from discreet.audit.crafted_records import crafted_rows
 from discreet.audit.crafted_search import Loader, loader_findings
@@ -66,9 +66,61 @@ def kink_of_tangents() -> Outcome:
 
 
 def linear_heads() -> Outcome:
-    """Linear heads in float64 and features as large as float32."""
-    found = copies("single-step", "logistic", IMAGE, "as large as float32", (*SMALL, *CHUNKS))
-    return _moves("1: one record of n, linear head, 3e38", "not tried", found)
+    """A linear head whose weights cancel on the records but for rounding, as a server may choose them."""
+    return _moves(
+        "1: a linear head that cancels, first row withdraws", "12.0 times the claim", _shifted_head()
+    )
+
+
+def places_in_a_narrow_network() -> Outcome:
+    """A network of odd widths, in whose kernels rows lie unaligned."""
+    found = [
+        shifted(kind, "own_code:narrow", (65,), "kink of the first layer")
+        for kind in ("single-step", "tangent-steps")
+    ]
+    worst = max(found, key=lambda one: one.largest)
+    return _moves("1: 65 features, 10 units, first row withdraws", "112.9 times the claim", worst)
+
+
+def _shifted_head() -> NeighbourFinding:
+    rng = np.random.default_rng(7)
+    row = rng.random(65, dtype=np.float32)
+    weights = rng.normal(size=(10, 65))
+    weights -= np.outer(weights @ row, row) / (row @ row)
+    return shifted("single-step", "logistic", (65,), row, (2.0**30 * weights).ravel())
+
+
+def shifted(
+    kind: str,
+    model: str,
+    shape: tuple[int, ...],
+    way: str | np.ndarray,
+    parameters: np.ndarray | None = None,
+) -> NeighbourFinding:
+    """Withdraws the first record: crafted ones, in some places of every few, all move up by one place.
+
+    Args:
+        kind: of local training.
+        model: its name.
+        shape: of a record.
+        way: how records are crafted, or a record.
+        parameters: the public model of the round; None takes the first one.
+    """
+    data = {"source": "npz:unset.npz", "record_capacity": 300}
+    rounds = planned(config(KINDS[kind], data, model), shape, 10, None)
+    start = start_of(rounds) if parameters is None else parameters
+    rounds.load(start)
+    crafted = way
+    if isinstance(way, str):
+        crafted = dict(crafted_rows(rounds.model, shape, None, SeededRandom(1)))[way][0]
+    tried = []
+    for period in (2, 4, 16, 64):
+        for offset in sorted({1, period // 2, period - 2, period - 1} - {0}):
+            features, labels = np.zeros((257, *shape), np.float32), np.zeros(257, np.int64)
+            features[offset::period], labels[offset::period] = crafted, 1
+            one = Records(features, labels)
+            tried.append(rounds.compare(one, one.take(np.arange(1, 257)), parameters=start, seed=1))
+    return summary("training", "moved up by one place", iter(tried))
 
 
 # --- the first row of a table withdraws ---------------------------------------------------------------------
@@ -181,6 +233,7 @@ ATTACKS = (
     kink_within_the_pixels,
     kink_of_tangents,
     linear_heads,
+    places_in_a_narrow_network,
     adversarial_labels,
     random_labels,
     a_record_that_stops_a_round,

@@ -18,6 +18,7 @@ from outcome import Outcome, epsilon_shown
 
 from discreet.data import Records
 from discreet.errors import DataError
+from discreet.learning.clipping import linear
 from discreet.privacy.adversary import ReleasedModels
 from discreet.privacy.events import Composed, Failure
 from discreet.privacy.units import NeighboringRelation
@@ -61,6 +62,23 @@ def test_a_refusal_of_empty_silos_shows_an_only_record() -> None:
         return Records(features, np.zeros(len(labels), np.int64))
 
     assert any(found.exceeded for found in on_records.refusals("npz", rows=1, read=read))
+
+
+def test_logits_that_depend_on_the_place_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last rows of a product are summed in another order, as some libraries do."""
+    honest = linear.linear_rows
+
+    def careless(head: Any, weights: Any, features: Any, labels: Any) -> linear.LinearRows:
+        found = honest(head, weights, features, labels)
+        other = honest(
+            head, np.ascontiguousarray(weights[:, ::-1]), np.ascontiguousarray(features[:, ::-1]), labels
+        )
+        for name in ("losses", "residuals", "norms", "usable"):
+            getattr(found, name)[-4:] = getattr(other, name)[-4:]
+        return found
+
+    monkeypatch.setattr(linear, "linear_rows", careless)
+    assert on_records.linear_heads().works
 
 
 def test_a_client_that_may_be_absent_is_seen_by_its_noise() -> None:

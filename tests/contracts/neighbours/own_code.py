@@ -20,6 +20,12 @@ def rectified(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(size, 24), nn.ReLU(), nn.Linear(24, num_classes))
 
 
+def narrow(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """As few outputs as leave rows unaligned in memory, where records have an odd number of features."""
+    size = math.prod(feature_shape)
+    return nn.Sequential(nn.Flatten(), nn.Linear(size, 10), nn.ReLU(), nn.Linear(10, num_classes))
+
+
 def smooth(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """No kinks, but cancellation."""
     size = math.prod(feature_shape)
