@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+import numpy as np
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
@@ -12,7 +13,7 @@ from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
-from discreet.privacy.ledger import read_ledger
+from discreet.privacy.ledger import Opened, Resumed, read_ledger
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 
@@ -77,3 +78,33 @@ def test_a_policy_that_expires_in_mid_training_ends_it(consortium, direct_wire):
     assert len(made.sum_round(order(consortium.plan, 2, 2)).survivors) == 3
     assert contributions(consortium) == 1
     assert refusals(consortium, wire) == ["expired"]
+
+
+def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(consortium, direct_wire):
+    """The same session tries round 1 again; in malicious mode no silo believes that the first failed."""
+    plan = consortium.plan
+    assert plan.config.aggregation.mode == "malicious"
+    wire = direct_wire(consortium.silos)
+    made = engine(consortium, wire)
+    wire.tamper = lambda _, request: (
+        None if isinstance(request, Deliver) and not request.parameters else request
+    )
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(order(plan, 1, 1))
+    wire.tamper = lambda _, request: request
+    made.sum_round(order(plan, 1, 2))
+    entries = [line.entry for line in read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")]
+    assert [type(entry).__name__ for entry in entries if not isinstance(entry, Opened | Resumed)] == [
+        "Intent", "Lost", "Intent", "Completed",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [lambda weights: weights[:-1], lambda weights: np.append(weights, 0.0)])
+def test_a_model_of_another_length_is_refused(consortium, direct_wire, change):
+    wire = direct_wire(consortium.silos)
+    made = engine(consortium, wire)
+    whole = order(consortium.plan, 1, 1)
+    with pytest.raises(NotEnoughSurvivors):
+        made.sum_round(RoundOrder(1, 1, change(whole.parameters)))
+    assert refusals(consortium, wire) == ["protocol"]
+    assert contributions(consortium) == 0

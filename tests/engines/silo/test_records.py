@@ -117,16 +117,19 @@ def test_with_nothing_held_out_a_silo_trains_on_everything(prepared, tables):
     assert len(load_records(f"csv:{tables / 'north.csv'}", plan, "north")) == 30
 
 
-def test_a_source_that_promises_less_than_the_plan_needs_is_refused(prepared, monkeypatch):
+@pytest.mark.parametrize("bound", [None, 9.0])
+def test_a_source_that_promises_less_than_the_plan_needs_is_refused(prepared, monkeypatch, bound):
     module = types.ModuleType("unbounded")
 
     def records(**_):
-        whole = Records(np.full((2, 4), 9.0, np.float32), np.zeros(2, np.int64))
-        return Federation("own", (Silo("north", whole, whole),), num_classes=2, feature_shape=(4,))
+        whole = Records(np.full((2, 4), 4.5, np.float32), np.zeros(2, np.int64))
+        return Federation(
+            "own", (Silo("north", whole, whole),), num_classes=2, feature_shape=(4,), feature_norm_bound=bound
+        )
 
     module.records = records
     monkeypatch.setitem(sys.modules, "unbounded", module)
-    with pytest.raises(DataError, match=r"L2 norm at most 1\.0, as the plan says; .* promises None"):
+    with pytest.raises(DataError, match=r"L2 norm at most 1\.0, as the plan says; .* promises " + str(bound)):
         load_records("unbounded:records", prepared.plan, "north")
 
 

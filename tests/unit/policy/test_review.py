@@ -139,6 +139,13 @@ def test_a_column_that_tells_people_apart_is_the_one_that_the_policy_names(alter
     assert "must be patient at this silo; the plan has diagnosis" in str(refusal(altered(identified), by_id))
 
 
+def test_categories_are_columns_as_well(altered, policy):
+    def columns(plan):
+        plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "categories": {"hiv": ["no", "yes"]}})
+
+    assert "hiv" in str(refusal(altered(columns), changed(policy, "data", columns=("age",))))
+
+
 def test_an_unlisted_source_is_refused_where_columns_are_restricted(document, policy):
     assert "a list of feature columns" in str(refusal(document, changed(policy, "data", columns=("age",))))
 
