@@ -57,6 +57,10 @@ class DataError(ConfigurationError):
     see = HowTo.DATA
 
 
+class UnusableRecords(DataError):
+    """Values of records that cannot be trained on. Loaders never leave any, so no silo answers by them."""
+
+
 class PrivacyRefusal(DiscreetError):
     """A request that would end in a guarantee that does not hold. Nothing was computed or released."""
 

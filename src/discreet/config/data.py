@@ -67,7 +67,7 @@ class DataConfig(Section):
         ranges: numeric feature columns with their plausible range (csv).
         categories: categorical feature columns with their possible texts (csv).
         num_classes: number of classes.
-        feature_norm_bound: L2 norm that every record is scaled to.
+        feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         partition: which record belongs to which silo; left out, the source's own silos.
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
             and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
@@ -84,7 +84,7 @@ class DataConfig(Section):
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
     num_classes: Annotated[int, Field(ge=2)] | None = None
-    feature_norm_bound: Positive | None = None
+    feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
 

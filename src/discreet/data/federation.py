@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.data.norm import largest_norm
 from discreet.data.records import Records
-from discreet.errors import DataError
+from discreet.errors import DataError, UnusableRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class Federation:
                 )
             outside = int((part.labels >= self.num_classes).sum())
             if outside:
-                raise DataError(
+                raise UnusableRecords(
                     f"{where}: labels must be in [0, {self.num_classes}); "
                     f"{outside} of {len(part)} records have a larger one. Raise num_classes."
                 )
             bound = self.feature_norm_bound
             if bound is not None and not largest_norm(part.features) <= bound:
-                raise DataError(
+                raise UnusableRecords(
                     f"{where}: every record must have L2 norm at most {bound}; some are longer. "
                     "Scale the records, or raise feature_norm_bound."
                 )

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import DataError
+from discreet.errors import DataError, UnusableRecords
 
+# Far from where float32 ends: a record that its bound lifts over the edge would show itself by an error.
+SMALLEST_NORM_BOUND, LARGEST_NORM_BOUND = 2.0**-40, 2.0**40
 # Rounding a coordinate to float32 lengthens it by a factor of at most 1 + 2^-24 (or by a denormal);
 # shortening by 2^-22 beforehand leaves room for both and for the float64 arithmetic.
 _ROUNDING_ROOM = 1.0 - 2.0**-22
@@ -32,21 +34,21 @@ def scale_to_norm(
         Shape ``(n, d)``, float32.
 
     Raises:
-        DataError: if ``bound`` is not positive or a row is zero or not finite.
+        DataError: if ``bound`` is outside [2^-40, 2^40], or a row is zero or not finite.
 
     Example:
         >>> scale_to_norm(np.array([[3.0, 4.0]]), bound=1.0).round(3).tolist()
         [[0.6000000238418579, 0.800000011920929]]
     """
-    if not 0 < bound < math.inf:
-        raise DataError(f"the norm bound must be positive and finite; got {bound}.")
+    if not SMALLEST_NORM_BOUND <= bound <= LARGEST_NORM_BOUND:
+        raise DataError(f"the norm bound must be from 2^-40 to 2^40; got {bound}.")
     # One layout for any number of rows: in another, a row's squares would be added up in another order.
     rows = np.ascontiguousarray(features, dtype=np.float64)
     # The largest coordinate first: squares of very long or very short records would leave float64.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     unusable = int((~(np.isfinite(largest) & (largest > 0))).sum())
     if unusable:
-        raise DataError(
+        raise UnusableRecords(
             "every record must be finite and not all zero to be scaled; "
             f"{unusable} of {len(features)} records are not."
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import DataError
+from discreet.errors import DataError, UnusableRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class Records:
         feature_axes = tuple(range(1, self.features.ndim))
         unusable = int((~np.isfinite(self.features).all(axis=feature_axes)).sum())
         if unusable:
-            raise DataError(
+            raise UnusableRecords(
                 f"every feature must be a finite number; {unusable} of {len(self.labels)} records hold "
                 "NaN or Inf. Remove these, or fill them by a rule that does not look at other records."
             )
         negative = int((self.labels < 0).sum())
         if negative:
-            raise DataError(
+            raise UnusableRecords(
                 f"labels must be >= 0; {negative} of {len(self.labels)} records have a smaller one."
             )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from discreet.config import Config
+from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
 from discreet.errors import ConfigurationError, HowTo
 from discreet.models import flatten
 from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
@@ -60,8 +61,8 @@ class FederationFacts:
         if not 1 <= self.dimension <= MAX_LENGTH:
             raise _wrong("dimension", f"1 to {MAX_LENGTH}")
         bound = self.feature_norm_bound
-        if not (bound is None or 0.0 < bound < math.inf):
-            raise _wrong("feature_norm_bound", "positive, or none")
+        if not (bound is None or SMALLEST_NORM_BOUND <= bound <= LARGEST_NORM_BOUND):
+            raise _wrong("feature_norm_bound", "from 2^-40 to 2^40, or none")
         if not _DIGEST.fullmatch(self.model_digest):
             raise _wrong("model_digest", "64 hexadecimal digits")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import date, timedelta
 
 import numpy as np
@@ -13,9 +14,11 @@ from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
-from discreet.privacy.ledger import Opened, Resumed, read_ledger
+from discreet.privacy.ledger import Opened, Resumed, read_ledger, spending
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
+from discreet.secagg.codec import decode, encode
+from discreet.secagg.messages import ConfirmSet, RoundStart
 
 NAME = "cleveland"
 
@@ -97,6 +100,38 @@ def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(cons
     assert [type(entry).__name__ for entry in entries if not isinstance(entry, Opened | Resumed)] == [
         "Intent", "Lost", "Intent", "Completed",
     ]  # fmt: skip
+
+
+def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(consortium, direct_wire):
+    """Between a masked input and its unmasking; the ledger must still be one that can be read."""
+    plan = consortium.plan
+    text = consortium.folder.policy(NAME).read_text()
+    for key in ("max_epsilon", "max_epsilon_per_training"):
+        old = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
+        consortium.edit_policy(NAME, old, f"{key} = {plan.spent(plan.rounds).epsilon * (1 + 1e-9)!r}")
+    wire, invited, replies = direct_wire(consortium.silos), {}, []
+
+    def once_more(node, request):
+        if node != consortium.node(NAME) or not isinstance(request, Deliver):
+            return request
+        agreement, epoch = request.messages[-1][5:37], int.from_bytes(request.messages[-1][37:41], "little")
+        message = decode(request.messages[-1], agreement, epoch)
+        if isinstance(message, RoundStart):
+            invited["start"], invited["parameters"] = message, request.parameters
+        elif isinstance(message, ConfirmSet) and invited["start"].terms.round_index == plan.rounds:
+            first = invited["start"]
+            terms = dataclasses.replace(first.terms, attempt=first.terms.attempt + 1)
+            again = encode(dataclasses.replace(first, terms=terms, slot=first.slot + 1), agreement, epoch)
+            replies.append(consortium.silos[node].handle(Deliver((again,), invited["parameters"])))
+        return request
+
+    wire.tamper = once_more
+    made = engine(consortium, wire)
+    for release in range(1, plan.rounds + 1):
+        made.sum_round(order(plan, release, release))
+    assert [reply.code for reply in replies] == ["budget"]
+    entries = [line.entry for line in read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")]
+    assert spending(entries).charged == len(spending(entries).completed) == plan.rounds
 
 
 @pytest.mark.parametrize("change", [lambda weights: weights[:-1], lambda weights: np.append(weights, 0.0)])

@@ -14,8 +14,9 @@ from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
 from discreet.engines.local import prepare
 from discreet.engines.silo.records import load_records
-from discreet.engines.silo.requests import Propose, Refused
-from discreet.errors import DataError, PrivacyRefusal
+from discreet.engines.silo.requests import Joined, Propose, Refused
+from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
+from discreet.plan import FederationFacts
 
 SILOS = ("north", "south", "west")
 
@@ -228,6 +229,35 @@ def test_a_function_that_makes_no_silo_without_records_gives_an_empty_one(prepar
     told = []
     assert len(load_records("makes_silos:others", prepared.plan, "north", note=told.append)) == 0
     assert told == ["the source gives no records for north, which takes part without any"]
+
+
+def test_records_that_cannot_be_used_are_no_answer(consortium, monkeypatch):
+    """No loader leaves any; if one did, the silo takes part without records and says so in its log only."""
+
+    def unusable(*_, **__):
+        raise UnusableRecords("every feature must be a finite number")
+
+    monkeypatch.setattr("discreet.engines.silo.silo.load_records", unusable)
+    server = consortium.folder.server.path
+    reply = consortium.silos[consortium.node("hungary")].handle(
+        Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
+    )
+    assert isinstance(reply, Joined)
+
+
+@pytest.mark.parametrize("bound", [3.5e38, 1e39, 2.0**41, 2.0**-41, 1e-45])
+def test_no_norm_bound_is_so_extreme_that_some_records_would_break_it(bound):
+    """A coordinator chose such bounds, and read a table record by record out of refusals."""
+    with pytest.raises(ConfigurationError, match="feature_norm_bound"):
+        parse_config(
+            {
+                "data": {"source": "csv:own.csv", "record_capacity": 9, "feature_norm_bound": bound},
+                "training": {"rounds": 1, "local": {"kind": "single-step"}},
+                "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
+            }
+        )
+    with pytest.raises(ConfigurationError, match="feature_norm_bound"):
+        FederationFacts(("a", "b", "c"), (3,), 2, bound, 6, "0" * 64)
 
 
 def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypatch):

@@ -144,7 +144,7 @@ def test_csv_errors_name_file_and_column(tmp_path: Path) -> None:
         load_federation(
             csv_source(tmp_path), partition=by_site, facts=PublicFacts(label="ill", ranges={"ill": (0, 1)})
         )
-    with pytest.raises(DataError, match="norm bound must be positive"):
+    with pytest.raises(DataError, match="norm bound must be from"):
         load_federation(
             csv_source(tmp_path),
             partition=by_site,

@@ -51,7 +51,7 @@ def test_zero_rows_and_bad_bounds_are_refused() -> None:
     with pytest.raises(DataError, match="1 of 1 records are not"):
         scale_to_norm(np.array([[math.nan, 1.0]]), 1.0)
     for bad in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(DataError, match="norm bound must be positive"):
+        with pytest.raises(DataError, match="norm bound must be from"):
             scale_to_norm(np.ones((1, 2)), bad)
 
 

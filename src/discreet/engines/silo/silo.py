@@ -25,7 +25,7 @@ from discreet.engines.silo.requests import (
 )
 from discreet.engines.silo.state import SiloState
 from discreet.engines.silo.training import Book, OpenSession, SiloTraining
-from discreet.errors import DataError, DiscreetError, ProtocolAbort
+from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
 from discreet.plan import Plan, sum_protocol, sum_terms
 from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
 from discreet.policy.review import Approval
@@ -187,7 +187,7 @@ class Silo:
         log = self._surroundings.log
         try:
             return load_records(self._policy.data.source, plan, self.name, note=log)
-        except OwnCodeFailed as error:
+        except (OwnCodeFailed, UnusableRecords) as error:
             reason = str(error)
         except DiscreetError:
             raise

@@ -92,9 +92,12 @@ class SiloTraining:
             message = decode(data, self._agreement.digest, self._epoch)
             if isinstance(message, RoundStart):
                 self._check_invitation(message, delivery.parameters)
-                self._start = invitation = message
             before = self._session.state
             reply = self._session.receive(data)
+            if isinstance(message, RoundStart):
+                # Only now can the attempt before not be unmasked any more.
+                self._ledger.settle(self._plan_digest, believe_abort=self._believes_abort(message))
+                self._start = invitation = message
             if before in _RELEASING and self._session.state is ClientState.READY:
                 self._note_release()
         # Only an invitation of this very delivery was checked against its model and the budget.
@@ -123,12 +126,13 @@ class SiloTraining:
         self._check_model(parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
-        self._ledger.settle(self._plan_digest, believe_abort=self._retries_for_an_honest_server(start))
-        account = self._book.state.account(self._ledger.trainings())
-        charged = account.charged[self._plan_digest][1]
+        trainings = self._ledger.trainings()
+        account = self._book.state.account(trainings)
+        forgiven = trainings[self._plan_digest].pending is not None and self._believes_abort(start)
+        charged = account.charged[self._plan_digest][1] - forgiven
         account.require(self._policy.budget, self._approval.charge, charged + 1)
 
-    def _retries_for_an_honest_server(self, start: RoundStart) -> bool:
+    def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
         trusts_server = self._approval.plan.config.aggregation.mode != "malicious"
         last = self._start
