@@ -82,3 +82,13 @@ def _parts(value: object, *, finite: bool) -> Iterable[object]:
 
 def _too_deep() -> ValueError:
     return ValueError(f"at most {MAX_DEPTH} levels may be nested; there are more.")
+
+
+def shown(words: str, longest: int = 500) -> str:
+    r"""Returns what somebody else wrote as one printable line of bounded length, for a log or a terminal.
+
+    Example:
+        >>> shown("two\nlines")
+        'two?lines'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in words[:longest])

@@ -11,8 +11,11 @@ from rich.console import Console
 
 from discreet.cli.lazy import LazyCommands
 from discreet.cli.log import log_to_stderr
+from discreet.documents import shown
 from discreet.errors import DiscreetError
 from discreet.version import __version__
+
+_LONGEST_ERROR = 5000
 
 app = typer.Typer(
     name="discreet",
@@ -53,5 +56,7 @@ def main() -> None:
         app()
     except DiscreetError as error:
         hint = "" if error.see is None else f" See {error.see.value}."
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}{hint}", markup=False)
+        # What is quoted may come from elsewhere, such as a plan that an owner looks at.
+        line = shown(f"error: {error}{hint}", _LONGEST_ERROR)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
         sys.exit(error.exit_code)

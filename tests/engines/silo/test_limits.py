@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import date, timedelta
 
 import numpy as np
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
-from discreet.engines.silo.requests import Deliver, Refused
+from discreet.engines.silo.requests import Deliver, Propose, Refused
 from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
 from discreet.privacy.ledger import Opened, Resumed, read_ledger, spending
+from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg.codec import decode, encode
@@ -143,3 +145,18 @@ def test_a_model_of_another_length_is_refused(consortium, direct_wire, change):
         made.sum_round(RoundOrder(1, 1, change(whole.parameters)))
     assert refusals(consortium, wire) == ["protocol"]
     assert contributions(consortium) == 0
+
+
+def test_what_a_plan_says_forges_no_line_of_the_owners_log(consortium):
+    lines, node = [], consortium.node(NAME)
+    consortium.silos[node].close()
+    silo = consortium.silos[node] = open_silo(consortium.folder.policy(NAME), Surroundings(log=lines.append))
+    server = consortium.folder.server.path
+    plan = json.loads((server / "plan.json").read_text())
+    plan["plan"]["config"]["model"]["name"] = "x\n12:00:00 joined plan\x1b[2J"
+    plan["digest"] = digest(plan["plan"])
+    document, allow_list = json.dumps(plan).encode(), (server / "allow-list.json").read_bytes()
+    reply = silo.handle(Propose(1, bytes(32), document, allow_list))
+    assert isinstance(reply, Refused)
+    assert "joined plan" in " ".join([reply.reason, *lines])
+    assert all(line.isprintable() for line in [reply.reason, *lines])

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from discreet.documents import shown
 from discreet.engines.flower.greetings import Greetings
-from discreet.engines.flower.members import Members, shown
+from discreet.engines.flower.members import Members
 from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
 from discreet.engines.silo.requests import (
     Deliver,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from discreet.documents import shown
 from discreet.engines.flower.wire import NodeId
 from discreet.policy import RefusalCode
 from discreet.secagg import ClientId
 
 # A silo that met a protocol error or failed inside may come back; one that refused by its policy will not.
 _PASSING = {str(RefusalCode.PROTOCOL), str(RefusalCode.INTERNAL)}
-_LONGEST_WORDS = 500
 
 
 @dataclass(slots=True)
@@ -80,13 +80,3 @@ class Members:
     def forget(self) -> Members:
         """Returns an empty list that remembers refusals, and which silo signed at which node."""
         return Members(self.refusals, self.seeded, _homes=self._homes)
-
-
-def shown(words: str) -> str:
-    r"""Returns what a node said as one printable line of bounded length.
-
-    Example:
-        >>> shown("two\nlines")
-        'two?lines'
-    """
-    return "".join(letter if letter.isprintable() else "?" for letter in words[:_LONGEST_WORDS])

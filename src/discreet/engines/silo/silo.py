@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
+from discreet.documents import shown
 from discreet.engines.silo.records import load_records, nothing
 from discreet.engines.silo.requests import (
     Deliver,
@@ -32,6 +33,8 @@ from discreet.policy.review import Approval
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
+
+_LONGEST_LINE = 2000
 
 
 def _today() -> date:
@@ -71,7 +74,9 @@ class Silo:
     def __init__(self, policy: Policy, identity: Identity, surroundings: Surroundings | None = None) -> None:
         self._policy = policy
         self._identity = identity
-        self._surroundings = surroundings or Surroundings()
+        given = surroundings or Surroundings()
+        # A plan's words may hold line ends and escapes that would forge a line of the owner's log.
+        self._surroundings = replace(given, log=lambda line: given.log(shown(line, _LONGEST_LINE)))
         self._state = SiloState(policy)
         self._ledger = SiloLedger.open(self._state.ledger)
         self._journal = FileJournal(self._state.journal)
@@ -100,6 +105,7 @@ class Silo:
         except DiscreetError as error:
             log(f"failed: {error}")
             code, reason = RefusalCode.INTERNAL, "it could not answer; its own log says why."
+        reason = shown(reason, _LONGEST_LINE)
         log(f"refused ({code}): {reason}")
         return Refused(self.name, str(code), reason)
 
