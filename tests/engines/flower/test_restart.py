@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -54,6 +55,42 @@ def test_the_outcome_is_the_plans_worst_case_although_every_silo_stayed(consorti
     assert {len(release.survivors) for release in spent.completed} == {4}
     assert plan.thresholds.min_survivors == 3
     assert from_json(json.loads(server.outcome.read_bytes())["guarantee"]) == plan.spent(plan.rounds)
+
+
+def rehearsing(consortium, name):
+    """Lets a silo draw its noise from a seed, or from secret bits; returns how to turn back."""
+    path = consortium.folder.policy(name)
+    text = path.read_text()
+    path.write_text(re.sub(r"\n\[simulation\][^\[]*", "\n", text))
+    consortium.reopen(name)
+
+    def again():
+        path.write_text(text)
+        consortium.reopen(name)
+
+    return again
+
+
+def test_a_silo_that_begins_to_rehearse_is_left_out_of_a_run_with_secret_noise(consortium, direct_wire):
+    """Its noise could be removed, and the run's ledger says that none can."""
+    server, name = consortium.folder.server, "switzerland"
+    turn = {silo: rehearsing(consortium, silo) for silo in consortium.plan.facts.silos}[name]
+    node, lost = consortium.node(name), []
+
+    def power_fails_there(at, request):
+        if at == node and isinstance(request, Deliver) and request.parameters and not lost:
+            lost.append(at)
+            turn()
+            wire.silos = consortium.silos
+            return None
+        return request
+
+    wire = direct_wire(consortium.silos, power_fails_there)
+    serve_training(wire, server, patience_seconds=PATIENCE)
+    lines = read_ledger(server.run.ledger)
+    assert lines[0].entry.randomness == "secure"
+    completed = spending(line.entry for line in lines).completed
+    assert [name in release.survivors for release in completed] == [False] * consortium.plan.rounds
 
 
 def test_a_new_start_uses_a_new_session(consortium, direct_wire):

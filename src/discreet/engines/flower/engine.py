@@ -26,7 +26,7 @@ from discreet.engines.silo.requests import (
 )
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
 from discreet.plan import Plan, sum_protocol, sum_terms
-from discreet.policy import SignedAllowList
+from discreet.policy import RefusalCode, SignedAllowList
 from discreet.randomness import RandomSource
 from discreet.rounds import RoundOrder, RoundSum
 from discreet.secagg import (
@@ -101,6 +101,11 @@ class FlowerEngine:
         self._pending: Mapping[ClientId, bytes] = {}
         self._greetings = Greetings(wire, patience_seconds)
         self._traffic: dict[ClientId, int] = {}
+        self._secret_noise = False
+
+    def require_secret_noise(self) -> None:
+        """Leaves silos out from now on whose noise a seed could remove: the run's ledger calls it secret."""
+        self._secret_noise = True
 
     @property
     def seeded(self) -> bool:
@@ -190,6 +195,9 @@ class FlowerEngine:
 
     def _welcome(self, server: ServerSession, node: NodeId, reply: Reply) -> None:
         match reply:
+            case Joined(seeded=True) if self._secret_noise:
+                reason = "it rehearses with noise that a seed removes, but the noise of this run is secret"
+                self._refused(node, f"node {node}", RefusalCode.NOT_ALLOWED, reason)
             case Joined(silo=name, seeded=seeded, advertisement=data):
                 verdict = server.receive(name, data)
                 if isinstance(verdict, Accepted):

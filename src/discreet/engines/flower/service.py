@@ -18,7 +18,7 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest
 from discreet.policy import SignedAllowList
-from discreet.privacy.ledger import LedgerWriter, spending
+from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
     RoundReport,
@@ -113,8 +113,12 @@ def _carry_out(
     engine = FlowerEngine(
         proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce
     )
+    if _begun_with_secret_noise(folder.run):
+        engine.require_secret_noise()
     engine.open()
     with _ledger(folder.run, plan, seeded=engine.seeded) as ledger:
+        if not engine.seeded:
+            engine.require_secret_noise()
         state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
         try:
             final = train(
@@ -128,6 +132,12 @@ def _carry_out(
     write_durably(folder.run.model, save(tensors))
     write_outcome(folder.outcome, guarantee=guarantee)
     return final
+
+
+def _begun_with_secret_noise(directory: RunDirectory) -> bool:
+    """Says whether a run was begun here by silos none of which rehearsed."""
+    lines = read_ledger(directory.ledger) if directory.ledger.exists() else ()
+    return bool(lines) and isinstance(lines[0].entry, Opened) and lines[0].entry.randomness == "secure"
 
 
 def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
