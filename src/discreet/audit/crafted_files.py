@@ -79,7 +79,7 @@ class TableFile:
     @classmethod
     def read(cls, path: Path, *, label: str, used: tuple[str, ...]) -> Self:
         """Reads an ordinary file; crafted rows come later."""
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             header, *rows = [tuple(row) for row in csv.reader(file) if row]
         return cls(tuple(cell.strip() for cell in header), tuple(rows), label, used)
 

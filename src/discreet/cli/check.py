@@ -67,4 +67,9 @@ def check(
         table.add_row("what leaves" if number == 0 else "", line)
     console = Console(highlight=False)
     console.print(table)
-    console.print("\nThis silo would take part.")
+    if found.records:
+        console.print("\nThis silo would take part.")
+    else:
+        console.print(
+            "\nThis silo would take part WITHOUT ANY RECORD and send noise only: mend its source first."
+        )

@@ -11,8 +11,8 @@ They are this project's, and stricter than what the literature on training calls
 best possible one. That ε says little without its unit follows Near, Darais (2025), NIST SP 800-226.
 
 δ of the order of one over the number of records allows to publish whole records: Dwork, Roth (2014), section
-2.3. A mechanism that publishes each of n records with probability δ, and nothing else, satisfies (0, δ) and
-publishes one or more with probability 1 − (1 − δ)^n.
+2.3. A mechanism that publishes one of n records at random with probability nδ ≤ 1, and nothing else,
+publishes each with probability δ and so satisfies (0, δ).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _guess_allows(level: Level, guess: float, question: str) -> str:
 
 def _delta_allows(delta: float, unit: Unit, units: int | None) -> tuple[Level, str]:
     """Says what δ alone would allow, and the best level that it leaves."""
-    some_published = -math.expm1((units or 1) * math.log1p(-delta))
+    some_published = min(1.0, (units or 1) * delta)
     level = Level.WEAK if some_published > _OFTEN_PUBLISHED else Level.STRONG
     if units is None:
         return level, f"{delta_is(delta)} must be far below one over the number of {_MANY[unit]}"

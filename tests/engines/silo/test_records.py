@@ -10,9 +10,11 @@ import types
 import numpy as np
 import pytest
 
+from discreet.cli.check import check
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
 from discreet.engines.local import prepare
+from discreet.engines.silo import check as silo_check
 from discreet.engines.silo.records import load_records
 from discreet.engines.silo.requests import Joined, Propose, Refused
 from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
@@ -282,3 +284,15 @@ def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, 
     assert reply == Refused(
         "hungary", "data", "its source of records must fit the plan; it does not. Its own log says why."
     )
+
+
+@pytest.mark.parametrize(("records", "said"), [(0, "WITHOUT ANY RECORD"), (9, "would take part.")])
+def test_the_owners_dry_run_says_when_no_record_would_take_part(
+    consortium, capsys, monkeypatch, records, said
+):
+    honest = silo_check.dry_run
+    monkeypatch.setattr(
+        silo_check, "dry_run", lambda *given: dataclasses.replace(honest(*given), records=records)
+    )
+    check(consortium.folder.policy("hungary"), consortium.folder.server.path / "plan.json", as_json=False)
+    assert said in capsys.readouterr().out

@@ -155,3 +155,9 @@ clip_norm = 0.5
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="trials"):
         CraftedSettings(trials=0)
+
+
+def test_a_table_in_another_encoding_is_read_as_the_loader_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("age,city,sick\n41,Zürich,0\n".encode("latin-1"))
+    assert TableFile.read(path, label="sick", used=("age",)).count == 1
