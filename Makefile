@@ -86,9 +86,10 @@ $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower,parquet]'
 	touch $@
 
-# Quick tests, then a real deployment on loopback and the tutorial's commands, each named as it passes.
+# Quick tests, Parquet through the neighbour contract, then a real deployment on loopback and the tutorial's commands, each named as it passes.
 test-flower: flower
 	$(FLOWER)/bin/python -m pytest tests/engines/flower tests/engines/silo -m "not slow"
+	$(FLOWER)/bin/python -m pytest tests/unit/data tests/contracts/neighbours -k parquet
 	$(FLOWER)/bin/python -m pytest tests/engines/flower -m loopback -v
 
 # Power cuts, cut lines, slow silos; Flower's simulation too where Ray is installed (flwr[simulation]).
