@@ -23,6 +23,7 @@ from discreet.audit.participation import Participation
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import UnsupportedAnalysisError
+from discreet.privacy.adversary import ReleasedModels
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
 from discreet.sampling.samplers import FixedSize
@@ -60,8 +61,10 @@ def test_a_rotated_plan_is_audited_in_its_own_coordinates() -> None:
     findings = audit(prepared, AuditSettings(canaries=1300, trials=8))
     assert not [finding for finding in findings if finding.exceeded]
     guessed = [f for f in findings if isinstance(f, CanaryFinding) and f.canaries == "gradient-space"]
-    # Guessing blindly, 97 of 162 are right with probability below 0.01.
-    assert all(finding.correct / finding.guesses > 0.6 for finding in guessed)
+    # Models show less than sums; of 162 blind guesses 97 are right once in a hundred times.
+    for finding in guessed:
+        least = 0.6 if isinstance(finding.claim.adversary, ReleasedModels) else 0.65
+        assert finding.correct / finding.guesses > least, finding.claim.adversary
 
 
 def test_exchanged_records_are_audited_by_opposed_canaries(fixed_size: Prepared) -> None:
