@@ -29,11 +29,25 @@ def _log(line: str) -> None:
 def serve(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     socket: Annotated[Path | None, typer.Option(help="Unix socket; by default silo.sock beside it.")] = None,
+    socket_group: Annotated[
+        str | None,
+        typer.Option(
+            help="Group of this silo's user and of the SuperNode's; by default both are one user.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Answer training requests under POLICY until interrupted. Records and keys never leave this process.
 
-    Example: [bold]discreet silo serve hospital/policy.toml[/bold]
+    Example: [bold]discreet silo serve hospital/policy.toml --socket-group hospital[/bold]
     """
+    from discreet.engines.silo.hardening import harden
+
+    # Before anything secret is read, and before libraries start threads.
+    for warning in harden():
+        _log(warning)
+    from discreet.engines.silo.custody import require_custody
+    from discreet.engines.silo.doorway import ONE_USER, group_number
     from discreet.engines.silo.service import serve as serve_silo
     from discreet.engines.silo.silo import Surroundings, open_silo
 
@@ -41,9 +55,17 @@ def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     path = socket if socket is not None else policy.resolve().parent / "silo.sock"
+    group = None if socket_group is None else group_number(socket_group)
+    require_custody(policy, load_policy(policy), shared_machine=group is not None)
+    if group is None:
+        _log(ONE_USER)
     opened = open_silo(policy, Surroundings(log=_log))
+
+    def announce() -> None:
+        _log(f"{opened.name} listens at {path}")
+
     try:
-        serve_silo(opened, path, stop=stop, ready=lambda: _log(f"{opened.name} listens at {path}"), log=_log)
+        serve_silo(opened, path, stop=stop, ready=announce, log=_log, group=group)
     finally:
         opened.close()
 

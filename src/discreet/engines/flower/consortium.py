@@ -77,6 +77,8 @@ def rehearse(config: Config, path: Path) -> Plan:
         _require_folder_name(name)
         keys[name] = generate_key(folder.silo(name) / "identity.key").public_key
         text = _rehearsal_policy(name, consortium.public_key, plan, config)
+        folder.silo(name).chmod(0o700)
+        folder.policy(name).touch(mode=0o600)
         folder.policy(name).write_text(text, encoding="utf-8")
     folder.server.path.mkdir()
     plan.save(folder.server.path / "plan.json")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from discreet.engines.silo.service import check_socket_path, serve
+from discreet.engines.silo.doorway import check_socket_path
+from discreet.engines.silo.service import serve
 from discreet.engines.silo.silo import Silo, open_silo
 from discreet.errors import ConfigurationError
 

@@ -40,6 +40,8 @@ def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
     (folder / "server").mkdir()
     for silo in silos:
         _write(folder / "silos" / silo / "policy.toml", "policy.toml", {**blanks, "silo": silo})
+        (folder / "silos" / silo / "policy.toml").chmod(0o600)
+        (folder / "silos" / silo).chmod(0o700)
         _write(folder / "silos" / silo / "adapter.py", "adapter.py", {**blanks, "silo": silo})
 
 

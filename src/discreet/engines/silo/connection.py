@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 
 from discreet.errors import ConfigurationError
 
-_LENGTH_BYTES = 8
-_PIECE = 1 << 20
-_MOST_BYTES = 1 << 34
+LENGTH_BYTES = 8
+"""A message stands behind its length: an unsigned integer, little-endian."""
+PIECE = 1 << 20
+"""Bytes that are read at once."""
+
+_LONGEST_REPLY = 1 << 34
 
 
 def ask(path: Path, request: bytes, *, timeout_seconds: float) -> bytes:
@@ -17,8 +21,10 @@ def ask(path: Path, request: bytes, *, timeout_seconds: float) -> bytes:
 
     Raises:
         ConfigurationError: if no silo listens there.
-        TimeoutError: if it does not answer in time.
+        ConnectionError: if the silo closes early, as it does to a peer that it does not talk to.
+        TimeoutError: if the whole reply is not there in time.
     """
+    deadline = time.monotonic() + timeout_seconds
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_seconds)
         try:
@@ -26,35 +32,36 @@ def ask(path: Path, request: bytes, *, timeout_seconds: float) -> bytes:
         except OSError as error:
             raise ConfigurationError(
                 f"a silo must be listening at {path}; {error.strerror or error}. "
-                "Start it with 'discreet silo serve policy.toml'."
+                "Start it with 'discreet silo serve policy.toml'; where the SuperNode has a user of its own, "
+                "name the group that both are in with --socket-group."
             ) from None
         send(connection, request)
-        return receive(connection)
+        return _receive(connection, deadline)
 
 
 def send(connection: socket.socket, data: bytes) -> None:
     """Sends one message behind its length."""
-    connection.sendall(len(data).to_bytes(_LENGTH_BYTES, "little"))
+    connection.sendall(len(data).to_bytes(LENGTH_BYTES, "little"))
     if data:
         connection.sendall(data)
 
 
-def receive(connection: socket.socket) -> bytes:
-    """Receives one message.
-
-    Raises:
-        ConnectionError: if the peer closes early or announces too much.
-    """
-    size = int.from_bytes(_exactly(connection, _LENGTH_BYTES), "little")
-    if size > _MOST_BYTES:
-        raise ConnectionError(f"a message must have at most {_MOST_BYTES} bytes; got {size}.")
-    return bytes(_exactly(connection, size))
+def _receive(connection: socket.socket, deadline: float) -> bytes:
+    """Receives one message."""
+    size = int.from_bytes(_exactly(connection, LENGTH_BYTES, deadline), "little")
+    if size > _LONGEST_REPLY:
+        raise ConnectionError(f"a reply must have at most {_LONGEST_REPLY} bytes; got {size}.")
+    return bytes(_exactly(connection, size, deadline))
 
 
-def _exactly(connection: socket.socket, size: int) -> bytearray:
+def _exactly(connection: socket.socket, size: int, deadline: float) -> bytearray:
     data = bytearray()
     while len(data) < size:
-        part = connection.recv(min(_PIECE, size - len(data)))
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError(f"a message must arrive in time; {len(data)} of {size} bytes did.")
+        connection.settimeout(remaining)
+        part = connection.recv(min(PIECE, size - len(data)))
         if not part:
             raise ConnectionError(f"a message must have {size} bytes; the peer closed after {len(data)}.")
         data += part

@@ -35,6 +35,8 @@ from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
 
 _LONGEST_LINE = 2000
+# Far more than any plan, list of silos or round of messages of a thousand silos takes.
+_LONGEST_WITHOUT_MODEL = 1 << 26
 
 
 def _today() -> date:
@@ -86,6 +88,12 @@ class Silo:
     def name(self) -> str:
         """The silo's name in plans."""
         return self._policy.silo
+
+    @property
+    def longest_request(self) -> int:
+        """Bytes of the longest request that makes sense now; only a training in progress takes a model."""
+        model = 0 if self._training is None else self._training.model_bytes
+        return _LONGEST_WITHOUT_MODEL + model
 
     def handle(self, request: Request) -> Reply:
         """Answers one request; every failure becomes a refusal that is safe to show to the server."""

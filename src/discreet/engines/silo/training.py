@@ -79,6 +79,11 @@ class SiloTraining:
         self._start: RoundStart | None = None
         self._release, self._model_digest = 0, ""
 
+    @property
+    def model_bytes(self) -> int:
+        """Length of the public model that an invitation brings."""
+        return self._approval.plan.grid.dimension * np.dtype(np.float64).itemsize
+
     def deliver(self, delivery: Deliver) -> bytes:
         """Handles messages in order and returns the reply to the last one, empty if there is none.
 
@@ -117,9 +122,7 @@ class SiloTraining:
                 RefusalCode.BUDGET,
                 f"rounds must be 1 to {plan.rounds}, as planned; got round {terms.round_index}.",
             )
-        if hashlib.sha256(parameters).digest() != terms.context or len(parameters) != (
-            plan.grid.dimension * np.dtype(np.float64).itemsize
-        ):
+        if hashlib.sha256(parameters).digest() != terms.context or len(parameters) != self.model_bytes:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."
             )

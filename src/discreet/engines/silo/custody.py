@@ -1,0 +1,73 @@
+"""Whose the files of a silo are: no other user but root may write them, and none reads what is secret."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from discreet.errors import ConfigurationError
+from discreet.policy import Policy
+
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+_OPEN = stat.S_IRWXG | stat.S_IRWXO
+_FILE_SOURCES = ("csv", "parquet", "npz")
+
+
+def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) -> None:
+    """Refuses files of a silo that another user could change or, where secret, read.
+
+    Guarantee:
+        Policy, key, state and the file of records belong to this user or to root, and nobody else may write
+        them or the folders that they lie in. Key and state are open to nobody else at all; with
+        ``shared_machine``, neither are policy and records, and nobody else may write any folder above.
+
+    Args:
+        policy_path: the file that ``policy`` was read from.
+        policy: what it says.
+        shared_machine: whether another user, the SuperNode's, is meant to run on this machine.
+
+    Raises:
+        ConfigurationError: for the first file that does not comply, with the command that mends it.
+    """
+    others = _OPEN if shared_machine else _WRITABLE
+    files = [(policy_path, others), (policy.identity, _OPEN), (policy.state, _OPEN)]
+    scheme, _, rest = policy.data.source.partition(":")
+    if scheme in _FILE_SOURCES:
+        files.append((Path(rest), others))
+    for path, forbidden in files:
+        _require(path, forbidden)
+        folders = path.resolve().parents
+        for folder in folders if shared_machine else folders[:1]:
+            require_kept(folder)
+
+
+def require_kept(folder: Path) -> None:
+    """Refuses a folder in which a user other than this one and root could exchange what is not theirs.
+
+    A folder with the sticky bit, as /tmp has it, may be written by others: it keeps them from it.
+
+    Raises:
+        ConfigurationError: with the command that mends it.
+    """
+    _require(folder, _WRITABLE, sticky=True)
+
+
+def _require(path: Path, forbidden: int, *, sticky: bool = False) -> None:
+    try:
+        found = path.stat()
+    except OSError:  # whoever reads it says so; the state is made with the right mode
+        return
+    if sticky and found.st_mode & stat.S_ISVTX:
+        forbidden = 0
+    if found.st_uid not in (os.geteuid(), 0):
+        raise ConfigurationError(
+            f"{path} must belong to the silo's user or to root; it belongs to user {found.st_uid}. "
+            f"Run as root: chown {os.geteuid()} {path}"
+        )
+    if found.st_mode & forbidden:
+        what, change = ("writable by", "go-w") if forbidden == _WRITABLE else ("open to", "go=")
+        raise ConfigurationError(
+            f"{path} must not be {what} other users; its mode is {stat.S_IMODE(found.st_mode):04o}. "
+            f"Run: chmod {change} {path}"
+        )

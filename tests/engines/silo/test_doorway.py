@@ -1,0 +1,73 @@
+"""Who may open a silo's socket, and where it may lie; with real users in tests/users."""
+
+from __future__ import annotations
+
+import grp
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from discreet.engines.silo.doorway import group_number, listen, why_not
+from discreet.errors import ConfigurationError
+
+
+@pytest.fixture
+def listener():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+        yield made
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who a peer is")
+def test_a_peer_of_the_silos_own_user_is_refused_only_where_another_was_meant_to_come():
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        assert why_not(here, None) is None
+        assert f"process {os.getpid()} runs as" in why_not(here, os.getegid())
+
+
+def test_another_file_is_never_replaced(listener, tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_text("mine")
+    with pytest.raises(ConfigurationError, match="must not replace another file"):
+        listen(listener, path, None)
+    assert path.read_text() == "mine"
+
+
+def test_a_folder_that_others_may_write_is_refused_with_a_group(listener, tmp_path):
+    tmp_path.chmod(0o1777)
+    with pytest.raises(ConfigurationError, match="Choose another with --socket"):
+        listen(listener, tmp_path / "s.sock", os.getegid())
+    tmp_path.chmod(0o775)
+    with pytest.raises(ConfigurationError, match="chmod go-w"):
+        listen(listener, tmp_path / "s.sock", os.getegid())
+    assert not (tmp_path / "s.sock").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may use any group")
+def test_a_group_that_the_user_is_not_in_is_refused(listener, tmp_path):
+    foreign = next(
+        each.gr_gid for each in grp.getgrall() if each.gr_gid not in (os.getegid(), *os.getgroups())
+    )
+    with pytest.raises(ConfigurationError, match="usermod"):
+        listen(listener, tmp_path / "s.sock", foreign)
+
+
+def test_a_group_that_does_not_exist_is_refused():
+    with pytest.raises(ConfigurationError, match="groupadd no-such-group"):
+        group_number("no-such-group")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux")
+def test_a_hardened_process_dumps_no_core_and_is_closed():
+    code = """
+import ctypes, os, resource
+from discreet.engines.silo.hardening import harden
+warnings = harden()
+dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+print(warnings, resource.getrlimit(resource.RLIMIT_CORE), oct(os.umask(0)), dumpable)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "() (0, 0) 0o77 0"
