@@ -96,5 +96,10 @@ test-flower: flower
 test-flower-slow: flower
 	$(FLOWER)/bin/python -m pytest tests/engines/flower -m "slow and not loopback" -v
 
+# A silo's boundary with three real Unix users, made for the test and removed again: needs root on Linux, skipped elsewhere.
+.PHONY: test-users
+test-users: install
+	$(BIN)/python -m pytest tests/users
+
 clean:
 	rm -rf $(VENV) $(FLOWER) runs build dist

@@ -1,4 +1,4 @@
-"""The silo's socket: for its owner only, one request at a time, alive after every bad one."""
+"""The silo's service: for its owner only, one request at a time, alive after every bad one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.engines.flower.rehearsal import rehearsed, served
+from discreet.engines.flower.service import serve_training
 from discreet.engines.silo.connection import ask
 from discreet.engines.silo.requests import Hello, Present, Refused, decode, encode
 from discreet.errors import ConfigurationError
@@ -43,6 +44,18 @@ def test_a_peer_that_hangs_up_harms_nobody(listening):
         connection.connect(str(path))
         connection.sendall((1 << 40).to_bytes(8, "little"))
     assert isinstance(decode(ask(path, encode(Hello()), timeout_seconds=TIMEOUT)), Present)
+
+
+def test_a_request_may_be_as_long_as_the_model_of_the_training_in_progress_makes_it(consortium, direct_wire):
+    longest = set()
+
+    def note(node, request):
+        longest.add(consortium.silos[node].longest_request)
+        return request
+
+    wire = direct_wire(consortium.silos, tamper=note)
+    serve_training(wire, consortium.folder.server, patience_seconds=0.05)
+    assert longest == {1 << 26, (1 << 26) + 8 * consortium.plan.grid.dimension}
 
 
 def test_an_unexpected_failure_tells_the_peer_nothing(listening, monkeypatch):
