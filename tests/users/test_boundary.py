@@ -93,12 +93,7 @@ def test_callers_who_drip_bytes_keep_the_supernode_waiting_no_longer(shared, use
     [
         ("silo/identity.key", 0o640, "chmod go="),
         ("silo/policy.toml", 0o644, "chmod go="),
-        ("silo/records.csv", 0o644, "chmod go="),
-        ("silo/state", 0o755, "chmod go="),
-        ("silo", 0o770, "chmod go-w"),
-        ("run", 0o770, "chmod go-w"),
         ("run", 0o700, "chmod g+x"),
-        ("run", 0o1777, "--socket"),
         ("", 0o777, "chmod go-w"),
     ],
 )
@@ -114,20 +109,17 @@ def test_what_others_may_read_or_change_is_refused_with_the_command_that_mends_i
     assert not place.socket.exists()
 
 
-@pytest.mark.parametrize("path", ["silo/policy.toml", "silo/state", "run"])
-def test_what_belongs_to_another_user_is_refused(place, users, path):
-    shutil.chown(place.path / path, users.stranger)
-    if path == "silo/policy.toml":
-        (place.path / path).chmod(0o644)
+def test_a_policy_of_another_user_is_refused(place, users):
+    shutil.chown(place.silo / "policy.toml", users.stranger)
+    (place.silo / "policy.toml").chmod(0o644)
     refused = place.serve("--socket-group", users.group)
     assert "must belong to" in refused.communicate(timeout=60)[1]
     assert refused.returncode != 0
 
 
-@pytest.mark.parametrize(("group", "said"), [("no-such-group", "groupadd"), ("root", "usermod")])
-def test_a_group_that_cannot_be_used_is_one_line(place, group, said):
-    refused = place.serve("--socket-group", group)
+def test_a_group_that_the_silos_user_is_not_in_is_one_line(place):
+    refused = place.serve("--socket-group", "root")
     err = refused.communicate(timeout=60)[1]
     assert refused.returncode != 0
-    assert said in err
+    assert "usermod" in err
     assert "Traceback" not in err

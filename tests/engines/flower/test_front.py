@@ -68,7 +68,7 @@ def status(port, path, authority):
 
 def configuration(folder, certificates, front, back):
     """Returns a whole nginx configuration around the page's block."""
-    block = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
+    block = re.search(r"```text\n(server .*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
     for old, new in {
         "listen 8000": f"listen 127.0.0.1:{front}",
         "127.0.0.1:8001": f"127.0.0.1:{back}",
