@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,14 +78,15 @@ class Serving:
 
     place: Place
     process: subprocess.Popen[str]
+    log: str
 
     def probe(self, user: str, *names: str) -> dict[str, str]:
         return self.place.probe(user, self.process.pid, *names)
 
     def end(self) -> str:
-        """Ends it and returns its log."""
+        """Ends it and returns its whole log."""
         self.process.terminate()
-        return self.process.communicate(timeout=PATIENCE_SECONDS)[1]
+        return self.log + self.process.communicate(timeout=PATIENCE_SECONDS)[1]
 
 
 @pytest.fixture(scope="session")
@@ -146,13 +146,11 @@ def serving(place: Place) -> Iterator[Callable[..., Serving]]:
     def serve(*options: object) -> Serving:
         process = place.serve(*options)
         started.append(process)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not place.socket.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(process.communicate()[1])
-            time.sleep(0.05)
-        time.sleep(0.2)
-        return Serving(place, process)
+        log = []
+        while not log or "listens at" not in log[-1]:
+            log.append(process.stderr.readline())
+            assert log[-1], "".join(log)
+        return Serving(place, process, "".join(log))
 
     yield serve
     for process in started:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ def shared(serving, users):
 
 
 def test_the_supernode_can_ask_and_do_nothing_else(shared, users):
+    assert stat.S_IMODE(shared.place.socket.stat().st_mode) == 0o660
+    assert shared.place.socket.group() == users.group
     came = shared.probe(users.supernode)
     assert came.pop("ask") == "done"
     assert len(came) == 17
