@@ -84,7 +84,7 @@ class ProposalLog:
         self._path = path
         kept = read_proposals(path)
         self._lines, self._last = len(kept), kept[-1].number if kept else 0
-        if kept:
+        if path.exists():
             os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
 
     @property
