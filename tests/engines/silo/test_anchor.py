@@ -16,6 +16,7 @@ from discreet.engines.silo.state import SiloState
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.policy import load_policy
 from discreet.privacy.ledger import Intent, read_ledger
+from discreet.secagg.transitions import ClientState
 
 NAME = "cleveland"
 
@@ -124,10 +125,12 @@ def test_nothing_leaves_that_is_not_anchored_and_a_crash_before_it_holds_nobody_
         if self.policy.silo != NAME:
             return real(self, ledger)
         assert isinstance(read_ledger(self.ledger)[-1].entry, Intent)
+        assert consortium.silos[node]._training._session.state is ClientState.INVITED
         raise ConfigurationError("the disk of the anchor is full")
 
+    node = consortium.node(NAME)
     monkeypatch.setattr(SiloState, "anchor", failing)
-    node, wire = consortium.node(NAME), run_rounds(consortium, 1)
+    wire = run_rounds(consortium, 1)
     invited = [
         reply for (at, request), reply in zip(wire.seen, wire.answered, strict=True)
         if at == node and isinstance(request, Deliver) and request.parameters
