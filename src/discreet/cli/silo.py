@@ -89,4 +89,4 @@ def anchor(
     from discreet.engines.silo.state import SiloState
 
     made = SiloState(load_policy(policy)).anchor_anew()
-    typer.echo(f"anchored a ledger of {made.lines} lines, by which {made.spent} were spent")
+    typer.echo(f"anchored a ledger of {made.lines} lines, which charge {made.charged}")

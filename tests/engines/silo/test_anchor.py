@@ -55,14 +55,14 @@ def restore_older_state(consortium, run_rounds, state):
 def test_a_restored_state_folder_is_refused(consortium, run_rounds, files):
     state, path = files
     restore_older_state(consortium, run_rounds, state)
-    spent = read_anchor(path, NAME).spent
+    charged = read_anchor(path, NAME).charged
     document = (consortium.folder.server.path / "plan.json").read_bytes()
     policy = load_policy(consortium.folder.policy(NAME))
     opening = lambda: open_silo(consortium.folder.policy(NAME))  # noqa: E731
     for refused in (opening, lambda: dry_run(policy, document), SiloState(policy).anchor_anew):
         with pytest.raises(LedgerError, match="restored from a backup or lost") as caught:
             refused()
-        assert f"at least {spent} were spent" in str(caught.value)
+        assert f"By then {charged} had been charged" in str(caught.value)
         assert "name a new 'state' and a new 'anchor'" in str(caught.value)
         assert "\n" not in str(caught.value)
 
@@ -104,7 +104,7 @@ def test_an_anchor_that_is_lost_needs_a_persons_word(consortium, run_rounds, fil
         consortium.reopen(NAME)
     stated = CliRunner().invoke(app, ["silo", "anchor", str(policy)])
     assert stated.exit_code == 0
-    assert found.spent in stated.output
+    assert found.charged in stated.output
     consortium.reopen(NAME)
     run_rounds(consortium, 2, seed=2)
 

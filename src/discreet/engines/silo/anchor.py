@@ -19,9 +19,9 @@ from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
 
-REMEDY = (
-    "Put the newest ledger back, or decide upon a new budget: name a new 'state' and a new 'anchor' in the "
-    "policy, and take what was spent off its limits"
+_REMEDY = (
+    "put the newest ledger back, or decide upon a new budget: name a new 'state' and a new 'anchor' in the "
+    "policy, and take what was charged off its limits"
 )
 
 
@@ -44,8 +44,8 @@ class Anchor:
     delta: float = 0.0
 
     @property
-    def spent(self) -> str:
-        """What was spent, for a person."""
+    def charged(self) -> str:
+        """What was charged, for a person."""
         return f"{epsilon_text(self.epsilon)} and {delta_text(self.delta)}"
 
     def save(self, path: Path) -> None:
@@ -73,7 +73,7 @@ class Anchor:
         what = f"has {len(ledger)}" if len(ledger) < self.lines else "has others"
         raise LedgerError(
             f"the ledger must hold the {self.lines} lines that its anchor counts; it {what}, as if it had "
-            f"been restored from a backup or lost. By then at least {self.spent} were spent. {REMEDY}."
+            f"been restored from a backup or lost. By then {self.charged} had been charged: {_REMEDY}."
         )
 
 
@@ -113,6 +113,6 @@ def require_anchored(path: Path, silo: str, ledger: Sequence[Line]) -> Anchor:
         raise LedgerError(
             f"a ledger with contributions must have its anchor; {path} is missing, so this ledger may be an "
             "older one. Put the anchor back; if it is lost and this ledger was not restored from a backup, "
-            f"say so by 'discreet silo anchor POLICY'. Otherwise: {REMEDY[0].lower()}{REMEDY[1:]}."
+            f"say so by 'discreet silo anchor POLICY'. Otherwise {_REMEDY}."
         )
     return Anchor(silo)
