@@ -106,7 +106,8 @@ delta = 1e-5
 
 [aggregation]
 # Left out, every silo must survive every round: min_survivors = 3
-max_colluding = 0
+# As every policy assumes unless its owner says otherwise.
+max_colluding = 1
 """
 
 

@@ -98,3 +98,17 @@ def approve(
     SiloState(load_policy(policy)).approve(digest)
     typer.echo(f"approved plan {digest}")
     sys.stdout.flush()
+
+
+@silo.command()
+def anchor(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+) -> None:
+    """State that the ledger is the newest one, its anchor being lost. Never do so after restoring a backup.
+
+    Example: [bold]discreet silo anchor hospital/policy.toml[/bold]
+    """
+    from discreet.engines.silo.state import SiloState
+
+    made = SiloState(load_policy(policy)).anchor_anew()
+    typer.echo(f"anchored a ledger of {made.lines} lines, which charge {made.charged}")

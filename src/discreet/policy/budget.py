@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from discreet.plan import Plan
@@ -27,6 +27,8 @@ class Charge:
 
     plan: Plan
     max_colluding: int
+    # Every round asks again what all trainings cost; the answer for a number of releases never changes.
+    _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -58,13 +60,16 @@ class Charge:
 
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases."""
-        return adversary_guarantee(
-            self.plan.config,
-            self.plan.release,
-            adversary=ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer(),
-            honest_silos=self.honest_silos,
-            rounds=releases,
-        )
+        if releases not in self._known:
+            colluding = self.max_colluding
+            self._known[releases] = adversary_guarantee(
+                self.plan.config,
+                self.plan.release,
+                adversary=ServerWithColluders(colluding) if colluding else AggregationServer(),
+                honest_silos=self.honest_silos,
+                rounds=releases,
+            )
+        return self._known[releases]
 
 
 @dataclass(frozen=True, slots=True)

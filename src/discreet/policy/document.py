@@ -106,6 +106,17 @@ class RequireTable(_Table):
     approval: Literal["policy", "person"] = "policy"
 
 
+class ProposalsTable(_Table):
+    """How much may be asked of this silo.
+
+    Attributes:
+        per_day: new plans in one day (UTC). A plan that was counted that day, that this silo has contributed
+            to, or that a person approved is not new, so that no training is held up.
+    """
+
+    per_day: Annotated[int, Field(ge=1)] = 20
+
+
 class SimulationTable(_Table):
     """Rehearsals only: noise from a seed, which whoever knows the seed can remove."""
 
@@ -120,16 +131,20 @@ class Policy(_Table):
         expires: the last day on which this silo takes part.
         identity: file with this silo's private key, beside the policy unless absolute.
         state: folder for ledger, journal and plans; deleting it would forget what was spent.
+        anchor: file that remembers how far the ledger came, so that an older ledger is noticed. Best on
+            another disk, and where no backup restores it together with ``state``; one for each ``state``.
     """
 
     silo: str
     expires: date
     identity: Path = Path("identity.key")
     state: Path = Path("state")
+    anchor: Path = Path("ledger.anchor")
     consortium: ConsortiumTable
     data: DataTable
     budget: BudgetTable
     require: RequireTable
+    proposals: ProposalsTable = ProposalsTable()
     simulation: SimulationTable | None = None
 
 
@@ -156,10 +171,16 @@ def load_policy(path: Path) -> Policy:
         "source": _resolved(data.source, folder),
         "residual": None if data.residual is None else folder / data.residual,
     }
+    if (folder / policy.anchor).resolve().is_relative_to((folder / policy.state).resolve()):
+        raise ConfigurationError(
+            f"{path.name}: 'anchor': it must lie outside 'state', or a backup would restore both; "
+            f"got {policy.anchor}."
+        )
     return policy.model_copy(
         update={
             "identity": folder / policy.identity,
             "state": folder / policy.state,
+            "anchor": folder / policy.anchor,
             "data": data.model_copy(update=own),
         }
     )

@@ -49,7 +49,11 @@ class SiloLedger:
         return spent_by_training(self.writer.entries)
 
     def join(self, plan_digest: str, *, seeded: bool) -> None:
-        """Turns to a training, new or old; contributions that an interruption left open are lost."""
+        """Turns to a training, new or old; contributions that an interruption left open are lost.
+
+        To be called before the first contribution of a session: a training that a silo only agreed to leaves
+        nothing here.
+        """
         entries = self.writer.entries
         for plan, spent in self.trainings().items():
             if spent.pending is not None:

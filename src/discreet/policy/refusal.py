@@ -24,6 +24,8 @@ class RefusalCode(StrEnum):
     """The allow-list is not signed by the consortium, is outdated, or does not hold this silo's key."""
     DATA = "data"
     """The silo's records do not fit the plan."""
+    PROPOSALS = "proposals"
+    """More plans were proposed than the policy takes in a day, or than may wait for a person."""
     PROTOCOL = "protocol"
     """The server broke the secure-aggregation protocol."""
     INTERNAL = "internal"

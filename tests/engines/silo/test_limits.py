@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from datetime import date, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import numpy as np
 import pytest
@@ -71,12 +71,12 @@ def test_attempts_that_came_to_nothing_use_the_budget_up(consortium, direct_wire
 
 
 def test_a_policy_that_expires_in_mid_training_ends_it(consortium, direct_wire):
-    node, clock = consortium.node(NAME), [date(2026, 1, 1)]
+    node, clock = consortium.node(NAME), [datetime(2026, 1, 1, tzinfo=UTC)]
     consortium.silos[node].close()
-    surroundings = Surroundings(today=lambda: clock[0])
+    surroundings = Surroundings(now=lambda: clock[0])
     silo = consortium.silos[node] = open_silo(consortium.folder.policy(NAME), surroundings)
     wire = direct_wire(consortium.silos)
-    clock[0] = silo._policy.expires
+    clock[0] = datetime.combine(silo._policy.expires, time.max, tzinfo=UTC)
     made = engine(consortium, wire)
     assert len(made.sum_round(order(consortium.plan, 1, 1)).survivors) == 4
     clock[0] += timedelta(days=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import types
 
@@ -11,7 +12,7 @@ import pytest
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.engines.silo.check import dry_run
-from discreet.engines.silo.requests import Joined, Propose, Refused, Replied
+from discreet.engines.silo.requests import Joined, Propose, Refused, Replied, encode
 from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.engines.silo.training import LARGEST_WEIGHT
 from discreet.errors import NotEnoughSurvivors
@@ -19,6 +20,7 @@ from discreet.policy import load_policy
 from discreet.privacy.ledger import read_ledger
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
+from discreet.secagg import codec
 
 PATIENCE = 0.05
 VICTIM = "north"
@@ -90,12 +92,30 @@ def trained(consortium, direct_wire):
     serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
     node = consortium.node(VICTIM)
     answers = [
-        (type(answer).__name__, len(getattr(answer, "message", b"")), getattr(answer, "reason", ""))
+        (type(answer).__name__, len(getattr(answer, "message", b"")), without_keys(answer))
         for (at, _), answer in zip(wire.seen, wire.answered, strict=True)
         if at == node
     ]
     ledger = [type(line.entry).__name__ for line in read_ledger(consortium.silos[node]._state.ledger)]
     return answers, ledger
+
+
+def without_keys(answer):
+    """Returns the bytes of an answer with its fresh random keys, and what follows from them, blanked."""
+    if isinstance(answer, Replied):
+        return b""  # masked, sealed or signed with those keys
+    if not isinstance(answer, Joined):
+        return encode(answer)
+    epoch = int.from_bytes(answer.advertisement[37:41], "little")
+    keys = codec.decode(answer.advertisement, answer.advertisement[5:37], epoch)
+    blank = dataclasses.replace(
+        keys,
+        channel_key=bytes(len(keys.channel_key)),
+        mask_keys=tuple(bytes(len(key)) for key in keys.mask_keys),
+        commitments=tuple(bytes(len(one)) for one in keys.commitments),
+        signature=bytes(len(keys.signature)),
+    )
+    return encode(dataclasses.replace(answer, advertisement=codec.encode(blank, bytes(32), epoch)))
 
 
 @pytest.fixture

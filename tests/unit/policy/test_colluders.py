@@ -60,6 +60,15 @@ def test_an_owner_who_assumes_more_colluders_than_the_shares_withstand(unguarded
     assert "Set 'aggregation.max_colluding' to at least 2." in str(caught.value)
 
 
+@pytest.mark.parametrize(("plans", "owners"), [(0, 2), (2, 0)])
+def test_the_charge_is_under_the_larger_of_both_numbers(unguarded, policy, plans: int, owners: int) -> None:
+    plan = replace(unguarded, thresholds=replace(unguarded.thresholds, max_colluding=plans))
+    require = policy.require.model_copy(update={"max_colluding": owners})
+    charge = Charge.under(plan, policy.model_copy(update={"require": require}))
+    assert charge.max_colluding == max(plans, owners)
+    assert charge.cost(3).epsilon > Charge(plan, 0).cost(3).epsilon
+
+
 def test_a_plan_that_allows_for_as_many_is_approved(policy) -> None:
     plan = prepare(read_plan_config(max_colluding=1, min_survivors=4)).plan
     assert reviewed(plan, policy, max_colluding=1).charge.max_colluding == 1

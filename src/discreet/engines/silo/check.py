@@ -52,6 +52,7 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     """
     load_key(policy.identity)
     state = SiloState(policy)
+    state.check_anchor()
     lines = read_ledger(state.ledger) if state.ledger.exists() else ()
     account = state.account(spent_by_training(tuple(line.entry for line in lines)))
     today = datetime.now(UTC).date()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -11,6 +12,8 @@ from typing import final
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
+from discreet.engines.silo.intake import Intake
+from discreet.engines.silo.proposals import JOINED, Proposal, ProposalLog
 from discreet.engines.silo.records import load_records, nothing
 from discreet.engines.silo.requests import (
     Deliver,
@@ -28,7 +31,18 @@ from discreet.engines.silo.state import SiloState
 from discreet.engines.silo.training import Book, OpenSession, SiloTraining
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
 from discreet.plan import Plan, sum_protocol, sum_terms
-from discreet.policy import Policy, PolicyRefusal, RefusalCode, SiloLedger, load_key, load_policy, review
+from discreet.policy import (
+    Charge,
+    Policy,
+    PolicyRefusal,
+    RefusalCode,
+    SignedAllowList,
+    SiloLedger,
+    load_key,
+    load_policy,
+    read_plan,
+    review,
+)
 from discreet.policy.review import Approval
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
@@ -38,9 +52,12 @@ _LONGEST_LINE = 2000
 # Far more than any plan, list of silos or round of messages of a thousand silos takes.
 _LONGEST_WITHOUT_MODEL = 1 << 26
 
+# Verdicts that come only after a plan was found to follow from its config; its cost is then our own number.
+_PRICED = frozenset({JOINED, str(RefusalCode.BUDGET), str(RefusalCode.APPROVAL)})
 
-def _today() -> date:
-    return datetime.now(UTC).date()
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _ignore(_: str) -> None:
@@ -49,10 +66,19 @@ def _ignore(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a silo takes from its machine: a clock, and a place for lines that must not leave it."""
+    """What a silo takes from its machine: a clock, and a place for lines that must not leave it.
 
-    today: Callable[[], date] = _today
+    Attributes:
+        now: returns the time with its zone.
+        log: takes one line.
+    """
+
+    now: Callable[[], datetime] = _now
     log: Callable[[str], None] = _ignore
+
+    def today(self) -> date:
+        """Returns the date in UTC, by which policies expire."""
+        return self.now().astimezone(UTC).date()
 
 
 @final
@@ -70,7 +96,8 @@ class Silo:
         surroundings: clock and log.
 
     Raises:
-        LedgerError: if the ledger is damaged or in use.
+        LedgerError: if the ledger is damaged, in use, or older than its anchor says.
+        ConfigurationError: if the anchor cannot be written.
     """
 
     def __init__(self, policy: Policy, identity: Identity, surroundings: Surroundings | None = None) -> None:
@@ -81,7 +108,13 @@ class Silo:
         self._surroundings = replace(given, log=lambda line: given.log(shown(line, _LONGEST_LINE)))
         self._state = SiloState(policy)
         self._ledger = SiloLedger.open(self._state.ledger)
-        self._journal = FileJournal(self._state.journal)
+        try:
+            self._state.check_anchor().save(policy.anchor)
+            self._journal = FileJournal(self._state.journal)
+            self._proposals = ProposalLog(self._state.proposals)
+        except DiscreetError:
+            self._ledger.close()
+            raise
         self._training: SiloTraining | None = None
 
     @property
@@ -97,6 +130,17 @@ class Silo:
 
     def handle(self, request: Request) -> Reply:
         """Answers one request; every failure becomes a refusal that is safe to show to the server."""
+        if not isinstance(request, Propose):
+            return self._reply(request)
+        verdict = str(RefusalCode.INTERNAL)
+        try:
+            reply = self._reply(request)
+            verdict = reply.code if isinstance(reply, Refused) else JOINED
+        finally:
+            self._note_proposal(request, verdict)
+        return reply
+
+    def _reply(self, request: Request) -> Reply:
         log = self._surroundings.log
         try:
             return self._answer(request)
@@ -148,6 +192,7 @@ class Silo:
                 f"the allow-list must hold the key of {self.name}; it holds another or none. "
                 "Enrol this silo's public key and sign the list again.",
             )
+        self._admit(read_plan(proposal.plan).digest())
         approval = self._review(proposal.plan)
         self._end_training()
         require_rows_alike_for(approval.plan, approval.model, [self.name])
@@ -163,8 +208,6 @@ class Silo:
             journal=self._journal,
         )
         advertisement = session.start()
-        self._state.keep_plan(approval.plan)
-        self._ledger.join(approval.plan.digest(), seeded=policy.simulation is not None)
         self._training = SiloTraining(
             approval,
             records,
@@ -175,6 +218,32 @@ class Silo:
         )
         log(f"joined plan {approval.plan.digest()[:16]}: {approval.cost}")
         return Joined(self.name, policy.simulation is not None, advertisement)
+
+    def _admit(self, digest: str) -> None:
+        """Counts a proposal against today's limits, before any work is done for it."""
+        known = self._ledger.trainings().keys() | self._state.approved()
+        path, limit = self._state.intake, self._policy.proposals.per_day
+        today = Intake.load(path, self._surroundings.today())
+        today.admit(digest, known=known, new_plans=limit).save(path)
+
+    def _note_proposal(self, proposal: Propose, verdict: str) -> None:
+        """Writes down for the owner what was proposed and what became of it."""
+        time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
+        try:
+            serial = SignedAllowList.parse(proposal.allow_list).serial
+        except PolicyRefusal:
+            serial = None
+        try:
+            plan = read_plan(proposal.plan)
+        except PolicyRefusal:
+            self._proposals.append(Proposal(self._proposals.next, time, None, serial, verdict))
+            return
+        noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
+        if verdict in _PRICED:
+            cost = Charge.under(plan, self._policy).cost(plan.rounds)
+            if math.isfinite(cost.epsilon):
+                noted = replace(noted, epsilon=cost.epsilon, delta=cost.delta)
+        self._proposals.append(noted)
 
     def _review(self, document: bytes) -> Approval:
         """Applies the policy; a plan that waits for a person is kept where that person finds it."""

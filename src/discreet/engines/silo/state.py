@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from discreet.engines.silo.anchor import Anchor, read_anchor, require_anchored
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.plan import Plan, load_plan
+from discreet.plan import load_plan
 from discreet.policy import (
     Account,
     Charge,
@@ -15,11 +18,15 @@ from discreet.policy import (
     PolicyRefusal,
     RefusalCode,
     SignedAllowList,
+    SiloLedger,
     read_plan,
 )
-from discreet.privacy.ledger import Spending
+from discreet.privacy.ledger import Line, Spending, read_ledger
 from discreet.rounds.directory import write_durably
 from discreet.secagg import AllowList
+
+MOST_WAITING = 20
+"""Plans that may wait for a person at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ class SiloState:
     """The state folder of a policy; made when it is first used."""
 
     policy: Policy
+    # What a kept plan is charged never changes, and every round asks.
+    _charges: dict[str, Charge] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -44,6 +53,16 @@ class SiloState:
         """What secure aggregation must never do twice."""
         return self.folder / "journal.bin"
 
+    @property
+    def proposals(self) -> Path:
+        """What was proposed, for the owner; see `read_proposals`."""
+        return self.folder / "proposals.jsonl"
+
+    @property
+    def intake(self) -> Path:
+        """What was proposed today, to be counted."""
+        return self.folder / "today.json"
+
     def accept_allow_list(self, document: bytes) -> AllowList:
         """Verifies an allow-list and remembers it; an older one is refused from then on.
 
@@ -55,7 +74,9 @@ class SiloState:
         path = self.folder / "allow-list.json"
         if path.exists():
             known = SignedAllowList.parse(path.read_bytes())
-            if signed.serial < known.serial or (signed.serial == known.serial and signed != known):
+            if signed == known:
+                return keys
+            if signed.serial <= known.serial:
                 raise PolicyRefusal(
                     RefusalCode.IDENTITY,
                     f"the allow-list must be serial {known.serial} as seen before, or newer; got another "
@@ -64,11 +85,17 @@ class SiloState:
         write_durably(path, document)
         return keys
 
-    def keep_plan(self, plan: Plan) -> None:
-        """Stores a plan that this silo takes part in; its cost is worked out from it for ever."""
-        path = self._plan(plan.digest())
-        path.parent.mkdir(exist_ok=True)
-        plan.save(path)
+    def keep_plan(self, charge: Charge) -> None:
+        """Stores the plan of a training durably; its cost is worked out from it for ever.
+
+        To be called before the first ledger line that names the plan: a ledger without the plan would be one
+        that nobody can charge.
+        """
+        digest = charge.plan.digest()
+        path = self._plan(digest)
+        _make_durably(path.parent)
+        write_durably(path, charge.plan.document())
+        self._charges[digest] = charge
 
     def account(self, trainings: Mapping[str, Spending]) -> Account:
         """Returns the account of ``trainings``, whose plans were kept.
@@ -76,20 +103,57 @@ class SiloState:
         Raises:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
-        charged = {}
-        for digest, spent in trainings.items():
-            try:
-                plan = load_plan(self._plan(digest))
-            except ConfigurationError as error:
-                raise LedgerError(f"the plan of every training must be kept; {error}") from None
-            charged[digest] = (Charge.under(plan, self.policy), spent.charged)
-        return Account(charged)
+        return Account({digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()})
+
+    def check_anchor(self) -> Anchor:
+        """Returns the ledger's anchor; a new one before the first contribution.
+
+        Raises:
+            LedgerError: if the ledger is damaged, or is not the newest as far as the anchor tells.
+        """
+        return require_anchored(self.policy.anchor, self.policy.silo, self._ledger_lines())
+
+    def anchor(self, ledger: SiloLedger) -> Anchor:
+        """Writes down durably, outside the state folder, how far ``ledger`` has come and what that cost.
+
+        Raises:
+            ConfigurationError: if the anchor cannot be written.
+        """
+        epsilon, delta = self.account(ledger.trainings()).total()
+        writer = ledger.writer
+        made = Anchor(self.policy.silo, len(writer.entries), writer.head, epsilon, delta)
+        made.save(self.policy.anchor)
+        return made
+
+    def anchor_anew(self) -> Anchor:
+        """Anchors the ledger as it lies there, on the word of a person that it is the newest.
+
+        Raises:
+            LedgerError: if an anchor says otherwise, or a process serves this silo.
+        """
+        with closing(SiloLedger.open(self.ledger)) as ledger:
+            known = read_anchor(self.policy.anchor, self.policy.silo)
+            if known is not None:
+                known.require_part_of(self._ledger_lines())
+            return self.anchor(ledger)
 
     def keep_pending(self, document: bytes) -> Path:
-        """Stores a plan that waits for a person, and returns where."""
+        """Stores a plan that waits for a person, and returns where.
+
+        Raises:
+            PolicyRefusal: code ``proposals``, if `MOST_WAITING` others wait already.
+        """
         path = self.folder / "pending" / f"{read_plan(document).digest()}.json"
         path.parent.mkdir(exist_ok=True)
-        write_durably(path, document)
+        waiting = {waits.stem for waits in path.parent.glob("*.json")} - self.approved()
+        if path.stem not in waiting:
+            if len(waiting) >= MOST_WAITING:
+                raise PolicyRefusal(
+                    RefusalCode.PROPOSALS,
+                    f"at most {MOST_WAITING} plans may wait for a person at {self.policy.silo}, and as many "
+                    "do; the data owner must approve or delete some first.",
+                )
+            write_durably(path, document)
         return path
 
     def approve(self, digest: str) -> None:
@@ -103,5 +167,29 @@ class SiloState:
         folder = self.folder / "approved"
         return frozenset(path.name for path in folder.iterdir()) if folder.exists() else frozenset()
 
+    def _charge(self, digest: str) -> Charge:
+        if digest not in self._charges:
+            try:
+                plan = load_plan(self._plan(digest))
+            except ConfigurationError as error:
+                raise LedgerError(f"the plan of every training must be kept; {error}") from None
+            self._charges[digest] = Charge.under(plan, self.policy)
+        return self._charges[digest]
+
+    def _ledger_lines(self) -> tuple[Line, ...]:
+        return read_ledger(self.ledger) if self.ledger.exists() else ()
+
     def _plan(self, digest: str) -> Path:
         return self.folder / "plans" / f"{digest}.json"
+
+
+def _make_durably(folder: Path) -> None:
+    """Makes a folder whose name survives a crash of the machine."""
+    if folder.exists():
+        return
+    folder.mkdir()
+    above = os.open(folder.parent, os.O_RDONLY)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)

@@ -18,6 +18,7 @@ from discreet.engines.silo.state import SiloState
 from discreet.errors import DiscreetError
 from discreet.policy import PolicyRefusal, RefusalCode, SiloLedger
 from discreet.policy.review import Approval
+from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, round_rotation, round_training, silo_source
 from discreet.secagg import Agreement, ClientSession
@@ -31,6 +32,10 @@ _RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)
 LARGEST_WEIGHT = 2.0**40
 """Largest weight of a model that a silo trains from: far above what training reaches, and low enough that a
 product of three weights stays a float32, whose range ends at 2^128."""
+
+
+NOTHING_SPENT = spending(())
+"""What a training that never contributed has spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,8 @@ class SiloTraining:
         self._log = log
         self._start: RoundStart | None = None
         self._release, self._model_digest = 0, ""
+        # Says whether the ledger has turned to this training, which it does for its first contribution.
+        self._entered = False
 
     @property
     def model_bytes(self) -> int:
@@ -101,7 +108,8 @@ class SiloTraining:
             reply = self._session.receive(data)
             if isinstance(message, RoundStart):
                 # Only now can the attempt before not be unmasked any more.
-                self._ledger.settle(self._plan_digest, believe_abort=self._believes_abort(message))
+                if self._entered:
+                    self._ledger.settle(self._plan_digest, believe_abort=self._believes_abort(message))
                 self._start = invitation = message
             if before in _RELEASING and self._session.state is ClientState.READY:
                 self._note_release()
@@ -130,10 +138,10 @@ class SiloTraining:
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         trainings = self._ledger.trainings()
+        own = trainings.get(self._plan_digest, NOTHING_SPENT)
+        forgiven = self._entered and own.pending is not None and self._believes_abort(start)
         account = self._book.state.account(trainings)
-        forgiven = trainings[self._plan_digest].pending is not None and self._believes_abort(start)
-        charged = account.charged[self._plan_digest][1] - forgiven
-        account.require(self._policy.budget, self._approval.charge, charged + 1)
+        account.require(self._policy.budget, self._approval.charge, own.charged - forgiven + 1)
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
@@ -156,7 +164,7 @@ class SiloTraining:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 
     def _contribute(self, start: RoundStart, parameters: bytes) -> bytes:
-        """Trains, adds noise, writes the release down, and masks; in this order."""
+        """Trains, adds noise, writes the release down in ledger and anchor, and masks; in this order."""
         attempt = start.terms.attempt
         try:
             values = self._values(self._records, attempt, parameters)
@@ -168,8 +176,18 @@ class SiloTraining:
             )
             values = self._values(nothing(self._approval.plan), attempt, parameters)
         self._model_digest = start.terms.context.hex()
+        self._enter()
         self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
+        # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
+        self._book.state.anchor(self._ledger)
         return self._session.submit(values)
+
+    def _enter(self) -> None:
+        """Turns the ledger to this training; until its first contribution it has cost nothing."""
+        if not self._entered:
+            self._book.state.keep_plan(self._approval.charge)
+            self._ledger.join(self._plan_digest, seeded=self._policy.simulation is not None)
+            self._entered = True
 
     def _values(self, records: Records, attempt: int, parameters: bytes) -> npt.NDArray[np.int64]:
         """Returns what this silo adds to the sum when it trains on ``records``: integers with its noise."""

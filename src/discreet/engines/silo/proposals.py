@@ -1,0 +1,107 @@
+"""``proposals.jsonl``: what was proposed to this silo and what it said, one JSON line each, for its owner."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from discreet.documents import read_json
+from discreet.errors import LedgerError
+from discreet.privacy.typed import build
+from discreet.privacy.wire import canonical
+from discreet.rounds.directory import write_durably
+
+KEPT = 1000
+"""The newest lines that are kept at least; there are never more than twice as many."""
+
+JOINED = "joined"
+"""The verdict on a proposal that was accepted; every other verdict is a `RefusalCode`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One proposal and its answer.
+
+    Attributes:
+        number: counts all proposals ever, from 1; the first line's tells how many were dropped before it.
+        time: in ISO form, UTC, to the second.
+        plan: digest; None if the proposal held no plan that can be read.
+        allow_list: serial that the allow-list with it states; the sender's word if the verdict is
+            ``identity``, and None if it cannot be read.
+        verdict: `JOINED`, or the code of the refusal.
+        epsilon: what all its rounds would cost here; None where the plan was refused before that was known.
+        delta: of the same guarantee.
+    """
+
+    number: int
+    time: str
+    plan: str | None
+    allow_list: int | None
+    verdict: str
+    epsilon: float | None = None
+    delta: float | None = None
+
+
+def read_proposals(path: Path) -> tuple[Proposal, ...]:
+    """Returns the proposals that are kept, oldest first; none if there is no file.
+
+    A torn last line is ignored.
+
+    Raises:
+        LedgerError: naming the line, if a whole line is not as it was written.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise LedgerError(f"{path.name} must be readable; got: {error.strerror}.") from None
+    found = []
+    for place, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n")[:-1], start=1):
+        try:
+            found.append(build(Proposal, read_json(line)))
+        except ValueError:
+            raise LedgerError(
+                f"line {place} of {path.name} must be as this silo wrote it; it cannot be read. "
+                "Move the file away: it is a record for you, and no budget rests on it."
+            ) from None
+    return tuple(found)
+
+
+@final
+class ProposalLog:
+    """The file, open for appending; a crash may lose its last line, and nothing depends on that."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the log and drops a torn last line.
+
+        Raises:
+            LedgerError: if a whole line cannot be read.
+        """
+        self._path = path
+        kept = read_proposals(path)
+        self._lines, self._last = len(kept), kept[-1].number if kept else 0
+        if path.exists():
+            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+
+    @property
+    def next(self) -> int:
+        """The number of the next proposal."""
+        return self._last + 1
+
+    def append(self, proposal: Proposal) -> None:
+        """Writes one line, and drops the oldest when there are twice as many as are kept."""
+        with self._path.open("ab") as file:
+            file.write(_line(proposal))
+        self._lines, self._last = self._lines + 1, proposal.number
+        if self._lines > 2 * KEPT:
+            newest = read_proposals(self._path)[-KEPT:]
+            write_durably(self._path, b"".join(_line(each) for each in newest))
+            self._lines = KEPT
+
+
+def _line(proposal: Proposal) -> bytes:
+    return canonical(dataclasses.asdict(proposal)) + b"\n"

@@ -1,0 +1,58 @@
+"""What a silo's files accept."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.engines.silo.state import SiloState
+from discreet.policy import Consortium, PolicyRefusal, RefusalCode, load_policy
+from discreet.policy.keys import load_key
+
+NAME = "cleveland"
+
+
+@pytest.fixture
+def state(consortium):
+    return SiloState(load_policy(consortium.folder.policy(NAME)))
+
+
+@pytest.fixture
+def signed(consortium):
+    """Signs a list of the enrolled silos but for some, as the real consortium would."""
+    signer = Consortium(load_key(consortium.folder.consortium_key))
+    keys = {
+        name: load_key(consortium.folder.silo(name) / "identity.key").public_key
+        for name in consortium.plan.facts.silos
+    }
+
+    def sign(serial, *without):
+        own = {name: key for name, key in keys.items() if name not in without}
+        return signer.sign(own, serial).serialise()
+
+    return sign
+
+
+def test_another_allow_list_under_the_same_serial_is_refused(state, signed):
+    state.accept_allow_list(signed(3))
+    stored = (state.folder / "allow-list.json").read_bytes()
+    with pytest.raises(PolicyRefusal, match="serial 3 as seen before, or newer; got another") as caught:
+        state.accept_allow_list(signed(3, "hungary"))
+    assert caught.value.code is RefusalCode.IDENTITY
+    assert (state.folder / "allow-list.json").read_bytes() == stored
+
+
+def test_an_older_allow_list_is_refused_and_a_newer_one_takes_its_place(state, signed):
+    state.accept_allow_list(signed(3))
+    with pytest.raises(PolicyRefusal, match="with serial 2"):
+        state.accept_allow_list(signed(2))
+    assert "hungary" not in state.accept_allow_list(signed(4, "hungary")).keys
+    with pytest.raises(PolicyRefusal, match="must be serial 4"):
+        state.accept_allow_list(signed(3))
+
+
+def test_the_list_that_is_known_is_accepted_without_being_written_again(state, signed):
+    state.accept_allow_list(signed(3))
+    path = state.folder / "allow-list.json"
+    before = path.stat().st_ino, path.stat().st_mtime_ns
+    assert "hungary" in state.accept_allow_list(signed(3)).keys
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
