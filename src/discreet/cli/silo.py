@@ -2,50 +2,107 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
-from datetime import UTC, datetime
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.documents import shown
+from discreet.log_line import LogFormat
 from discreet.policy import generate_key, load_policy, read_plan
+
+if TYPE_CHECKING:
+    from discreet.cli.owner_log import OwnerLog
+    from discreet.health import Address, Endpoint, SiloWatch
+
+# A plan's words are quoted.
+_LONGEST_LINE = 2000
 
 silo = typer.Typer(
     name="silo",
-    help="The data owner's side: serve a silo, make its key, approve a plan.",
+    help="The data owner's side: serve a silo, see how it stands, make its key, approve a plan.",
     no_args_is_help=True,
 )
-
-
-def _log(line: str) -> None:
-    stamp = datetime.now(UTC).strftime("%H:%M:%S")
-    typer.echo(f"{stamp} {line}", err=True)
 
 
 @silo.command()
 def serve(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     socket: Annotated[Path | None, typer.Option(help="Unix socket; by default silo.sock beside it.")] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve /healthz and /metrics (Prometheus) there.")
+    ] = None,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Form of the log; auto is text on a terminal and JSON elsewhere.")
+    ] = LogFormat.AUTO,
 ) -> None:
     """Answer training requests under POLICY until interrupted. Records and keys never leave this process.
 
-    Example: [bold]discreet silo serve hospital/policy.toml[/bold]
+    Examples: [bold]discreet silo serve hospital/policy.toml[/bold],
+    [bold]discreet silo serve hospital/policy.toml --metrics 127.0.0.1:9464 --log-format json[/bold]
     """
+    from discreet.cli.owner_log import OwnerLog
+    from discreet.engines.silo.events import SiloEvent
     from discreet.engines.silo.service import serve as serve_silo
     from discreet.engines.silo.silo import Surroundings, open_silo
+    from discreet.health import Address, SiloWatch, read_silo_status
 
+    address = None if metrics is None else Address.parse(metrics, option="--metrics")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     path = socket if socket is not None else policy.resolve().parent / "silo.sock"
-    opened = open_silo(policy, Surroundings(log=_log))
-    try:
-        serve_silo(opened, path, stop=stop, ready=lambda: _log(f"{opened.name} listens at {path}"), log=_log)
-    finally:
-        opened.close()
+    log = OwnerLog(log_format)
+    watch = SiloWatch(read_silo_status(policy))
+
+    def tell(event: SiloEvent) -> None:
+        watch.observe(event)
+        log.tell(event)
+
+    opened = open_silo(policy, Surroundings(log=log.warn, tell=tell))
+    with ExitStack() as stack:
+        stack.callback(opened.close)
+        if address is not None:
+            stack.enter_context(_endpoint(address, watch, log))
+        ready = f"{opened.name} listens at {path}"
+        serve_silo(opened, path, stop=stop, ready=lambda: log.note(ready), log=log.warn)
+
+
+def _endpoint(address: Address, watch: SiloWatch, log: OwnerLog) -> Endpoint:
+    """Returns the endpoint at ``address``, and warns of one that other machines can reach."""
+    from discreet.health import Endpoint
+
+    if address.warning is not None:
+        log.warn(f"--metrics {address}: {address.warning}")
+    endpoint = Endpoint(address, health=watch.health, metrics=watch.metrics)
+    log.note(f"metrics at http://{endpoint.address}/metrics")
+    return endpoint
+
+
+@silo.command()
+def status(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what was spent, what is left and what waits, from the state folder; also while the silo serves.
+
+    Examples: [bold]discreet silo status hospital/policy.toml[/bold],
+    [bold]discreet silo status hospital/policy.toml --json | jq .left.epsilon[/bold]
+    """
+    from discreet.health import read_silo_status
+
+    found = read_silo_status(policy)
+    for line in [json.dumps(found.to_json())] if as_json else map(_shown, found.lines()):
+        typer.echo(line)
+
+
+def _shown(line: str) -> str:
+    return shown(line, _LONGEST_LINE)
 
 
 @silo.command()

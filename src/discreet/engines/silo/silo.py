@@ -11,6 +11,13 @@ from typing import final
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
+from discreet.engines.silo.events import (
+    RequestAnswered,
+    RequestArrived,
+    SiloEvent,
+    TrainingEnded,
+    TrainingJoined,
+)
 from discreet.engines.silo.records import load_records, nothing
 from discreet.engines.silo.requests import (
     Deliver,
@@ -41,16 +48,23 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
-def _ignore(_: str) -> None:
-    """Logs nothing."""
+def _ignore(_: object) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a silo takes from its machine: a clock, and a place for lines that must not leave it."""
+    """What a silo takes from its machine.
+
+    Attributes:
+        today: the clock.
+        log: takes lines that the owner should look at; they must not leave the machine.
+        tell: takes what happens, for the owner's log and metrics.
+    """
 
     today: Callable[[], date] = _today
     log: Callable[[str], None] = _ignore
+    tell: Callable[[SiloEvent], None] = _ignore
 
 
 @final
@@ -89,9 +103,12 @@ class Silo:
 
     def handle(self, request: Request) -> Reply:
         """Answers one request; every failure becomes a refusal that is safe to show to the server."""
-        log = self._surroundings.log
+        log, tell = self._surroundings.log, self._surroundings.tell
+        tell(RequestArrived(type(request)))
         try:
-            return self._answer(request)
+            reply = self._answer(request)
+            tell(RequestAnswered(type(request), None))
+            return reply
         except PolicyRefusal as refusal:
             code, reason = refusal.code, str(refusal)
         except DataError as error:
@@ -107,6 +124,7 @@ class Silo:
             code, reason = RefusalCode.INTERNAL, "it could not answer; its own log says why."
         reason = shown(reason, _LONGEST_LINE)
         log(f"refused ({code}): {reason}")
+        tell(RequestAnswered(type(request), code))
         return Refused(self.name, str(code), reason)
 
     def close(self) -> None:
@@ -164,8 +182,9 @@ class Silo:
             book=Book(self._state, self._ledger, self._surroundings.today),
             randomness=self._randomness(),
             log=log,
+            tell=self._surroundings.tell,
         )
-        log(f"joined plan {approval.plan.digest()[:16]}: {approval.cost}")
+        self._surroundings.tell(TrainingJoined(approval.plan.digest(), approval.cost))
         return Joined(self.name, policy.simulation is not None, advertisement)
 
     def _review(self, document: bytes) -> Approval:
@@ -209,6 +228,7 @@ class Silo:
     def _end_training(self) -> None:
         if self._training is not None:
             self._training.close()
+            self._surroundings.tell(TrainingEnded(self._training.plan_digest))
             self._training = None
 
 

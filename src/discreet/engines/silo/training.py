@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
+from discreet.engines.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
 from discreet.engines.silo.records import nothing
 from discreet.engines.silo.requests import Deliver
 from discreet.engines.silo.state import SiloState
@@ -64,6 +65,7 @@ class SiloTraining:
         book: Book,
         randomness: RandomSource,
         log: Callable[[str], None],
+        tell: Callable[[SiloEvent], None],
     ) -> None:
         self._approval = approval
         self._plan_digest = approval.plan.digest()
@@ -76,8 +78,15 @@ class SiloTraining:
         self._ledger = book.ledger
         self._randomness = randomness
         self._log = log
+        self._tell = tell
+        self._charged_epsilon, self._charged_delta = 0.0, 0.0
         self._start: RoundStart | None = None
         self._release, self._model_digest = 0, ""
+
+    @property
+    def plan_digest(self) -> str:
+        """The plan that is carried out."""
+        return self._plan_digest
 
     def deliver(self, delivery: Deliver) -> bytes:
         """Handles messages in order and returns the reply to the last one, empty if there is none.
@@ -130,7 +139,9 @@ class SiloTraining:
         account = self._book.state.account(trainings)
         forgiven = trainings[self._plan_digest].pending is not None and self._believes_abort(start)
         charged = account.charged[self._plan_digest][1] - forgiven
-        account.require(self._policy.budget, self._approval.charge, charged + 1)
+        cost = account.require(self._policy.budget, self._approval.charge, charged + 1)
+        epsilon, delta = account.without(self._plan_digest).total()
+        self._charged_epsilon, self._charged_delta = epsilon + cost.epsilon, delta + cost.delta
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
@@ -166,6 +177,16 @@ class SiloTraining:
             values = self._values(nothing(self._approval.plan), attempt, parameters)
         self._model_digest = start.terms.context.hex()
         self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
+        self._tell(
+            RoundAnswered(
+                self._plan_digest,
+                start.terms.round_index,
+                self._approval.plan.rounds,
+                attempt,
+                epsilon=self._charged_epsilon,
+                delta=self._charged_delta,
+            )
+        )
         return self._session.submit(values)
 
     def _values(self, records: Records, attempt: int, parameters: bytes) -> npt.NDArray[np.int64]:
@@ -185,6 +206,9 @@ class SiloTraining:
         """Writes down who survived once this silo's own shares are about to leave."""
         session = self._session
         self._ledger.complete(self._release, session.survivors, session.transcript.hex(), self._model_digest)
+        if self._start is not None:
+            round_index = self._start.terms.round_index
+            self._tell(RoundUnmasked(self._plan_digest, round_index, len(session.survivors)))
 
 
 def _numbers(parameters: bytes) -> npt.NDArray[np.float64]:
