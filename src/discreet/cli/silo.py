@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.documents import shown
 from discreet.log_line import LogFormat
 from discreet.policy import generate_key, load_policy, read_plan
 
 if TYPE_CHECKING:
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, Endpoint, SiloWatch
-
-# A plan's words are quoted.
-_LONGEST_LINE = 2000
 
 silo = typer.Typer(
     name="silo",
@@ -97,12 +93,8 @@ def status(
     from discreet.health import read_silo_status
 
     found = read_silo_status(policy)
-    for line in [json.dumps(found.to_json())] if as_json else map(_shown, found.lines()):
+    for line in [json.dumps(found.to_json())] if as_json else found.lines():
         typer.echo(line)
-
-
-def _shown(line: str) -> str:
-    return shown(line, _LONGEST_LINE)
 
 
 @silo.command()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from discreet.documents import shown
 from discreet.engines.flower.occupancy import occupied
 from discreet.engines.silo.state import SiloState
 from discreet.errors import ConfigurationError
@@ -19,6 +20,7 @@ from discreet.privacy.notation import pair_text
 
 _MOST_PROPOSALS = 10
 _TAIL_BYTES = 1 << 16
+_LONGEST_LINE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class SiloStatus:
         }
 
     def lines(self) -> list[str]:
-        """Returns everything as lines for people."""
+        """Returns everything as lines for people; names in them come from plans that others wrote."""
         epsilon_left, delta_left = self.left
         found = [
             f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
@@ -125,7 +127,7 @@ class SiloStatus:
         found += [f"waits for approval: {path}" for path in self.waiting]
         for proposal in self.proposals:
             found.append("proposal: " + "  ".join(f"{name} {value}" for name, value in proposal.items()))
-        return found
+        return [shown(line, _LONGEST_LINE) for line in found]
 
 
 def read_silo_status(policy_path: Path) -> SiloStatus:
