@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 from exposition_text import parse
 
-from discreet.engines.flower.service import serve_training
+from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.silo.requests import Deliver, Hello, Propose
 from discreet.errors import PrivacyRefusal
 from discreet.health import read_silo_status
@@ -47,6 +48,22 @@ def test_a_training_is_counted_and_its_charge_is_that_of_the_ledger(consortium, 
     assert silo.watch.health() == {
         "silo": NAME, "serving": True, "since": "2023-11-14T22:13:20.000Z", "training": False,
     }  # fmt: skip
+
+
+def test_the_charge_is_that_of_all_trainings(consortium, direct_wire, watched, tmp_path):
+    first = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), first, patience_seconds=0.05)
+    silo, again = watched(NAME), ServerFolder(tmp_path / "again")
+    again.path.mkdir()
+    renamed = consortium.plan.config.model_copy(update={"name": "again"})
+    dataclasses.replace(consortium.plan, config=renamed).save(again.path / "plan.json")
+    (again.path / "allow-list.json").write_bytes((first.path / "allow-list.json").read_bytes())
+    serve_training(direct_wire(consortium.silos), again, patience_seconds=0.05)
+    status = read_silo_status(silo.policy)
+    one, other = status.trainings
+    assert single(silo, "epsilon_charged") == pytest.approx(one.epsilon + other.epsilon)
+    assert single(silo, "delta_charged") == pytest.approx(one.delta + other.delta)
+    assert status.epsilon == pytest.approx(2 * one.epsilon)
 
 
 def test_a_restarted_silo_states_what_was_charged_before(consortium, direct_wire, watched):
