@@ -7,6 +7,7 @@ another field.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -119,6 +120,8 @@ def _is_value(value: object) -> TypeGuard[Value]:
 
 
 def _clean(value: Value) -> Value:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it
     return shown(value, _LONGEST) if isinstance(value, str) else value
 
 

@@ -32,6 +32,11 @@ def test_a_peers_words_are_no_other_field_and_no_field_replaces_time_or_level() 
     assert set(read) == {"time", "level", "event", "round"}
 
 
+def test_numbers_that_json_has_no_word_for_are_texts() -> None:
+    (read,) = read_lines(LogLine(MOMENT, "odd", fields={"epsilon": float("inf")}).as_json().encode() + b"\n")
+    assert read["epsilon"] == "inf"
+
+
 def test_text_is_for_terminals_unless_asked_for() -> None:
     line = LogLine(MOMENT, "round answered", fields={"round": 3, "name": "two words"})
     text = '2026-11-22T18:43:35.123Z info round answered round=3 name="two words"'

@@ -131,7 +131,7 @@ class SiloStatus:
 
 
 def read_silo_status(policy_path: Path) -> SiloStatus:
-    """Reads how the silo of a ``policy.toml`` stands. Takes no lock and changes nothing.
+    """Reads how the silo of a ``policy.toml`` stands; changes nothing and waits for nobody.
 
     Raises:
         ConfigurationError: if the policy or a file of the state cannot be read.

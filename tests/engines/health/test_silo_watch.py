@@ -113,6 +113,20 @@ def test_a_refusal_is_counted_by_its_code(consortium, watched):
     }
 
 
+def test_a_failure_inside_is_counted_too(consortium, watched, monkeypatch):
+    silo = watched(NAME)
+    node = consortium.node(NAME)
+
+    def fail(*_):
+        raise RuntimeError("patient 17 has a cold")
+
+    monkeypatch.setattr(type(consortium.silos[node]), "_answer", fail)
+    with pytest.raises(RuntimeError):
+        consortium.silos[node].handle(Hello())
+    labels = (("request", "hello"), ("verdict", "internal"))
+    assert numbers(silo)["discreet_silo_requests_total", labels] == 1
+
+
 def test_the_owners_log_says_each_round_and_the_running_charge(consortium, direct_wire, watched):
     silo = watched(NAME)
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)

@@ -47,7 +47,7 @@ def occupied(lock: Path) -> bool:
     """Says whether a process holds ``lock``."""
     if not lock.exists():
         return False
-    with lock.open("ab") as file:
+    with lock.open("rb") as file:
         return not _take(file)
 
 

@@ -103,12 +103,25 @@ class Silo:
 
     def handle(self, request: Request) -> Reply:
         """Answers one request; every failure becomes a refusal that is safe to show to the server."""
-        log, tell = self._surroundings.log, self._surroundings.tell
+        tell = self._surroundings.tell
         tell(RequestArrived(type(request)))
+        verdict: RefusalCode | None = RefusalCode.INTERNAL
         try:
-            reply = self._answer(request)
-            tell(RequestAnswered(type(request), None))
+            reply = self._reply(request)
+            verdict = RefusalCode(reply.code) if isinstance(reply, Refused) else None
             return reply
+        finally:
+            tell(RequestAnswered(type(request), verdict))
+
+    def close(self) -> None:
+        """Forgets the session's secrets and releases the ledger."""
+        self._end_training()
+        self._ledger.close()
+
+    def _reply(self, request: Request) -> Reply:
+        log = self._surroundings.log
+        try:
+            return self._answer(request)
         except PolicyRefusal as refusal:
             code, reason = refusal.code, str(refusal)
         except DataError as error:
@@ -124,13 +137,7 @@ class Silo:
             code, reason = RefusalCode.INTERNAL, "it could not answer; its own log says why."
         reason = shown(reason, _LONGEST_LINE)
         log(f"refused ({code}): {reason}")
-        tell(RequestAnswered(type(request), code))
         return Refused(self.name, str(code), reason)
-
-    def close(self) -> None:
-        """Forgets the session's secrets and releases the ledger."""
-        self._end_training()
-        self._ledger.close()
 
     def _answer(self, request: Request) -> Reply:
         match request:
