@@ -108,16 +108,15 @@ class SiloStatus:
 
     def lines(self) -> list[str]:
         """Returns everything as lines for people; names in them come from plans that others wrote."""
-        epsilon_left, delta_left = self.left
         found = [
             f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
             f"the policy's last day is {self.expires}",
-            f"spent  {pair_text(self.epsilon, self.delta)} in {len(self.trainings)} trainings",
-            f"budget {pair_text(self.budget.max_epsilon, self.budget.max_delta)}; "
-            f"left: ε {epsilon_left:.4g}, δ {delta_left:.3g}",
+            f"spent  {pair_text(self.epsilon, self.delta)}",
+            f"left   {pair_text(*self.left, down=True)}; the budget is "
+            f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
         ]
         for one in self.trainings:
-            cost = pair_text(one.epsilon, one.delta) if one.releases else "nothing"
+            cost = pair_text(one.epsilon, one.delta)
             seen = "" if one.last_survivors is None else f"; {one.last_survivors} silos in the last one"
             found.append(
                 f"  plan {one.plan[:16]} ({one.name}): {one.releases} of {one.planned} releases, {cost}{seen}"

@@ -16,6 +16,7 @@ from discreet.engines.silo.requests import Deliver, Propose
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
+from discreet.privacy.notation import pair_text
 
 NAME = "hungary"
 PATIENCE = 0.05
@@ -60,6 +61,15 @@ def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(consortium, di
     assert (training.releases, training.planned, training.last_survivors) == (3, 3, 4)
     assert after.left[0] == pytest.approx(after.budget.max_epsilon - training.epsilon)
     assert after.ledger_changed is not None
+    assert pair_text(*after.left, down=True) in " ".join(after.lines())
+
+
+def test_what_is_left_is_never_rounded_up(consortium, direct_wire):
+    """The budget is twice the cost of the plan, which is a little below 1."""
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    status = read_silo_status(consortium.folder.policy(NAME))
+    (line,) = [line for line in status.lines() if line.startswith("left")]
+    assert 0.99 < float(line.split()[2].rstrip(",")) <= status.left[0] < 1.0
 
 
 def test_plans_that_wait_are_named_until_they_are_approved(consortium):
