@@ -13,6 +13,7 @@ from discreet.cli.lazy import LazyCommands
 from discreet.cli.log import log_to_stderr
 from discreet.documents import shown
 from discreet.errors import DiscreetError
+from discreet.log_line import LogFormat
 from discreet.version import __version__
 
 _LONGEST_ERROR = 5000
@@ -39,13 +40,14 @@ def options(
     version: Annotated[  # noqa: ARG001 (its callback acts on it)
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log each step to stderr as key=value pairs.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each step to stderr.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Form of the log; auto is text on a terminal and JSON elsewhere.")
+    ] = LogFormat.AUTO,
 ) -> None:
     """Differentially private federated learning with secure aggregation and guarantees that hold."""
     if verbose:
-        log_to_stderr()
+        log_to_stderr(log_format)
 
 
 def main() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +20,8 @@ from discreet.rounds.directory import write_durably
 
 consortium = typer.Typer(
     name="consortium",
-    help="The consortium's side: plan without data, enrol silos and sign their list, seal a finished run.",
+    help="The consortium's side: plan without data, enrol silos and sign their list, watch, stop and seal "
+    "a run.",
     no_args_is_help=True,
 )
 
@@ -87,6 +91,76 @@ def finish(
     require_key(directory.path, identity)
     typer.echo(f"report: {write_down(finished_run(directory), identity)}")
     typer.echo(f"check it with: discreet verify {directory.path}")
+
+
+@consortium.command()
+def status(
+    server: Annotated[Path, typer.Argument(help="The server's folder.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say how the training in SERVER stands, what it spent, and what to type next.
+
+    Example: [bold]discreet consortium status server[/bold]
+    """
+    from discreet.health import read_run_status
+
+    found = read_run_status(server)
+    for line in [json.dumps(found.to_json())] if as_json else found.lines():
+        typer.echo(line)
+
+
+@consortium.command()
+def abort(
+    server: Annotated[Path, typer.Argument(help="The server's folder.", show_default=False)],
+) -> None:
+    """Stop a running training cleanly before its next attempt at a round; another start goes on from there.
+
+    What was released stays charged, and silos are told that it is over. Asking again changes nothing.
+
+    Example: [bold]discreet consortium abort server[/bold]
+    """
+    from discreet.engines.flower.service import ServerFolder
+    from discreet.health import RunState, read_run_status
+
+    found = read_run_status(server)
+    match found.state:
+        case RunState.RUNNING:
+            ServerFolder(server).stopping.request()
+            typer.echo(f"asked; see: discreet consortium status {server}")
+        case RunState.ABORTED | RunState.STOPPED:
+            typer.echo(f"{found.state} already: {found.reason}")
+        case state:
+            raise ConfigurationError(f"a training must be running in {server} to be aborted; it is {state}.")
+
+
+@consortium.command()
+def metrics(
+    server: Annotated[Path, typer.Argument(help="The server's folder.", show_default=False)],
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where /healthz and /metrics are.")
+    ] = "127.0.0.1:9465",
+) -> None:
+    """Serve the metrics of the training in SERVER for Prometheus until interrupted; reads its files only.
+
+    Example: [bold]discreet consortium metrics server --listen 127.0.0.1:9465[/bold]
+    """
+    from discreet.health import Address, Endpoint, read_run_status, run_metrics
+
+    address = Address.parse(listen, option="--listen")
+    read_run_status(server)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if address.warning is not None:
+        typer.echo(f"--listen {address}: {address.warning}", err=True)
+    endpoint = Endpoint(
+        address,
+        health=lambda: {"state": str(read_run_status(server).state)},
+        metrics=lambda: run_metrics(read_run_status(server)),
+    )
+    with endpoint:
+        typer.echo(f"metrics at http://{endpoint.address}/metrics", err=True)
+        stop.wait()
 
 
 def _named_key(text: str) -> tuple[str, bytes]:

@@ -1,34 +1,50 @@
-"""Structured logging: silent unless asked for, one line of ``key=value`` pairs for each step."""
+"""Structured logging: silent unless asked for, one line for each step."""
 
 from __future__ import annotations
 
-import json
 import logging
+import sys
+from datetime import UTC, datetime
 from typing import Any
+
+from discreet.log_line import Level, LogFormat, LogLine
 
 LOGGER = logging.getLogger("discreet")
 LOGGER.addHandler(logging.NullHandler())
 
+_LEVELS = {logging.WARNING: Level.WARNING, logging.ERROR: Level.ERROR}
 
-class KeyValueFormatter(logging.Formatter):
-    """Writes time, level, event and fields; texts with spaces are quoted as in JSON."""
+
+class LineFormatter(logging.Formatter):
+    """Writes time, level, event and fields.
+
+    Args:
+        form: JSON or text.
+        terminal: whether a person looks.
+    """
+
+    def __init__(self, form: LogFormat, *, terminal: bool) -> None:
+        super().__init__()
+        self._form = form
+        self._terminal = terminal
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns one line."""
-        fields: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        return " ".join(f"{name}={_value(value)}" for name, value in fields.items())
+        fields: dict[str, Any] = getattr(record, "fields", {})
+        line = LogLine(
+            datetime.fromtimestamp(record.created, UTC),
+            record.getMessage(),
+            _LEVELS.get(record.levelno, Level.INFO),
+            {name: value if isinstance(value, int | float) else str(value) for name, value in fields.items()},
+        )
+        return self._form.write(line, terminal=self._terminal)
 
 
-def log_to_stderr() -> None:
+def log_to_stderr(form: LogFormat = LogFormat.AUTO) -> None:
     """Turns the log on for this process."""
-    if not any(isinstance(handler.formatter, KeyValueFormatter) for handler in LOGGER.handlers):
+    if not any(isinstance(handler.formatter, LineFormatter) for handler in LOGGER.handlers):
         handler = logging.StreamHandler()
-        handler.setFormatter(KeyValueFormatter())
+        handler.setFormatter(LineFormatter(form, terminal=sys.stderr.isatty()))
         LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
 
@@ -42,8 +58,3 @@ def log(event: str, **fields: object) -> None:
             is given as a whole `Guarantee`, which names its adversary.
     """
     LOGGER.info(event, extra={"fields": fields})
-
-
-def _value(value: object) -> str:
-    text = str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or set(' ="') & set(text) else text

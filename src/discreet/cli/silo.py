@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
-from datetime import UTC, datetime
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.log_line import LogFormat
 from discreet.policy import generate_key, load_policy, read_plan
+
+if TYPE_CHECKING:
+    from discreet.cli.owner_log import OwnerLog
+    from discreet.health import Address, Endpoint, SiloWatch
 
 silo = typer.Typer(
     name="silo",
-    help="The data owner's side: serve a silo, make its key, approve a plan.",
+    help="The data owner's side: serve a silo, see how it stands, make its key, approve a plan.",
     no_args_is_help=True,
 )
-
-
-def _log(line: str) -> None:
-    stamp = datetime.now(UTC).strftime("%H:%M:%S")
-    typer.echo(f"{stamp} {line}", err=True)
 
 
 @silo.command()
@@ -36,38 +37,81 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve /healthz and /metrics (Prometheus) there.")
+    ] = None,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Form of the log; auto is text on a terminal and JSON elsewhere.")
+    ] = LogFormat.AUTO,
 ) -> None:
     """Answer training requests under POLICY until interrupted. Records and keys never leave this process.
 
-    Example: [bold]discreet silo serve hospital/policy.toml --socket-group hospital[/bold]
+    Examples: [bold]discreet silo serve hospital/policy.toml --socket-group hospital[/bold],
+    [bold]discreet silo serve hospital/policy.toml --metrics 127.0.0.1:9464 --log-format json[/bold]
     """
     from discreet.engines.silo.hardening import harden
 
     # Before anything secret is read, and before libraries start threads.
-    for warning in harden():
-        _log(warning)
+    warnings = harden()
+    from discreet.cli.owner_log import OwnerLog
     from discreet.engines.silo.custody import require_custody
     from discreet.engines.silo.doorway import ONE_USER, group_number
+    from discreet.engines.silo.events import SiloEvent
     from discreet.engines.silo.service import serve as serve_silo
     from discreet.engines.silo.silo import Surroundings, open_silo
+    from discreet.health import Address, SiloWatch, read_silo_status
 
+    address = None if metrics is None else Address.parse(metrics, option="--metrics")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     path = socket if socket is not None else policy.resolve().parent / "silo.sock"
     group = None if socket_group is None else group_number(socket_group)
     require_custody(policy, load_policy(policy), shared_machine=group is not None)
-    if group is None:
-        _log(ONE_USER)
-    opened = open_silo(policy, Surroundings(log=_log))
+    log = OwnerLog(log_format)
+    for warning in (*warnings, *([ONE_USER] if group is None else [])):
+        log.warn(warning)
+    watch = SiloWatch(read_silo_status(policy))
 
-    def announce() -> None:
-        _log(f"{opened.name} listens at {path}")
+    def tell(event: SiloEvent) -> None:
+        watch.observe(event)
+        log.tell(event)
 
-    try:
-        serve_silo(opened, path, stop=stop, ready=announce, log=_log, group=group)
-    finally:
-        opened.close()
+    opened = open_silo(policy, Surroundings(log=log.warn, tell=tell))
+    with ExitStack() as stack:
+        stack.callback(opened.close)
+        if address is not None:
+            stack.enter_context(_endpoint(address, watch, log))
+        ready = f"{opened.name} listens at {path}"
+        serve_silo(opened, path, stop=stop, ready=lambda: log.note(ready), log=log.warn, group=group)
+
+
+def _endpoint(address: Address, watch: SiloWatch, log: OwnerLog) -> Endpoint:
+    """Returns the endpoint at ``address``, and warns of one that other machines can reach."""
+    from discreet.health import Endpoint
+
+    if address.warning is not None:
+        log.warn(f"--metrics {address}: {address.warning}")
+    endpoint = Endpoint(address, health=watch.health, metrics=watch.metrics)
+    log.note(f"metrics at http://{endpoint.address}/metrics")
+    return endpoint
+
+
+@silo.command()
+def status(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what was spent, what is left and what waits, from the state folder; also while the silo serves.
+
+    Examples: [bold]discreet silo status hospital/policy.toml[/bold],
+    [bold]discreet silo status hospital/policy.toml --json | jq .left.epsilon[/bold]
+    """
+    from discreet.health import read_silo_status
+
+    found = read_silo_status(policy)
+    for line in [json.dumps(found.to_json())] if as_json else found.lines():
+        typer.echo(line)
 
 
 @silo.command()

@@ -33,6 +33,10 @@ _MOST_ABORTS_IN_A_ROW = 3
 Measure = Callable[[Vector], dict[str, float]]
 
 
+def _always() -> None:
+    """Lets every attempt begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoundReport:
     """What there is to say after a round, for displays and metrics.
@@ -67,12 +71,23 @@ def train(
     *,
     measure: Measure,
     observe: Callable[[RoundReport], None],
+    permit: Callable[[], None] = _always,
 ) -> Training:
     """Carries out what is left of ``plan`` and returns the last state; every step is durable.
 
     Guarantee:
         No more than ``plan.rounds`` releases are ever charged in this ledger, whatever was interrupted,
         so the plan's guarantees hold for the whole ledger.
+
+    Args:
+        plan: what was agreed.
+        engine: moves messages.
+        directory: where state and metrics go.
+        ledger: open for this plan.
+        start: the state to go on from.
+        measure: measures a model on held-out records.
+        observe: is told of every round.
+        permit: is asked before every attempt, when nothing of it is charged; raises to stop here.
 
     Raises:
         DiscreetError: if a round fails for good; the ledger says what was spent.
@@ -82,7 +97,7 @@ def train(
         release = charged + 1
         watch = Stopwatch()
         try:
-            outcome, sequence = _secure_sum(engine, ledger, release, state.announced())
+            outcome, sequence = _secure_sum(engine, ledger, release, state.announced(), permit)
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
@@ -160,13 +175,14 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
 
 
 def _secure_sum(
-    engine: Engine, ledger: LedgerWriter, release: int, announced: Vector
+    engine: Engine, ledger: LedgerWriter, release: int, announced: Vector, permit: Callable[[], None]
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
     Returns the sum and the place of its intent in the ledger.
     """
     for attempt in range(_MOST_ABORTS_IN_A_ROW):
+        permit()
         intent = ledger.append(Intent(release, hashlib.sha256(announced.tobytes()).hexdigest()))
         try:
             return engine.sum_round(RoundOrder(release, intent.sequence, announced)), intent.sequence

@@ -1,7 +1,8 @@
-"""The log: off by default, key=value lines with -v, and nothing private in them."""
+"""The log: off by default, one line a step with -v, and nothing private in them."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.cli.log import LOGGER, KeyValueFormatter, log
+from discreet.cli.log import LOGGER, LineFormatter, log
+from discreet.log_line import LogFormat
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
 
@@ -24,12 +26,20 @@ def quiet_again() -> Iterator[None]:
     LOGGER.setLevel(logging.NOTSET)
 
 
-def test_a_line_holds_key_value_pairs(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_is_text_on_a_terminal_and_json_elsewhere(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="discreet"):
         log("round", release=3, spent='(1, 1e-5)-DP "per" record')
-    line = KeyValueFormatter().format(caplog.records[0])
-    assert " level=info event=round release=3 " in line
+    line = LineFormatter(LogFormat.AUTO, terminal=True).format(caplog.records[0])
+    assert "Z info round release=3 " in line
     assert line.endswith(r'spent="(1, 1e-5)-DP \"per\" record"')
+    read = json.loads(LineFormatter(LogFormat.AUTO, terminal=False).format(caplog.records[0]))
+    assert (read["level"], read["event"], read["release"]) == ("info", "round", 3)
+
+
+def test_the_form_can_be_asked_for(tmp_path: Path) -> None:
+    command = ["--log-format", "text", "-v", "run", str(HEART), "--out", str(tmp_path / "run"), "-q"]
+    lines = CliRunner().invoke(app, command).stderr.splitlines()
+    assert [line for line in lines if "Z info round release=1 " in line]
 
 
 def test_nothing_is_logged_unless_asked_for(tmp_path: Path) -> None:
@@ -41,9 +51,9 @@ def test_nothing_is_logged_unless_asked_for(tmp_path: Path) -> None:
 def test_verbose_runs_log_each_round_and_no_measurement(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["-v", "run", str(HEART), "--out", str(tmp_path / "run"), "-q"])
     lines = result.stderr.splitlines()
-    rounds = [line for line in lines if "event=round" in line]
-    assert [line for line in lines if "event=plan" in line]
-    assert [line for line in lines if "event=done" in line and "manifest=" in line]
+    rounds = [line for line in lines if json.loads(line)["event"] == "round"]
+    assert [line for line in lines if json.loads(line)["event"] == "plan"]
+    assert [line for line in lines if json.loads(line)["event"] == "done" and '"manifest":' in line]
     assert rounds
     assert all("against the server" in line and "PROVEN" in line for line in rounds)
     assert not any("accuracy" in line or "loss" in line for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from discreet.engines.flower.stopping import StoppedByOperator
 from discreet.engines.local import RunResult
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.plan import load_plan
@@ -37,9 +38,13 @@ def finished_run(directory: RunDirectory) -> RunResult:
 def write_outcome(
     path: Path, *, guarantee: Guarantee | None = None, error: DiscreetError | None = None
 ) -> None:
-    """Writes the outcome durably: a guarantee if the training was completed, else the error."""
+    """Writes the outcome durably: a guarantee if the training was completed, else the error.
+
+    The status is ``completed``; ``aborted``, if the operator wanted an end; or ``stopped``.
+    """
+    stopped = "aborted" if isinstance(error, StoppedByOperator) else "stopped"
     document = {
-        "status": "completed" if error is None else "stopped",
+        "status": "completed" if error is None else stopped,
         "guarantee": None if guarantee is None else to_json(guarantee),
         "error": None if error is None else str(error),
         "exit_code": 0 if error is None else error.exit_code,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from safetensors.numpy import save
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
+from discreet.engines.flower.occupancy import occupy
 from discreet.engines.flower.outcome import write_outcome
+from discreet.engines.flower.stopping import Stopping
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
+from discreet.log_line import Level, Value, log_now
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest
 from discreet.policy import SignedAllowList
@@ -38,7 +39,8 @@ class ServerFolder:
     """The server's files: what it was given, and the run directory that it writes.
 
     Attributes:
-        path: holds ``plan.json`` and ``allow-list.json``; gets ``run/``, ``server.log``, ``outcome.json``.
+        path: holds ``plan.json`` and ``allow-list.json``; gets ``run/``, ``server.log``, ``outcome.json``,
+            ``server.lock``, and ``abort.request`` from an operator who wants an end.
     """
 
     path: Path
@@ -55,8 +57,18 @@ class ServerFolder:
 
     @property
     def log(self) -> Path:
-        """One line for everything worth knowing."""
+        """One JSON line for everything worth knowing; see `discreet.log_line`."""
         return self.path / "server.log"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one server that works here."""
+        return self.path / "server.lock"
+
+    @property
+    def stopping(self) -> Stopping:
+        """Whether a training runs here, and how it is stopped."""
+        return Stopping(self.path, self.lock)
 
     def proposal(self) -> Proposal:
         """Reads plan and allow-list.
@@ -78,27 +90,32 @@ def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float)
     However it ends, ``outcome.json`` says so, and the ledger what was spent.
 
     Raises:
+        ConfigurationError: if another server works in ``folder``; nothing was changed or sent.
+        StoppedByOperator: if an end was asked for in the folder; see `Stopping`.
         DiscreetError: if it cannot be completed.
     """
-    announce = _announcer(folder.log)
+    with occupy(folder.lock), folder.stopping.heeded():
+        return _serve(wire, folder, _announcer(folder.log), patience_seconds)
+
+
+def _serve(wire: Wire, folder: ServerFolder, announce: _Announce, patience_seconds: float) -> Training:
+    """Carries the plan out and writes down how it ended."""
     folder.outcome.unlink(missing_ok=True)
     try:
         final = _carry_out(wire, folder, announce, patience_seconds)
     except DiscreetError as error:
-        announce(f"stopped: {error}")
+        announce(f"stopped: {error}", Level.ERROR)
         write_outcome(folder.outcome, error=error)
         raise
     except Exception as error:
-        announce(f"failed: {type(error).__name__}: {error}")
+        announce(f"failed: {type(error).__name__}: {error}", Level.ERROR)
         write_outcome(folder.outcome, error=DiscreetError(f"internal error: {type(error).__name__}"))
         raise
     announce("completed")
     return final
 
 
-def _carry_out(
-    wire: Wire, folder: ServerFolder, announce: Callable[[str], None], patience_seconds: float
-) -> Training:
+def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_seconds: float) -> Training:
     proposal = folder.proposal()
     plan = proposal.plan
     model = build_model(
@@ -122,7 +139,14 @@ def _carry_out(
         state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
         try:
             final = train(
-                plan, engine, folder.run, ledger, state, measure=_no_metrics, observe=_observer(announce)
+                plan,
+                engine,
+                folder.run,
+                ledger,
+                state,
+                measure=_no_metrics,
+                observe=_observer(announce, plan.digest()),
+                permit=folder.stopping.require_none,
             )
         finally:
             engine.close()
@@ -158,19 +182,33 @@ def _no_metrics(_: Any) -> dict[str, float]:
     return {}
 
 
-def _announcer(path: Path) -> Callable[[str], None]:
-    def announce(line: str) -> None:
+class _Announce(Protocol):
+    """Writes one line of the server's log."""
+
+    def __call__(self, event: str, level: Level = Level.INFO, /, **fields: Value) -> None: ...
+
+
+def _announcer(path: Path) -> _Announce:
+    def announce(event: str, level: Level = Level.INFO, /, **fields: Value) -> None:
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": round(time.time(), 3), "line": line}) + "\n")
+            file.write(log_now(event, level, **fields).as_json() + "\n")
 
     return announce
 
 
-def _observer(announce: Callable[[str], None]) -> Callable[[RoundReport], None]:
+def _observer(announce: _Announce, plan_digest: str) -> Callable[[RoundReport], None]:
     def observe(report: RoundReport) -> None:
+        survivors = len(report.sum.survivors)
         announce(
-            f"round {report.release}/{report.planned}: {len(report.sum.survivors)} silos, "
-            f"{report.spent} so far, {report.seconds:.1f} s"
+            f"round {report.release}/{report.planned}: {survivors} silos, "
+            f"{report.spent} so far, {report.seconds:.1f} s",
+            round=report.release,
+            planned=report.planned,
+            survivors=survivors,
+            epsilon=report.spent.epsilon,
+            delta=report.spent.delta,
+            seconds=round(report.seconds, 3),
+            plan=plan_digest,
         )
 
     return observe

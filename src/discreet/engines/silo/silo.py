@@ -12,6 +12,13 @@ from typing import final
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
+from discreet.engines.silo.events import (
+    RequestAnswered,
+    RequestArrived,
+    SiloEvent,
+    TrainingEnded,
+    TrainingJoined,
+)
 from discreet.engines.silo.intake import Intake
 from discreet.engines.silo.proposals import JOINED, Proposal, ProposalLog
 from discreet.engines.silo.records import load_records, nothing
@@ -60,21 +67,23 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _ignore(_: str) -> None:
-    """Logs nothing."""
+def _ignore(_: object) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a silo takes from its machine: a clock, and a place for lines that must not leave it.
+    """What a silo takes from its machine.
 
     Attributes:
         now: returns the time with its zone.
-        log: takes one line.
+        log: takes a line that the owner should look at; it must not leave the machine.
+        tell: takes what happens, for the owner's log and metrics.
     """
 
     now: Callable[[], datetime] = _now
     log: Callable[[str], None] = _ignore
+    tell: Callable[[SiloEvent], None] = _ignore
 
     def today(self) -> date:
         """Returns the date in UTC, by which policies expire."""
@@ -130,15 +139,22 @@ class Silo:
 
     def handle(self, request: Request) -> Reply:
         """Answers one request; every failure becomes a refusal that is safe to show to the server."""
-        if not isinstance(request, Propose):
-            return self._reply(request)
-        verdict = str(RefusalCode.INTERNAL)
+        tell = self._surroundings.tell
+        tell(RequestArrived(type(request)))
+        verdict: RefusalCode | None = RefusalCode.INTERNAL
         try:
             reply = self._reply(request)
-            verdict = reply.code if isinstance(reply, Refused) else JOINED
+            verdict = RefusalCode(reply.code) if isinstance(reply, Refused) else None
+            return reply
         finally:
-            self._note_proposal(request, verdict)
-        return reply
+            if isinstance(request, Propose):
+                self._note_proposal(request, JOINED if verdict is None else str(verdict))
+            tell(RequestAnswered(type(request), verdict))
+
+    def close(self) -> None:
+        """Forgets the session's secrets and releases the ledger."""
+        self._end_training()
+        self._ledger.close()
 
     def _reply(self, request: Request) -> Reply:
         log = self._surroundings.log
@@ -160,11 +176,6 @@ class Silo:
         reason = shown(reason, _LONGEST_LINE)
         log(f"refused ({code}): {reason}")
         return Refused(self.name, str(code), reason)
-
-    def close(self) -> None:
-        """Forgets the session's secrets and releases the ledger."""
-        self._end_training()
-        self._ledger.close()
 
     def _answer(self, request: Request) -> Reply:
         match request:
@@ -215,8 +226,9 @@ class Silo:
             book=Book(self._state, self._ledger, self._surroundings.today),
             randomness=self._randomness(),
             log=log,
+            tell=self._surroundings.tell,
         )
-        log(f"joined plan {approval.plan.digest()[:16]}: {approval.cost}")
+        self._surroundings.tell(TrainingJoined(approval.plan.digest(), approval.cost))
         return Joined(self.name, policy.simulation is not None, advertisement)
 
     def _admit(self, digest: str) -> None:
@@ -286,6 +298,7 @@ class Silo:
     def _end_training(self) -> None:
         if self._training is not None:
             self._training.close()
+            self._surroundings.tell(TrainingEnded(self._training.plan_digest))
             self._training = None
 
 

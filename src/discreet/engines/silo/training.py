@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
+from discreet.engines.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
 from discreet.engines.silo.records import nothing
 from discreet.engines.silo.requests import Deliver
 from discreet.engines.silo.state import SiloState
@@ -69,6 +70,7 @@ class SiloTraining:
         book: Book,
         randomness: RandomSource,
         log: Callable[[str], None],
+        tell: Callable[[SiloEvent], None],
     ) -> None:
         self._approval = approval
         self._plan_digest = approval.plan.digest()
@@ -81,6 +83,8 @@ class SiloTraining:
         self._ledger = book.ledger
         self._randomness = randomness
         self._log = log
+        self._tell = tell
+        self._charged_epsilon, self._charged_delta = 0.0, 0.0
         self._start: RoundStart | None = None
         self._release, self._model_digest = 0, ""
         # Says whether the ledger has turned to this training, which it does for its first contribution.
@@ -90,6 +94,11 @@ class SiloTraining:
     def model_bytes(self) -> int:
         """Length of the public model that an invitation brings."""
         return self._approval.plan.grid.dimension * np.dtype(np.float64).itemsize
+
+    @property
+    def plan_digest(self) -> str:
+        """The plan that is carried out."""
+        return self._plan_digest
 
     def deliver(self, delivery: Deliver) -> bytes:
         """Handles messages in order and returns the reply to the last one, empty if there is none.
@@ -141,7 +150,9 @@ class SiloTraining:
         own = trainings.get(self._plan_digest, NOTHING_SPENT)
         forgiven = self._entered and own.pending is not None and self._believes_abort(start)
         account = self._book.state.account(trainings)
-        account.require(self._policy.budget, self._approval.charge, own.charged - forgiven + 1)
+        cost = account.require(self._policy.budget, self._approval.charge, own.charged - forgiven + 1)
+        epsilon, delta = account.without(self._plan_digest).total()
+        self._charged_epsilon, self._charged_delta = epsilon + cost.epsilon, delta + cost.delta
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
@@ -180,6 +191,16 @@ class SiloTraining:
         self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
+        self._tell(
+            RoundAnswered(
+                self._plan_digest,
+                start.terms.round_index,
+                self._approval.plan.rounds,
+                attempt,
+                epsilon=self._charged_epsilon,
+                delta=self._charged_delta,
+            )
+        )
         return self._session.submit(values)
 
     def _enter(self) -> None:
@@ -206,6 +227,9 @@ class SiloTraining:
         """Writes down who survived once this silo's own shares are about to leave."""
         session = self._session
         self._ledger.complete(self._release, session.survivors, session.transcript.hex(), self._model_digest)
+        if self._start is not None:
+            round_index = self._start.terms.round_index
+            self._tell(RoundUnmasked(self._plan_digest, round_index, len(session.survivors)))
 
 
 def _numbers(parameters: bytes) -> npt.NDArray[np.float64]:

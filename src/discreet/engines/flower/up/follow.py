@@ -161,5 +161,5 @@ def _tail(path: Path) -> Iterator[str | None]:
         whole = data[: data.rfind(b"\n") + 1]
         position += len(whole)
         for line in whole.splitlines():
-            yield json.loads(line)["line"]
+            yield json.loads(line)["event"]
         yield None

@@ -1,0 +1,240 @@
+"""How a training stands, read from the server's folder alone, whether or not one runs there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from discreet.documents import read_json, shown
+from discreet.engines.flower.service import ServerFolder
+from discreet.errors import ConfigurationError
+from discreet.log_line import Value, iso_time, read_lines
+from discreet.plan import load_plan
+from discreet.privacy.ledger import Spending, read_ledger, spending
+from discreet.privacy.notation import pair_text
+from discreet.rounds import RunDirectory
+
+
+class RunState(StrEnum):
+    """Where a training is on its way."""
+
+    NOT_STARTED = "not started"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    """It ended early and said why."""
+    INTERRUPTED = "interrupted"
+    """Its process ended without a word."""
+    ABORTED = "aborted"
+    """The operator wanted an end."""
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRound:
+    """The last completed round.
+
+    Attributes:
+        survivors: the silos in its sum.
+        seconds: its wall time at the server; None if metrics do not reach as far as the ledger.
+        at: when it was written down.
+    """
+
+    survivors: tuple[str, ...]
+    seconds: float | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """What there is to say about a training.
+
+    Attributes:
+        folder: the server's.
+        state: where it is on its way.
+        reason: why it was stopped or aborted; None in any other state.
+        plan: digest of the plan.
+        name: what the config calls it.
+        silos: who is to take part.
+        planned: rounds of the plan.
+        spent: what the ledger says.
+        epsilon: charged so far, against the plan's budget adversary; None before the first charge.
+        delta: that ``epsilon`` is stated at.
+        epsilon_planned: after all rounds.
+        last_round: None before there is one.
+        last_line: of the server's log; None if it is empty.
+        abort_requested: whether the operator asked for an end that is still to come.
+        sealed: whether result and report were written and sealed.
+    """
+
+    folder: Path
+    state: RunState
+    reason: str | None
+    plan: str
+    name: str
+    silos: tuple[str, ...]
+    planned: int
+    spent: Spending
+    epsilon: float | None
+    delta: float
+    epsilon_planned: float
+    last_round: LastRound | None
+    last_line: dict[str, Value] | None
+    abort_requested: bool
+    sealed: bool
+
+    @property
+    def next_command(self) -> str:
+        """What to type next."""
+        folder = shlex.quote(str(self.folder))
+        match self.state:
+            case RunState.RUNNING:
+                return f"discreet consortium abort {folder}"
+            case RunState.COMPLETED if self.sealed:
+                return f"discreet verify {shlex.quote(str(self.folder / 'run'))}"
+            case RunState.COMPLETED:
+                return f"discreet consortium finish {folder}"
+            case _:
+                run_config = shlex.quote(f'folder="{self.folder.resolve()}"')
+                return f"flwr run APP SUPERLINK --stream -c {run_config}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything as plain JSON."""
+        last = self.last_round
+        return {
+            "state": str(self.state),
+            "reason": self.reason,
+            "plan": self.plan,
+            "name": self.name,
+            "silos": list(self.silos),
+            "rounds": {
+                "planned": self.planned,
+                "completed": len(self.spent.completed),
+                "lost": len(self.spent.lost),
+                "under_way": self.spent.pending is not None,
+                "attempts_aborted": self.spent.aborted,
+            },
+            "charged": {"epsilon": self.epsilon or 0.0, "delta": self.delta if self.epsilon else 0.0},
+            "epsilon_planned": self.epsilon_planned,
+            "last_round": None
+            if last is None
+            else {"survivors": list(last.survivors), "seconds": last.seconds, "at": iso_time(last.at)},
+            "last_line": self.last_line,
+            "abort_requested": self.abort_requested,
+            "next": self.next_command,
+        }
+
+    def lines(self) -> list[str]:
+        """Returns everything as lines for people."""
+        spent = self.spent
+        found = [
+            f"{self.name}: {self._state_text()}",
+            f"rounds {len(spent.completed)} of {self.planned} completed, {len(spent.lost)} lost, "
+            f"{spent.aborted} attempts aborted",
+            "spent  " + ("nothing" if self.epsilon is None else pair_text(self.epsilon, self.delta))
+            + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds",
+            f"silos  {', '.join(self.silos)}",
+        ]  # fmt: skip
+        if self.last_round is not None:
+            missing = [name for name in self.silos if name not in self.last_round.survivors]
+            found.append(
+                f"last round: {len(self.last_round.survivors)} silos at {iso_time(self.last_round.at)}"
+                + (f"; without {', '.join(missing)}" if missing else "")
+            )
+        if self.last_line is not None:
+            found.append(f"log    {self.last_line.get('time', '')} {self.last_line.get('event', '')}")
+        return [*found, f"{'to stop' if self.state is RunState.RUNNING else 'next'}: {self.next_command}"]
+
+    def _state_text(self) -> str:
+        match self.state:
+            case RunState.RUNNING:
+                under_way = min(self.planned, len(self.spent.completed) + len(self.spent.lost) + 1)
+                asked = "; it stops before the next attempt, as asked" if self.abort_requested else ""
+                return f"running, round {under_way} of {self.planned}{asked}"
+            case RunState.STOPPED | RunState.ABORTED:
+                return f"{self.state}: {self.reason}"
+            case RunState.INTERRUPTED:
+                return "interrupted: its process ended without a word"
+            case state:
+                return str(state)
+
+
+def read_run_status(path: Path) -> RunStatus:
+    """Reads how the training in a server's folder stands. Changes nothing.
+
+    Raises:
+        ConfigurationError: if there is no plan, or a file cannot be read.
+        LedgerError: if the ledger's chain is broken.
+    """
+    try:
+        return _read(ServerFolder(path))
+    except OSError as error:
+        raise ConfigurationError(
+            f"the server's folder must be readable; {error.filename}: {error.strerror}."
+        ) from None
+
+
+def _read(folder: ServerFolder) -> RunStatus:
+    plan = load_plan(folder.path / "plan.json")
+    # Before the files: what ends between the two reads is then still "running", never "interrupted".
+    running = folder.stopping.running
+    begun = folder.run.ledger.exists()
+    spent = spending(line.entry for line in read_ledger(folder.run.ledger)) if begun else spending(())
+    state, reason = _state(folder, running=running, begun=begun)
+    whole = plan.spent(plan.rounds)
+    return RunStatus(
+        folder=folder.path,
+        state=state,
+        reason=reason,
+        plan=plan.digest(),
+        name=shown(plan.config.name),
+        silos=tuple(map(shown, plan.facts.silos)),
+        planned=plan.rounds,
+        spent=spent,
+        epsilon=plan.spent(spent.charged).epsilon if spent.charged else None,
+        delta=whole.delta,
+        epsilon_planned=whole.epsilon,
+        last_round=_last_round(folder.run, spent),
+        last_line=_last_line(folder.log),
+        abort_requested=running and folder.stopping.requested,
+        sealed=folder.run.file("manifest.json").exists(),
+    )
+
+
+def _state(folder: ServerFolder, *, running: bool, begun: bool) -> tuple[RunState, str | None]:
+    if running:
+        return RunState.RUNNING, None
+    if not folder.outcome.exists():
+        return (RunState.INTERRUPTED if begun else RunState.NOT_STARTED), None
+    try:
+        outcome = read_json(folder.outcome.read_bytes())
+        state, error = RunState(outcome["status"]), outcome["error"]
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(
+            "outcome.json must be one that the server wrote; it cannot be read."
+        ) from None
+    return state, None if state is RunState.COMPLETED else shown(str(error), 2000)
+
+
+def _last_round(run: RunDirectory, spent: Spending) -> LastRound | None:
+    if not spent.completed or not run.metrics.exists():
+        return None
+    try:
+        lines = run.read_metrics()
+    except json.JSONDecodeError:
+        raise ConfigurationError(f"{run.metrics.name} must hold JSON lines; it does not.") from None
+    seconds = lines[-1].get("seconds") if lines and isinstance(lines[-1], dict) else None
+    return LastRound(
+        survivors=tuple(map(shown, spent.completed[-1].survivors)),
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+        at=datetime.fromtimestamp(run.metrics.stat().st_mtime, UTC),
+    )
+
+
+def _last_line(log: Path) -> dict[str, Value] | None:
+    lines = read_lines(log.read_bytes()) if log.exists() else []
+    return lines[-1] if lines else None

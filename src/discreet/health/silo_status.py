@@ -1,0 +1,202 @@
+"""How a silo stands, read from its state folder alone, whether or not a process serves it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from discreet.documents import shown
+from discreet.engines.flower.occupancy import occupied
+from discreet.engines.silo.state import SiloState
+from discreet.errors import ConfigurationError
+from discreet.log_line import Value, iso_time, read_lines
+from discreet.policy import Policy, load_policy
+from discreet.policy.document import BudgetTable
+from discreet.policy.ledger import by_training
+from discreet.privacy.ledger import read_ledger, spending
+from discreet.privacy.notation import pair_text
+
+_MOST_PROPOSALS = 10
+_TAIL_BYTES = 1 << 16
+_LONGEST_LINE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSpent:
+    """What one training spent at this silo.
+
+    Attributes:
+        plan: its digest.
+        name: what its config calls it.
+        releases: charged releases.
+        planned: how many the plan has.
+        epsilon: what they cost under the owner's assumption about colluders.
+        delta: that ``epsilon`` is stated at.
+        last_survivors: how many silos were in the last release that this silo saw complete; None if none did.
+    """
+
+    plan: str
+    name: str
+    releases: int
+    planned: int
+    epsilon: float
+    delta: float
+    last_survivors: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SiloStatus:
+    """What there is to say about a silo.
+
+    Attributes:
+        silo: its name in plans.
+        serving: whether a process holds the ledger.
+        expires: the policy's last day.
+        budget: what may ever be spent.
+        trainings: in the order in which they began.
+        ledger_changed: when the ledger was last written, that is, the time of the last charge or its end;
+            None if there is no ledger.
+        waiting: plans that wait for a person's approval.
+        proposals: the last proposals with their verdicts, oldest first, as the silo wrote them down.
+    """
+
+    silo: str
+    serving: bool
+    expires: date
+    budget: BudgetTable
+    trainings: tuple[TrainingSpent, ...]
+    ledger_changed: datetime | None
+    waiting: tuple[Path, ...]
+    proposals: tuple[dict[str, Value], ...]
+
+    @property
+    def epsilon(self) -> float:
+        """Charged in all trainings: basic composition."""
+        return sum(training.epsilon for training in self.trainings)
+
+    @property
+    def delta(self) -> float:
+        """Charged in all trainings."""
+        return sum(training.delta for training in self.trainings)
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """What (ε, δ) of the policy's budget is left, never below 0."""
+        budget = self.budget
+        return max(0.0, budget.max_epsilon - self.epsilon), max(0.0, budget.max_delta - self.delta)
+
+    def to_json(self) -> dict[str, object]:
+        """Returns everything as plain JSON."""
+        epsilon_left, delta_left = self.left
+        return {
+            "silo": self.silo,
+            "serving": self.serving,
+            "expires": self.expires.isoformat(),
+            "budget": self.budget.model_dump(),
+            "charged": {"epsilon": self.epsilon, "delta": self.delta},
+            "left": {"epsilon": epsilon_left, "delta": delta_left},
+            "trainings": [
+                {name: getattr(training, name) for name in TrainingSpent.__slots__}
+                for training in self.trainings
+            ],
+            "ledger_changed": None if self.ledger_changed is None else iso_time(self.ledger_changed),
+            "waiting": [str(path) for path in self.waiting],
+            "proposals": list(self.proposals),
+        }
+
+    def lines(self) -> list[str]:
+        """Returns everything as lines for people; names in them come from plans that others wrote."""
+        found = [
+            f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
+            f"the policy's last day is {self.expires}",
+            f"spent  {pair_text(self.epsilon, self.delta)}",
+            f"left   {pair_text(*self.left, down=True)}; the budget is "
+            f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
+        ]
+        for one in self.trainings:
+            cost = pair_text(one.epsilon, one.delta)
+            seen = "" if one.last_survivors is None else f"; {one.last_survivors} silos in the last one"
+            found.append(
+                f"  plan {one.plan[:16]} ({one.name}): {one.releases} of {one.planned} releases, {cost}{seen}"
+            )
+        if self.ledger_changed is not None:
+            found.append(f"last change of the ledger: {iso_time(self.ledger_changed)}")
+        found += [f"waits for approval: {path}" for path in self.waiting]
+        for proposal in self.proposals:
+            found.append("proposal: " + "  ".join(f"{name} {value}" for name, value in proposal.items()))
+        return [shown(line, _LONGEST_LINE) for line in found]
+
+
+def read_silo_status(policy_path: Path) -> SiloStatus:
+    """Reads how the silo of a ``policy.toml`` stands; changes nothing and waits for nobody.
+
+    Raises:
+        ConfigurationError: if the policy or a file of the state cannot be read.
+        LedgerError: if the ledger's chain is broken, or a plan that it names is missing.
+    """
+    policy = load_policy(policy_path)
+    try:
+        return silo_status(policy)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the state folder must be readable; {error.filename}: {error.strerror}. "
+            "Ask as the user that the silo runs as."
+        ) from None
+
+
+def silo_status(policy: Policy) -> SiloStatus:
+    """Returns how the silo of ``policy`` stands; a state folder that is not there yet has spent nothing."""
+    ledger = policy.state / "ledger.jsonl"
+    written = ledger.exists()
+    return SiloStatus(
+        silo=policy.silo,
+        serving=written and occupied(ledger),
+        expires=policy.expires,
+        budget=policy.budget,
+        trainings=_trainings(policy, ledger) if written else (),
+        ledger_changed=datetime.fromtimestamp(ledger.stat().st_mtime, UTC) if written else None,
+        waiting=_waiting(policy.state),
+        proposals=_last_proposals(policy.state / "proposals.jsonl"),
+    )
+
+
+def _trainings(policy: Policy, ledger: Path) -> tuple[TrainingSpent, ...]:
+    entries = tuple(line.entry for line in read_ledger(ledger))
+    spent = {digest: spending(own) for digest, own in by_training(entries).items()}
+    account = SiloState(policy).account(spent)
+    found = []
+    for digest, (charge, releases) in account.charged.items():
+        cost = charge.cost(releases) if releases else None
+        completed = spent[digest].completed
+        found.append(
+            TrainingSpent(
+                plan=digest,
+                name=charge.plan.config.name,
+                releases=releases,
+                planned=charge.plan.rounds,
+                epsilon=0.0 if cost is None else cost.epsilon,
+                delta=0.0 if cost is None else cost.delta,
+                last_survivors=len(completed[-1].survivors) if completed else None,
+            )
+        )
+    return tuple(found)
+
+
+def _waiting(state: Path) -> tuple[Path, ...]:
+    """Returns the plans that nobody approved yet."""
+    approved = {path.name for path in (state / "approved").glob("*")}
+    return tuple(sorted(path for path in (state / "pending").glob("*.json") if path.stem not in approved))
+
+
+def _last_proposals(path: Path) -> tuple[dict[str, Value], ...]:
+    """Returns the last proposals that the silo wrote down; reads no more than the end of the file."""
+    if not path.exists():
+        return ()
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = file.seek(max(0, size - _TAIL_BYTES))
+        data = file.read()
+    whole = data[data.find(b"\n") + 1 :] if start else data
+    return tuple(read_lines(whole)[-_MOST_PROPOSALS:])

@@ -1,0 +1,216 @@
+"""Status of a silo and of a training, read from files alone and without changing one."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from exposition_text import parse
+from typer.testing import CliRunner
+
+from discreet.cli.consortium import consortium as consortium_app
+from discreet.cli.silo import silo as silo_app
+from discreet.engines.flower.service import serve_training
+from discreet.engines.silo.requests import Deliver, Propose
+from discreet.errors import ConfigurationError, LedgerError
+from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
+from discreet.health.exposition import exposition
+from discreet.privacy.notation import pair_text
+
+NAME = "hungary"
+PATIENCE = 0.05
+
+
+class PowerCut(BaseException):
+    """Ends the server's process, as far as its files can tell."""
+
+
+def tree(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_silo_that_was_never_opened_has_spent_nothing_and_looking_makes_no_folder(consortium, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(consortium.folder.policy(NAME).read_text())
+    status = read_silo_status(policy)
+    assert (status.serving, status.trainings, status.epsilon) == (False, (), 0.0)
+    assert status.left == (status.budget.max_epsilon, status.budget.max_delta)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "consortium"] == ["policy.toml"]
+
+
+def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(consortium, direct_wire):
+    policy = consortium.folder.policy(NAME)
+    during = []
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters and node == consortium.node(NAME):
+            before = tree(consortium.folder.silo(NAME))
+            during.append(read_silo_status(policy))
+            assert tree(consortium.folder.silo(NAME)) == before
+        return request
+
+    serve_training(direct_wire(consortium.silos, tamper), consortium.folder.server, patience_seconds=PATIENCE)
+    releases = [sum(training.releases for training in status.trainings) for status in during]
+    assert releases == [0, 1, 2]
+    assert all(status.serving for status in during)
+    consortium.silos[consortium.node(NAME)].close()
+    after = read_silo_status(policy)
+    assert not after.serving
+    (training,) = after.trainings
+    assert (training.releases, training.planned, training.last_survivors) == (3, 3, 4)
+    assert after.left[0] == pytest.approx(after.budget.max_epsilon - training.epsilon)
+    assert after.ledger_changed is not None
+    assert pair_text(*after.left, down=True) in " ".join(after.lines())
+
+
+def test_what_is_left_is_never_rounded_up(consortium, direct_wire):
+    """The budget is twice the cost of the plan, which is a little below 1."""
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    status = read_silo_status(consortium.folder.policy(NAME))
+    (line,) = [line for line in status.lines() if line.startswith("left")]
+    assert 0.99 < float(line.split()[2].rstrip(",")) <= status.left[0] < 1.0
+
+
+def test_plans_that_wait_are_named_until_they_are_approved(consortium):
+    consortium.edit_policy(NAME, "[require]", '[require]\napproval = "person"')
+    proposal = consortium.folder.server.proposal()
+    silo = consortium.silos[consortium.node(NAME)]
+    silo.handle(Propose(1, bytes(32), proposal.document, proposal.allow_list.serialise()))
+    policy = consortium.folder.policy(NAME)
+    (waiting,) = read_silo_status(policy).waiting
+    assert waiting.stem == consortium.plan.digest()
+    approved = CliRunner().invoke(silo_app, ["approve", str(policy), str(waiting)])
+    assert approved.exit_code == 0, approved.output
+    assert read_silo_status(policy).waiting == ()
+
+
+def test_the_last_proposals_are_shown_and_cannot_forge_a_line(consortium):
+    lines = [json.dumps({"time": "2026-11-22T18:43:35Z", "verdict": f"v{number}"}) for number in range(30)]
+    lines.append(json.dumps({"verdict": "x\nspent  nothing"}))
+    path = consortium.folder.silo(NAME) / "state" / "proposals.jsonl"
+    path.write_text("\n".join(lines) + '\n{"verdict": "torn')
+    result = CliRunner().invoke(silo_app, ["status", str(consortium.folder.policy(NAME))])
+    shown = [line for line in result.output.splitlines() if line.startswith("proposal:")]
+    assert len(shown) == 10
+    assert shown[-1] == "proposal: verdict x?spent  nothing"
+    assert "v29" in shown[-2]
+
+
+def test_status_of_a_silo_as_json(consortium, direct_wire):
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    policy = consortium.folder.policy(NAME)
+    result = CliRunner().invoke(silo_app, ["status", str(policy), "--json"])
+    read, status = json.loads(result.output), read_silo_status(policy)
+    assert read["charged"] == {"epsilon": status.epsilon, "delta": status.delta}
+    assert read["left"]["epsilon"] == status.left[0]
+    assert read["trainings"][0]["plan"] == consortium.plan.digest()
+    assert read["serving"] is True
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_whoever_may_only_read_may_ask(consortium):
+    lock = consortium.folder.server.lock
+    lock.touch(mode=0o400)
+    assert read_run_status(consortium.folder.server.path).state is RunState.NOT_STARTED
+
+
+def test_a_damaged_ledger_is_refused_and_never_read_as_less(consortium, direct_wire):
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    ledger = consortium.folder.silo(NAME) / "state" / "ledger.jsonl"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"Intent"', b'"intent"', 1))
+    with pytest.raises(LedgerError, match="line"):
+        read_silo_status(consortium.folder.policy(NAME))
+
+
+def test_a_training_is_followed_from_its_plan_to_its_end(consortium, direct_wire):
+    server = consortium.folder.server
+    before = read_run_status(server.path)
+    assert (before.state, before.epsilon, before.last_round) == (RunState.NOT_STARTED, None, None)
+    assert before.next_command.startswith("flwr run")
+    during = []
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters and node == consortium.node(NAME):
+            during.append(read_run_status(server.path))
+        return request
+
+    serve_training(direct_wire(consortium.silos, tamper), server, patience_seconds=PATIENCE)
+    assert {status.state for status in during} == {RunState.RUNNING}
+    assert [len(status.spent.completed) for status in during] == [0, 1, 2]
+    assert "running, round 2 of 3" in during[1].lines()[0]
+    after = read_run_status(server.path)
+    assert (after.state, after.epsilon) == (RunState.COMPLETED, consortium.plan.spent(3).epsilon)
+    assert after.last_round is not None
+    assert after.last_round.survivors == consortium.plan.facts.silos
+    assert after.last_line is not None
+    assert after.last_line["event"] == "completed"
+    assert after.next_command == f"discreet consortium finish {server.path}"
+
+
+def test_a_silo_that_is_missing_is_named(consortium, direct_wire):
+    def tamper(node, request):
+        return None if node == consortium.node(NAME) else request
+
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos, tamper), server, patience_seconds=PATIENCE)
+    lines = read_run_status(server.path).lines()
+    assert any(line.startswith("last round: 3 silos") and line.endswith(f"without {NAME}") for line in lines)
+
+
+def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(consortium, direct_wire):
+    server = consortium.folder.server
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters:
+            raise PowerCut
+        return request
+
+    with pytest.raises(PowerCut):
+        serve_training(direct_wire(consortium.silos, tamper), server, patience_seconds=PATIENCE)
+    cut = read_run_status(server.path)
+    assert (cut.state, cut.reason) == (RunState.INTERRUPTED, None)
+    assert cut.epsilon == consortium.plan.spent(1).epsilon, "the interrupted round is charged"
+    (server.path / "allow-list.json").unlink()
+    with pytest.raises(ConfigurationError):
+        serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    stopped = read_run_status(server.path)
+    assert stopped.state is RunState.STOPPED
+    assert "allow-list.json" in str(stopped.reason)
+
+
+def test_the_metrics_of_a_training_are_those_of_its_files(consortium, direct_wire):
+    server = consortium.folder.server
+    empty = parse(exposition(run_metrics(read_run_status(server.path))))
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    page = parse(exposition(run_metrics(read_run_status(server.path))))
+    assert page.families.keys() == empty.families.keys()
+    found = {name: value for (name, labels), value in page.values().items() if not labels}
+    assert found["discreet_run_rounds_completed_total"] == found["discreet_run_rounds_planned"] == 3
+    assert found["discreet_run_last_round_survivors"] == 4
+    assert found["discreet_run_epsilon_charged"] == consortium.plan.spent(3).epsilon
+    states = page.families["discreet_run_state"].samples
+    assert states[("state", "completed"),] == 1.0
+    assert sum(states.values()) == 1.0
+
+
+@pytest.mark.parametrize("command", [["status"], ["abort"], ["metrics"], ["status", "--json"]])
+def test_a_folder_without_a_plan_is_one_clear_line(tmp_path, command):
+    result = CliRunner().invoke(consortium_app, [*command, str(tmp_path)])
+    assert isinstance(result.exception, ConfigurationError)
+    assert "plan.json must be readable" in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_policy_that_is_not_there_is_one_clear_line(tmp_path):
+    result = CliRunner().invoke(silo_app, ["status", str(tmp_path / "policy.toml")])
+    assert isinstance(result.exception, ConfigurationError)
+
+
+def test_status_of_a_training_as_json(consortium, direct_wire):
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    result = CliRunner().invoke(consortium_app, ["status", str(server.path), "--json"])
+    read = json.loads(result.output)
+    assert (read["state"], read["rounds"]["completed"]) == ("completed", 3)
+    assert read["charged"]["epsilon"] == consortium.plan.spent(3).epsilon
