@@ -20,7 +20,7 @@ pytest.importorskip("flwr")
 
 from discreet.config import load_config
 from discreet.engines.flower.up import bring_up
-from discreet.engines.flower.up.descendants import descendants
+from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.local import run
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.verify import verify

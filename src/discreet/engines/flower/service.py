@@ -12,6 +12,7 @@ from typing import Any
 from safetensors.numpy import save
 
 from discreet.engines.flower.engine import FlowerEngine, Proposal
+from discreet.engines.flower.occupancy import occupy
 from discreet.engines.flower.outcome import write_outcome
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
@@ -31,6 +32,9 @@ from discreet.rounds import (
     train,
 )
 from discreet.rounds.directory import write_durably
+
+# What a run directory holds before its ledger's first line.
+_UNBEGUN = {"plan.json", "ledger.jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,11 @@ class ServerFolder:
         """One line for everything worth knowing."""
         return self.path / "server.log"
 
+    @property
+    def lock(self) -> Path:
+        """Held by the one server that works here."""
+        return self.path / "server.lock"
+
     def proposal(self) -> Proposal:
         """Reads plan and allow-list.
 
@@ -78,8 +87,14 @@ def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float)
     However it ends, ``outcome.json`` says so, and the ledger what was spent.
 
     Raises:
+        ConfigurationError: if another server works in ``folder``; nothing was changed or sent.
         DiscreetError: if it cannot be completed.
     """
+    with occupy(folder.lock):
+        return _serve(wire, folder, patience_seconds)
+
+
+def _serve(wire: Wire, folder: ServerFolder, patience_seconds: float) -> Training:
     announce = _announcer(folder.log)
     folder.outcome.unlink(missing_ok=True)
     try:
@@ -140,9 +155,20 @@ def _begun_with_secret_noise(directory: RunDirectory) -> bool:
     return bool(lines) and isinstance(lines[0].entry, Opened) and lines[0].entry.randomness == "secure"
 
 
+def _begun(directory: RunDirectory) -> bool:
+    """Says whether a run was begun here; clears what a start left that died before its ledger's first line."""
+    if directory.ledger.exists() and read_ledger(directory.ledger):
+        return True
+    unbegun = {path.name: path for path in directory.path.glob("*")}
+    if unbegun.keys() <= _UNBEGUN:
+        for path in unbegun.values():
+            path.unlink()
+    return False
+
+
 def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
     """Opens the run directory's ledger, an interrupted one where there is one."""
-    if directory.plan.exists() and directory.ledger.exists():
+    if _begun(directory):
         if load_plan(directory.plan).digest() != plan.digest():
             raise ConfigurationError(
                 f"{directory.path} must belong to the plan beside it; it holds another. Move it away."

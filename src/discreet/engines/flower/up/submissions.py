@@ -1,0 +1,117 @@
+"""Submitting the run, and submitting it again when its ServerApp died: one at a time, until there is an outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from discreet.documents import read_json
+from discreet.engines.flower.occupancy import occupied
+from discreet.engines.flower.service import ServerFolder
+from discreet.engines.flower.up.deployment import Deployment
+from discreet.engines.flower.up.processes import Child
+from discreet.engines.flower.up.supervision import pause_seconds
+from discreet.errors import ConfigurationError
+
+_MOST_IN_VAIN: Final = 8
+
+
+@dataclass(slots=True)
+class Submissions:
+    """Keeps one ServerApp at work.
+
+    A ServerApp is known to work by the lock on its folder, which no death leaves behind. An outcome that
+    says "stopped" stands if no program died meanwhile; else the training is tried again.
+
+    Attributes:
+        deployment: where it runs.
+        server: the ServerApp's folder.
+        app: the Flower app.
+        run_config: for the app.
+        announce: is told in one line of every new submission.
+    """
+
+    deployment: Deployment
+    server: ServerFolder
+    app: Path
+    run_config: str
+    announce: Callable[[str], None] = field(kw_only=True)
+    _current: _Submission | None = None
+    _rounds: int = 0
+    _in_vain: int = 0
+    _due: float = 0.0
+
+    def look(self, rounds: int) -> dict[str, Any] | None:
+        """Returns the final outcome, if there is one; submits the run if none is at work.
+
+        Args:
+            rounds: how many rounds the server's log has told of.
+
+        Raises:
+            ConfigurationError: if submissions end again and again without a round.
+        """
+        # In this order: a ServerApp writes its outcome before it leaves its folder.
+        at_work = occupied(self.server.lock)
+        outcome = self._outcome()
+        current = self._current
+        if outcome is not None and (outcome["status"] == "completed" or self._stands(current)):
+            return outcome
+        if current is None:
+            self._submit()
+        elif at_work:
+            current.worked = True
+        elif outcome is not None or current.over:
+            self._count(current, rounds)
+        return None
+
+    def _stands(self, current: _Submission | None) -> bool:
+        return current is not None and current.deaths == self.deployment.supervision.deaths
+
+    def _outcome(self) -> dict[str, Any] | None:
+        if not self.server.outcome.exists():
+            return None
+        read: dict[str, Any] = read_json(self.server.outcome.read_bytes())
+        return read
+
+    def _count(self, ended: _Submission, rounds: int) -> None:
+        """Takes note that a submission ended without a final outcome; the next follows after a pause."""
+        self._in_vain = 1 if rounds > self._rounds else self._in_vain + 1
+        self._rounds = rounds
+        if self._in_vain >= _MOST_IN_VAIN or (ended.refused and self._stands(ended)):
+            raise ConfigurationError(
+                "the run must keep running; it ended without a word from the ServerApp:\\n"
+                f"{ended.process.last_lines(12)}"
+            )
+        self._due = time.monotonic() + pause_seconds(self._in_vain)
+        self._current = None
+        self.server.outcome.unlink(missing_ok=True)
+        self.announce("the ServerApp ended before the training did; the run is submitted again")
+
+    def _submit(self) -> None:
+        if time.monotonic() < self._due or not self.deployment.reachable:
+            return
+        deaths = self.deployment.supervision.deaths
+        self._current = _Submission(self.deployment.submit(self.app, self.run_config), deaths)
+        self.announce("run submitted; waiting for the silos to join")
+
+
+@dataclass(slots=True)
+class _Submission:
+    """One submission: the process that follows it, deaths of programs before it, whether it got to work."""
+
+    process: Child
+    deaths: int
+    worked: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Says whether a ServerApp of it cannot come any more, asked when none is at work."""
+        return self.worked or not self.process.alive
+
+    @property
+    def refused(self) -> bool:
+        """Says whether Flower did not even take it."""
+        return not self.worked and not self.process.alive and self.process.process.returncode != 0
