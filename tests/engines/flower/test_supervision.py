@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from discreet.engines.flower.occupancy import occupied, occupy
+from discreet.engines.flower.outcome import read_outcome
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.flower.up import submissions, supervision
+from discreet.engines.flower.up.follow import _tail
 from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.flower.up.processes import Children
 from discreet.engines.flower.up.submissions import Submissions
@@ -73,7 +75,9 @@ def test_a_program_that_never_comes_up_is_given_up_with_its_last_words(tmp_path)
         children.start("silo-a", [sys.executable, "-c", "raise SystemExit('no policy')"])
         watched = Supervision(children, print)
         watched.watch("silo-a")
-        with pytest.raises(ConfigurationError, match=r"silo-a must keep running; it ended 8 times(.|\n)*no policy"):
+        with pytest.raises(
+            ConfigurationError, match=r"silo-a must keep running; it ended 8 times(.|\n)*no policy"
+        ):
             look_until(watched, lambda: False)
 
 
@@ -168,19 +172,17 @@ def test_a_completed_outcome_stands_whatever_died(run, deployment):
 
 
 def test_submissions_in_vain_come_to_an_end_and_a_round_between_them_counts(run, deployment):
-    def die():
+    def live_and_die(rounds):
+        run.look(rounds)
         deployment.submitted[-1].process.returncode = 0
+        run.look(rounds)
 
     for rounds in range(20):
-        run.look(rounds)
-        die()
-        run.look(rounds)
+        live_and_die(rounds)
+    for _ in range(6):
+        live_and_die(19)
     with pytest.raises(ConfigurationError, match="last 12 lines"):
-        for _ in range(30):
-            run.look(20)
-            die()
-            run.look(20)
-    assert len(deployment.submitted) < 30
+        live_and_die(19)
 
 
 def test_a_submission_that_flower_refuses_is_not_repeated(run, deployment):
@@ -222,3 +224,21 @@ def test_files_of_somebody_else_are_left_alone(consortium, direct_wire):
     with pytest.raises(ConfigurationError, match="must be a new or empty directory"):
         serve_training(direct_wire(consortium.silos), server, patience_seconds=0.05)
     assert (server.run.path / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"status": "fine"}', "[" * 100_000], ids=len)
+def test_an_outcome_that_is_none_is_one_line(tmp_path, text):
+    (tmp_path / "outcome.json").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"outcome\.json must be what the server writes"):
+        read_outcome(tmp_path / "outcome.json")
+
+
+def test_the_servers_log_is_followed_by_whole_lines_and_another_file_is_one_line(tmp_path):
+    log = tmp_path / "server.log"
+    log.write_text('{"time": 1, "line": "a joined"}\n{"time": 2, "li')
+    lines = _tail(log)
+    assert [next(lines), next(lines)] == ["a joined", None]
+    with log.open("a") as file:
+        file.write("\n")
+    with pytest.raises(ConfigurationError, match=r"server\.log must hold what the server writes"):
+        next(lines)

@@ -156,7 +156,7 @@ def _begun_with_secret_noise(directory: RunDirectory) -> bool:
 
 
 def _begun(directory: RunDirectory) -> bool:
-    """Says whether a run was begun here; clears what a start left that died before its ledger's first line."""
+    """Says whether a run was begun here; clears what a start left that died before that."""
     if directory.ledger.exists() and read_ledger(directory.ledger):
         return True
     unbegun = {path.name: path for path in directory.path.glob("*")}

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from discreet.config import Config
-from discreet.documents import read_json
+from discreet.documents import read_json, shown
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.project import write_app
 from discreet.engines.flower.up.deployment import Deployment, Settings, environment, require_flower, start
@@ -152,5 +152,15 @@ def _tail(path: Path) -> Iterator[str | None]:
         whole = data[: data.rfind(b"\n") + 1]
         position += len(whole)
         for line in whole.splitlines():
-            yield read_json(line)["line"]
+            yield _said(line)
         yield None
+
+
+def _said(line: bytes) -> str:
+    try:
+        read = read_json(line)
+    except ValueError:
+        read = None
+    if not isinstance(read, dict) or not isinstance(read.get("line"), str):
+        raise ConfigurationError(f"server.log must hold what the server writes; got {shown(repr(line), 80)}.")
+    return str(read["line"])

@@ -82,7 +82,8 @@ def keep(command: list[str]) -> int:
         command,
         stdin=subprocess.DEVNULL,
         process_group=0,
-        preexec_fn=lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+        # A keeper has one thread.
+        preexec_fn=lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509
     )
     while program.poll() is None and not asked and not _parent_gone():
         _reap(program)

@@ -58,14 +58,14 @@ class Child:
 
 @dataclass(slots=True)
 class Children:
-    """All programs of a deployment. Leaving the block ends them; so does this process's death, by any signal."""
+    """All programs of a deployment. Leaving the block ends them; so does this process's death, however."""
 
     logs: Path
     environment: Mapping[str, str]
     started: dict[str, Child] = field(default_factory=dict)
 
     def start(self, name: str, command: Sequence[str | Path], folder: Path | None = None) -> Child:
-        """Starts ``command`` with its output in ``logs/NAME.log``; what had that name before must have ended."""
+        """Starts ``command`` with its output in ``logs/NAME.log``; an earlier one of that name has ended."""
         self.logs.mkdir(parents=True, exist_ok=True)
         path = self.logs / f"{name}.log"
         parts = tuple(str(part) for part in command)

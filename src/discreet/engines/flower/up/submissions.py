@@ -1,4 +1,4 @@
-"""Submitting the run, and submitting it again when its ServerApp died: one at a time, until there is an outcome."""
+"""Submitting the run, and again whenever its ServerApp died: one at a time, until there is an outcome."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.documents import read_json
 from discreet.engines.flower.occupancy import occupied
+from discreet.engines.flower.outcome import read_outcome
 from discreet.engines.flower.service import ServerFolder
 from discreet.engines.flower.up.deployment import Deployment
 from discreet.engines.flower.up.processes import Child
@@ -55,7 +55,7 @@ class Submissions:
         """
         # In this order: a ServerApp writes its outcome before it leaves its folder.
         at_work = occupied(self.server.lock)
-        outcome = self._outcome()
+        outcome = read_outcome(self.server.outcome)
         current = self._current
         if outcome is not None and (outcome["status"] == "completed" or self._stands(current)):
             return outcome
@@ -69,12 +69,6 @@ class Submissions:
 
     def _stands(self, current: _Submission | None) -> bool:
         return current is not None and current.deaths == self.deployment.supervision.deaths
-
-    def _outcome(self) -> dict[str, Any] | None:
-        if not self.server.outcome.exists():
-            return None
-        read: dict[str, Any] = read_json(self.server.outcome.read_bytes())
-        return read
 
     def _count(self, ended: _Submission, rounds: int) -> None:
         """Takes note that a submission ended without a final outcome; the next follows after a pause."""
