@@ -54,7 +54,7 @@ min_survivors = 2
 [run]
 evaluate = false
 """
-PATIENCE = 30.0
+PATIENCE = 60.0
 SEED = int(os.environ.get("DISCREET_KILL_SEED", "1"))
 
 

@@ -126,8 +126,10 @@ def run(tmp_path, deployment):
     return Submissions(deployment, ServerFolder(tmp_path), tmp_path, "", announce=print)
 
 
-def stopped(run):
-    run.server.outcome.write_text(json.dumps({"status": "stopped", "error": "too few", "exit_code": 1}))
+def stopped(run, exit_code=1):
+    run.server.outcome.write_text(
+        json.dumps({"status": "stopped", "error": "too few", "exit_code": exit_code})
+    )
 
 
 def test_a_run_is_submitted_once_while_its_serverapp_works(run, deployment):
@@ -160,15 +162,36 @@ def test_an_outcome_stands_if_nothing_died_and_is_tried_again_otherwise(run, dep
     run.look(0)
     assert len(deployment.submitted) == 2
     assert not run.server.outcome.exists()
+    run.look(1)
     stopped(run)
-    assert run.look(0)["error"] == "too few"
+    assert run.look(1)["error"] == "too few"
+
+
+def test_silos_that_are_not_back_when_a_killed_serverapp_is_do_not_end_the_training(run, deployment):
+    run.look(0)
+    with occupy(run.server.lock):
+        run.look(1)
+    run.look(1)
+    run.look(1)
+    stopped(run)
+    assert run.look(1) is None
+    run.look(1)
+    assert len(deployment.submitted) == 3
+
+
+@pytest.mark.parametrize("exit_code", [2, 3])
+def test_a_refusal_stands_whatever_died(run, deployment, exit_code):
+    run.look(0)
+    deployment.deaths = 1
+    stopped(run, exit_code)
+    assert run.look(0)["exit_code"] == exit_code
 
 
 def test_a_completed_outcome_stands_whatever_died(run, deployment):
     run.look(0)
     deployment.deaths = 3
-    run.server.outcome.write_text('{"status": "completed"}')
-    assert run.look(2) == {"status": "completed"}
+    run.server.outcome.write_text('{"status": "completed", "exit_code": 0}')
+    assert run.look(2)["status"] == "completed"
 
 
 def test_submissions_in_vain_come_to_an_end_and_a_round_between_them_counts(run, deployment):

@@ -14,7 +14,7 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.engines.flower.up.deployment import Deployment
 from discreet.engines.flower.up.processes import Child
 from discreet.engines.flower.up.supervision import pause_seconds
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, DiscreetError
 
 _MOST_IN_VAIN: Final = 8
 
@@ -23,8 +23,8 @@ _MOST_IN_VAIN: Final = 8
 class Submissions:
     """Keeps one ServerApp at work.
 
-    A ServerApp is known to work by the lock on its folder, which no death leaves behind. An outcome that
-    says "stopped" stands if no program died meanwhile; else the training is tried again.
+    A ServerApp is known to work by the lock on its folder, which no death leaves behind. Where something
+    died after the last round, a training that stopped for want of silos is tried again; a refusal stands.
 
     Attributes:
         deployment: where it runs.
@@ -42,6 +42,7 @@ class Submissions:
     _current: _Submission | None = None
     _rounds: int = 0
     _in_vain: int = 0
+    _deaths: int = 0
     _due: float = 0.0
 
     def look(self, rounds: int) -> dict[str, Any] | None:
@@ -57,24 +58,28 @@ class Submissions:
         at_work = occupied(self.server.lock)
         outcome = read_outcome(self.server.outcome)
         current = self._current
-        if outcome is not None and (outcome["status"] == "completed" or self._stands(current)):
+        if rounds > self._rounds:
+            self._rounds, self._in_vain, self._deaths = rounds, 0, self.deployment.supervision.deaths
+        if outcome is not None and (outcome["exit_code"] != DiscreetError.exit_code or self._calm):
             return outcome
         if current is None:
             self._submit()
         elif at_work:
             current.worked = True
         elif outcome is not None or current.over:
-            self._count(current, rounds)
+            self._count(current)
         return None
 
-    def _stands(self, current: _Submission | None) -> bool:
-        return current is not None and current.deaths == self.deployment.supervision.deaths
+    @property
+    def _calm(self) -> bool:
+        """Says whether nothing died after the last round, the ServerApp included."""
+        return not self._in_vain and self._deaths == self.deployment.supervision.deaths
 
-    def _count(self, ended: _Submission, rounds: int) -> None:
+    def _count(self, ended: _Submission) -> None:
         """Takes note that a submission ended without a final outcome; the next follows after a pause."""
-        self._in_vain = 1 if rounds > self._rounds else self._in_vain + 1
-        self._rounds = rounds
-        if self._in_vain >= _MOST_IN_VAIN or (ended.refused and self._stands(ended)):
+        refused = ended.refused and self._calm
+        self._in_vain += 1
+        if refused or self._in_vain >= _MOST_IN_VAIN:
             raise ConfigurationError(
                 "the run must keep running; it ended without a word from the ServerApp:\\n"
                 f"{ended.process.last_lines(12)}"
@@ -87,17 +92,15 @@ class Submissions:
     def _submit(self) -> None:
         if time.monotonic() < self._due or not self.deployment.reachable:
             return
-        deaths = self.deployment.supervision.deaths
-        self._current = _Submission(self.deployment.submit(self.app, self.run_config), deaths)
+        self._current = _Submission(self.deployment.submit(self.app, self.run_config))
         self.announce("run submitted; waiting for the silos to join")
 
 
 @dataclass(slots=True)
 class _Submission:
-    """One submission: the process that follows it, deaths of programs before it, whether it got to work."""
+    """One submission: the process that follows it, and whether its ServerApp got to work."""
 
     process: Child
-    deaths: int
     worked: bool = False
 
     @property
