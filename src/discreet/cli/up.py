@@ -85,7 +85,9 @@ def _ends_by_signal(console: Console) -> Iterator[None]:
             console.print(f"{signal.Signals(number).name}: ending all processes", markup=False)
         raise SystemExit(_SIGNALLED + number)
 
-    before = {number: signal.signal(number, end) for number in _ENDING}
+    # What a caller has had ignored stays so: nohup, or a job in the background.
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from discreet.plan import Plan
 
 _HOST: Final = "127.0.0.1"
 _LINK_NAME: Final = "rehearsal"
-SUPERLINK: Final = "superlink"
+_SUPERLINK: Final = "superlink"
 _RUN: Final = "run"
 _NODE_KEY: Final = "supernode.key"
 _START_SECONDS: Final = 240.0
@@ -81,7 +81,7 @@ class Deployment:
     @property
     def reachable(self) -> bool:
         """Says whether the SuperLink takes submissions."""
-        return self.children.started[SUPERLINK].alive and _listening(self.port)
+        return self.children.started[_SUPERLINK].alive and _listening(self.port)
 
     def submit(self, app: Path, run_config: str) -> Child:
         """Submits a Flower app, in place of an earlier submission; the process follows the run's log."""
@@ -147,7 +147,7 @@ def start(
     port = _free_port() if settings.port is None else _usable_port(settings.port)
     link = Link(f"{_HOST}:{port}", make_certificates(folder.path / "tls"))
     superlink = children.start(
-        SUPERLINK,
+        _SUPERLINK,
         [_command("flower-superlink"), *link.tls_options(), "--enable-supernode-auth", "--host", _HOST,
          "--port", str(port), "--disable-runtime-dependency-installation",
          "--database", folder.path / "superlink.db"],
