@@ -76,7 +76,7 @@ def test_a_program_that_never_comes_up_is_given_up_with_its_last_words(tmp_path)
         watched = Supervision(children, print)
         watched.watch("silo-a")
         with pytest.raises(
-            ConfigurationError, match=r"silo-a must keep running; it ended 8 times(.|\n)*no policy"
+            ConfigurationError, match=r"silo-a must keep running; it ended 10 times(.|\n)*no policy"
         ):
             look_until(watched, lambda: False)
 

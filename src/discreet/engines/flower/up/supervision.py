@@ -14,7 +14,8 @@ _SHORTEST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
 # A program that ran this long came up; its next death is the first of a new series.
 _SETTLED_SECONDS: Final = 60.0
-_MOST_DEATHS_IN_A_ROW: Final = 8
+# A SuperNode that was killed is refused for up to a minute: Flower takes it for connected until then.
+_MOST_DEATHS_IN_A_ROW: Final = 10
 
 
 def pause_seconds(deaths: int) -> float:
