@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +19,9 @@ from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import prepare
 from discreet.privacy.wire import from_json
+
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALLED = 128
 
 
 def up(
@@ -44,15 +50,16 @@ def up(
     folder = out if out is not None else Path("runs") / f"{settings.name}-up-{stamp}"
     plan = prepare(settings).plan
     console.print(plan_table(plan), "")
-    finished = bring_up(
-        settings,
-        folder,
-        silos=silos,
-        kill=kill,
-        port=port,
-        patience_seconds=patience,
-        announce=lambda line: console.print(line, markup=False),
-    )
+    with _ends_by_signal(console):
+        finished = bring_up(
+            settings,
+            folder,
+            silos=silos,
+            kill=kill,
+            port=port,
+            patience_seconds=patience,
+            announce=lambda line: console.print(line, markup=False),
+        )
     run = finished.folder.server.run
     report = finish(finished_run(run), None)
     if as_json:
@@ -64,3 +71,25 @@ def up(
     console.print(worth(plan), markup=False)
     console.print(f"completed in {finished.seconds:.0f} s; nothing is left running. Logs and keys: {folder}")
     console.print(f"report: {report}\ncheck it with: discreet verify {run.path}", markup=False)
+
+
+@contextmanager
+def _ends_by_signal(console: Console) -> Iterator[None]:
+    """Ends the block in good order at the first signal that asks for it; others then change nothing."""
+
+    def end(number: int, _: object) -> None:
+        for other in _ENDING:
+            signal.signal(other, signal.SIG_IGN)
+        # A terminal that hung up takes no more lines.
+        with suppress(OSError):
+            console.print(f"{signal.Signals(number).name}: ending all processes", markup=False)
+        raise SystemExit(_SIGNALLED + number)
+
+    # What a caller has had ignored stays so: nohup, or a job in the background.
+    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -13,6 +13,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.rounds.memory import Arrays
 
@@ -130,16 +131,35 @@ class RunDirectory:
         return SavedState(arrays, made, digest)
 
     def append_metrics(self, line: dict[str, Any]) -> None:
-        """Appends one line of metrics."""
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, sort_keys=True) + "\n")
+        """Appends one line of metrics, in place of a torn last line."""
+        with self.metrics.open("ab") as file:
+            file.truncate(self.metrics.read_bytes().rfind(b"\n") + 1)
+            file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """Returns the metrics so far; a torn last line is ignored."""
+        """Returns the metrics so far; a torn last line is ignored.
+
+        Raises:
+            ConfigurationError: if a whole line is none that `append_metrics` writes.
+        """
         if not self.metrics.exists():
             return []
-        text = self.metrics.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        data = self.metrics.read_bytes()
+        lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+        return [_metrics_line(line, number) for number, line in enumerate(lines, start=1)]
+
+
+def _metrics_line(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        read = read_json(line, finite=False)
+    except ValueError:
+        read = None
+    if not isinstance(read, dict) or type(read.get("release")) is not int:
+        raise ConfigurationError(
+            f"metrics.jsonl must hold one JSON table with a 'release' a line; line {number} is none. "
+            "Take the file as it was written."
+        )
+    return read
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -5,23 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
+import discreet
 from discreet.engines.flower.up import Killing
 from discreet.engines.flower.up.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
-from discreet.engines.flower.up.descendants import descendants
+from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.flower.up.processes import Children
 from discreet.errors import ConfigurationError
 
 PARENT = """
 import subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
 time.sleep(600)
+"""
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from discreet.engines.flower.up.processes import Children
+with Children(Path(sys.argv[1]), dict(os.environ)) as children:
+    children.start("parent", [sys.executable, "-c", sys.argv[2]])
+    time.sleep(600)
 """
 STUBBORN = """
 import signal, time
@@ -31,10 +40,28 @@ time.sleep(600)
 """
 
 
-def test_flower_missing_is_one_clear_line(monkeypatch, tmp_path):
+def checkout(tmp_path, *files):
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ((), r"pip install 'discreet\[flower\]'"),
+        (("constraints-flower.txt",), r"`make flower`, then \.venv-flower/bin/discreet up"),
+        (("constraints-flower.txt", ".venv-flower/bin/discreet"), r"Run: /.*/\.venv-flower/bin/discreet up"),
+    ],
+    ids=["installed", "checkout", "checkout with the other environment"],
+)
+def test_flower_missing_is_one_line_with_the_command_that_works(monkeypatch, tmp_path, files, words):
+    checkout(tmp_path, *files)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(ConfigurationError, match=r"pip install 'discreet\[flower\]'"):
+    monkeypatch.setattr(discreet, "__file__", str(tmp_path / "src" / "discreet" / "__init__.py"))
+    with pytest.raises(ConfigurationError, match=words) as refused:
         require_flower()
+    assert "\n" not in str(refused.value)
 
 
 def test_a_port_in_use_is_named(tmp_path, consortium):
@@ -60,49 +87,62 @@ def test_a_kill_names_a_silo_by_name_or_number(consortium):
     assert Killing.parse("hungary@round-3", consortium.plan) == Killing("hungary", 3)
 
 
-def test_children_end_with_their_block_grandchildren_too(tmp_path):
+def start_detached(children):
+    """Starts a program whose own child goes into a session of its own, and returns both."""
+    child = children.start("parent", [sys.executable, "-c", PARENT])
+    deadline = time.monotonic() + 30.0
+    while len(family := descendants(child.process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(family) == 2
+    return child, family
+
+
+def all_end(family):
+    deadline = time.monotonic() + 30.0
+    while any(process.alive for process in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(process.alive for process in family)
+
+
+def test_programs_end_with_their_block_those_that_left_their_session_too(tmp_path):
     with Children(tmp_path / "logs", dict(os.environ)) as children:
-        child = children.start("parent", [sys.executable, "-c", PARENT])
-        deadline = time.monotonic() + 30.0
-        while len(group(child.process.pid)) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert len(group(child.process.pid)) == 2
-    assert group(child.process.pid) == []
+        _, family = start_detached(children)
+    assert not any(process.alive for process in family)
 
 
-def test_a_grandchild_that_left_the_group_ends_too(tmp_path):
+def test_what_a_killed_program_started_ends_with_it(tmp_path):
     with Children(tmp_path / "logs", dict(os.environ)) as children:
-        child = children.start(
-            "parent", [sys.executable, "-c", PARENT.replace('600)"])', '600)"], start_new_session=True)')]
-        )
-        deadline = time.monotonic() + 30.0
-        while not (strays := descendants(child.process.pid)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert len(strays) == 1
-        assert group(child.process.pid) == [child.process.pid]
-    assert not any(process.alive for process in strays)
+        child, family = start_detached(children)
+        min(family, key=lambda process: process.started).send(signal.SIGKILL)
+        assert child.process.wait(30.0) == 128 + signal.SIGKILL
+        assert not any(process.alive for process in family)
 
 
-def group(number):
-    """Returns the living processes of a group."""
-    members = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[2]) == number and fields[0] != "Z":
-                members.append(int(entry.name))
-    return members
+def test_programs_end_with_a_parent_that_is_killed(tmp_path):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path, PARENT], env=os.environ)
+    deadline = time.monotonic() + 60.0
+    # A keeper, the program, and what the program started.
+    while len(family := descendants(holder.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(family) == 3
+    holder.kill()
+    holder.wait()
+    assert all_end(family)
 
 
-def test_a_child_that_ignores_terminate_is_killed(tmp_path):
+def test_a_program_that_ignores_terminate_is_killed(tmp_path):
     with Children(tmp_path / "logs", dict(os.environ)) as children:
         child = children.start("stubborn", [sys.executable, "-c", STUBBORN])
         while "up" not in child.log.read_text():
             time.sleep(0.05)
-    assert child.process.returncode == -signal.SIGKILL
+    assert child.process.returncode == 128 + signal.SIGKILL
+
+
+def test_a_keeper_that_was_stopped_ends_too(tmp_path):
+    with Children(tmp_path / "logs", dict(os.environ)) as children:
+        child, family = start_detached(children)
+        os.kill(child.process.pid, signal.SIGSTOP)
+    assert not any(process.alive for process in family)
 
 
 def test_certificates_verify_this_machine_and_keys_are_private(tmp_path):

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ pytest.importorskip("flwr")
 
 from discreet.config import load_config
 from discreet.engines.flower.up import bring_up
-from discreet.engines.flower.up.descendants import descendants
+from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.local import run
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.verify import verify
@@ -52,15 +51,14 @@ PATIENCE = 60.0
 
 
 @pytest.mark.loopback
-def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tmp_path):
+def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tmp_path, run_to_end):
     config, up = tmp_path / "three.toml", tmp_path / "up"
     config.write_text(THREE_SILOS)
     run(load_config(config), tmp_path / "local")
-    done = subprocess.run(
-        [sys.executable, "-m", "discreet", "up", config, "--silos", "3", "--out", up, "--patience", "120"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    code, said = run_to_end(
+        [sys.executable, "-m", "discreet", "up", config, "--silos", "3", "--out", up, "--patience", "120"]
+    )
+    assert code == 0, said
     served, local = up / "server" / "run", tmp_path / "local"
     assert (served / "model.safetensors").read_bytes() == (local / "model.safetensors").read_bytes()
     states = [load_file(folder / "state.safetensors") for folder in (served, local)]

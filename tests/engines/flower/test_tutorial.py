@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def write_records(folder):
 
 @pytest.mark.slow
 @pytest.mark.loopback
-def test_the_blocks_of_the_tutorial_run_on_loopback(tmp_path):
+def test_the_blocks_of_the_tutorial_run_on_loopback(tmp_path, run_to_end):
     blocks = re.findall(r"```sh\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(blocks) == 4
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -37,13 +36,10 @@ def test_the_blocks_of_the_tutorial_run_on_loopback(tmp_path):
     for block in blocks:
         if "discreet check" in block:
             write_records(folder)
-        done = subprocess.run(
-            ["/bin/sh", "-euc", block],
-            cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        code, said = run_to_end(["/bin/sh", "-euc", block], folder, {**os.environ, "PATH": path})
+        assert code == 0, said
         folder = tmp_path / "study"
-    assert "would take part" in done.stdout
+    assert "would take part" in said
 
 
 def test_every_command_of_the_tutorial_exists():

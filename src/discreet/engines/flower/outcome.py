@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+from discreet.documents import read_json
 from discreet.engines.flower.stopping import StoppedByOperator
 from discreet.engines.local import RunResult
 from discreet.errors import ConfigurationError, DiscreetError
@@ -50,3 +52,20 @@ def write_outcome(
         "exit_code": 0 if error is None else error.exit_code,
     }
     write_durably(path, json.dumps(document, indent=1).encode())
+
+
+def read_outcome(path: Path) -> dict[str, Any] | None:
+    """Returns what `write_outcome` wrote; None if nothing was.
+
+    Raises:
+        ConfigurationError: if something else stands there.
+    """
+    try:
+        read = read_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        read = None
+    if not isinstance(read, dict) or read.get("status") not in ("completed", "aborted", "stopped"):
+        raise ConfigurationError(f"{path.name} must be what the server writes; it is not. Remove the file.")
+    return read

@@ -33,6 +33,9 @@ from discreet.rounds import (
 )
 from discreet.rounds.directory import write_durably
 
+# What a run directory holds before its ledger's first line.
+_UNBEGUN = {"plan.json", "ledger.jsonl"}
+
 
 @dataclass(frozen=True, slots=True)
 class ServerFolder:
@@ -164,9 +167,20 @@ def _begun_with_secret_noise(directory: RunDirectory) -> bool:
     return bool(lines) and isinstance(lines[0].entry, Opened) and lines[0].entry.randomness == "secure"
 
 
+def _begun(directory: RunDirectory) -> bool:
+    """Says whether a run was begun here; clears what a start left that died before that."""
+    if directory.ledger.exists() and read_ledger(directory.ledger):
+        return True
+    unbegun = {path.name: path for path in directory.path.glob("*")}
+    if unbegun.keys() <= _UNBEGUN:
+        for path in unbegun.values():
+            path.unlink()
+    return False
+
+
 def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
     """Opens the run directory's ledger, an interrupted one where there is one."""
-    if directory.plan.exists() and directory.ledger.exists():
+    if _begun(directory):
         if load_plan(directory.plan).digest() != plan.digest():
             raise ConfigurationError(
                 f"{directory.path} must belong to the plan beside it; it holds another. Move it away."

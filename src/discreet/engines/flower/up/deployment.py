@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,14 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import discreet
 from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.engines.flower.up.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.up.processes import Child, Children
+from discreet.engines.flower.up.supervision import Supervision
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 
 _HOST: Final = "127.0.0.1"
 _LINK_NAME: Final = "rehearsal"
+_SUPERLINK: Final = "superlink"
+_RUN: Final = "run"
 _NODE_KEY: Final = "supernode.key"
 _START_SECONDS: Final = 240.0
 _POLL_SECONDS: Final = 0.1
@@ -66,22 +69,31 @@ class Deployment:
     """A running deployment.
 
     Attributes:
-        children: its processes.
-        silos: name to the processes that stand for a silo.
+        children: its programs.
+        supervision: starts those again that die.
+        port: the SuperLink's.
     """
 
     children: Children
-    silos: dict[str, tuple[Child, Child]]
+    supervision: Supervision
+    port: int
+
+    @property
+    def reachable(self) -> bool:
+        """Says whether the SuperLink takes submissions."""
+        return self.children.started[_SUPERLINK].alive and _listening(self.port)
 
     def submit(self, app: Path, run_config: str) -> Child:
-        """Submits a Flower app; the process follows its log and ends with it."""
+        """Submits a Flower app, in place of an earlier submission; the process follows the run's log."""
+        if _RUN in self.children.started:
+            return self.children.start_again(_RUN)
         command: list[str | Path] = [_command("flwr"), "run", app, _LINK_NAME, "--stream", "-c", run_config]
-        return self.children.start("run", command, app)
+        return self.children.start(_RUN, command, app)
 
     def kill(self, silo: str) -> None:
-        """Ends a silo and its SuperNode at once, as a power cut would."""
-        for child in self.silos[silo]:
-            child.send(signal.SIGKILL)
+        """Ends a silo and its SuperNode at once and for good, as a power cut would."""
+        for name in (f"silo-{silo}", f"supernode-{silo}"):
+            self.supervision.drop(name)
 
 
 def environment(flower_home: Path) -> dict[str, str]:
@@ -107,8 +119,17 @@ def require_flower() -> None:
     if missing:
         raise ConfigurationError(
             f"Flower must be installed beside this Python ({sys.executable}); {missing[0]!r} is missing. "
-            "Run: pip install 'discreet[flower]'"
+            f"{_remedy()}"
         )
+
+
+def _remedy() -> str:
+    """Returns the command that works here: in a checkout, Flower has an environment of its own."""
+    checkout = Path(discreet.__file__).parents[2]
+    if not (checkout / "constraints-flower.txt").exists():
+        return "Run: pip install 'discreet[flower]'"
+    own = checkout / ".venv-flower" / "bin" / "discreet"
+    return f"Run: {own} up …" if own.exists() else "Run `make flower`, then .venv-flower/bin/discreet up …"
 
 
 def start(
@@ -126,9 +147,10 @@ def start(
     port = _free_port() if settings.port is None else _usable_port(settings.port)
     link = Link(f"{_HOST}:{port}", make_certificates(folder.path / "tls"))
     superlink = children.start(
-        "superlink",
+        _SUPERLINK,
         [_command("flower-superlink"), *link.tls_options(), "--enable-supernode-auth", "--host", _HOST,
-         "--port", str(port), "--disable-runtime-dependency-installation"],
+         "--port", str(port), "--disable-runtime-dependency-installation",
+         "--database", folder.path / "superlink.db"],
     )  # fmt: skip
     sockets = {name: settings.sockets / f"{number}.sock" for number, name in enumerate(plan.facts.silos)}
     silos = {name: _start_silo(folder, name, path, children) for name, path in sockets.items()}
@@ -136,13 +158,15 @@ def start(
     _await_port(superlink, port)
     announce(f"SuperLink on {link.address}, with TLS and SuperNode authentication")
     _register(folder, plan.facts.silos, children)
-    nodes = {
-        name: _start_supernode(folder, name, path, link, children=children) for name, path in sockets.items()
-    }
+    for name, path in sockets.items():
+        _start_supernode(folder, name, path, link, children=children)
     for name, path in sockets.items():
         _await(silos[name], path.exists)
         announce(f"{name}: silo and SuperNode started")
-    return Deployment(children, {name: (silos[name], nodes[name]) for name in silos})
+    supervision = Supervision(children, announce)
+    for name in children.started:
+        supervision.watch(name)
+    return Deployment(children, supervision, port)
 
 
 def _start_silo(folder: ConsortiumFolder, name: str, socket_path: Path, children: Children) -> Child:
@@ -227,12 +251,13 @@ def _free_port() -> int:
 
 
 def _await_port(child: Child, port: int) -> None:
-    def listening() -> bool:
-        with socket.socket() as probe:
-            probe.settimeout(1.0)
-            return probe.connect_ex((_HOST, port)) == 0
+    _await(child, lambda: _listening(port))
 
-    _await(child, listening)
+
+def _listening(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((_HOST, port)) == 0
 
 
 def _await(child: Child, ready: Callable[[], bool]) -> None:

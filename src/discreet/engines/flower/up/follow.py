@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from discreet.config import Config
+from discreet.documents import read_json, shown
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.project import write_app
 from discreet.engines.flower.up.deployment import Deployment, Settings, environment, require_flower, start
-from discreet.engines.flower.up.processes import Child, Children
+from discreet.engines.flower.up.processes import Children
+from discreet.engines.flower.up.submissions import Submissions
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.plan import Plan
 
@@ -104,10 +105,8 @@ def bring_up(
         deployment = start(folder, plan, children, Settings(Path(sockets), port), announce)
         write_app(path / "app")
         run_config = f'folder="{folder.server.path}" patience={patience_seconds}'
-        submission = deployment.submit(path / "app", run_config)
-        announce("run submitted; waiting for the silos to join")
-        follower = _Follower(folder, deployment, submission, announce)
-        outcome = follower.outcome(killing)
+        submissions = Submissions(deployment, folder.server, path / "app", run_config, announce=announce)
+        outcome = _Follower(folder, deployment, submissions, announce).outcome(killing)
     if outcome["status"] != "completed":
         stopped = DiscreetError(str(outcome["error"]))
         stopped.exit_code = outcome["exit_code"]  # type: ignore[misc] # the server's own exit code
@@ -117,40 +116,32 @@ def bring_up(
 
 @dataclass(frozen=True, slots=True)
 class _Follower:
-    """Passes on the server's log until there is an outcome, and cuts the power when it is time."""
+    """Passes on the server's log until there is an outcome, starts again what dies, and cuts the power."""
 
     folder: ConsortiumFolder
     deployment: Deployment
-    submission: Child
+    submissions: Submissions
     announce: Callable[[str], None]
 
     def outcome(self, killing: Killing | None) -> dict[str, Any]:
-        """Returns the server's ``outcome.json`` once it is there."""
+        """Returns the server's ``outcome.json`` once it is there and nothing can be done about it."""
         lines = _tail(self.folder.server.log)
         completed, joined = 0, False
         while True:
-            finished = self.folder.server.outcome.exists()
+            finished = self.submissions.look(completed)
             for line in takewhile(lambda line: line is not None, lines):
                 self.announce(str(line))
                 joined = joined or str(line).endswith(" joined")
                 found = _COMPLETED.match(str(line))
                 completed = int(found["round"]) if found else completed
-            if finished:
-                read: dict[str, Any] = json.loads(self.folder.server.outcome.read_bytes())
-                return read
+            if finished is not None:
+                return finished
             if killing and joined and completed == killing.round - 1:
                 self.deployment.kill(killing.silo)
                 self.announce(f"{killing.silo}: killed, silo and SuperNode")
                 killing = None
-            self._require_running()
+            self.deployment.supervision.look()
             time.sleep(_POLL_SECONDS)
-
-    def _require_running(self) -> None:
-        """Refuses to wait for a run that has ended without an outcome."""
-        superlink, submission = self.deployment.children.child("superlink"), self.submission
-        for child in (superlink, submission):
-            if not child.alive and (child is superlink or submission.process.returncode != 0):
-                raise ConfigurationError(f"{child.name} must keep running; it ended:\n{child.last_lines(12)}")
 
 
 def _tail(path: Path) -> Iterator[str | None]:
@@ -161,5 +152,15 @@ def _tail(path: Path) -> Iterator[str | None]:
         whole = data[: data.rfind(b"\n") + 1]
         position += len(whole)
         for line in whole.splitlines():
-            yield json.loads(line)["event"]
+            yield _said(line)
         yield None
+
+
+def _said(line: bytes) -> str:
+    try:
+        read = read_json(line)
+    except ValueError:
+        read = None
+    if not isinstance(read, dict) or not isinstance(read.get("event"), str):
+        raise ConfigurationError(f"server.log must hold what the server writes; got {shown(repr(line), 80)}.")
+    return str(read["event"])

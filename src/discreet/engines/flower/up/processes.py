@@ -1,33 +1,43 @@
-"""Child processes that never outlive their parent's block: each in a process group of its own, with a log."""
+"""Programs that never outlive their parent, however it ends: each with a keeper, in a session, with a log."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Self
+from typing import Final, Self
 
-from discreet.engines.flower.up.descendants import Process, descendants
+from discreet.engines.flower.up import keeper
 
-_GRACE_SECONDS = 5.0
-_POLL_SECONDS = 0.1
+_KEEPER: Final = (sys.executable, "-I", "-S", keeper.__file__)
+# A keeper that is asked to end gives its programs this long, and then kills them.
+_END_SECONDS: Final = keeper.GRACE_SECONDS + 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One process and its descendants."""
+    """One program and whatever it starts.
+
+    Attributes:
+        name: that of its log.
+        command: what is run, by whom it can be started again.
+        folder: where it runs; None for the current one.
+        process: its keeper, which ends when the program has, and returns the program's exit code.
+        log: all that it said.
+    """
 
     name: str
+    command: tuple[str, ...]
+    folder: Path | None
     process: subprocess.Popen[bytes]
     log: Path
 
     @property
     def alive(self) -> bool:
-        """Says whether the process itself still runs."""
+        """Says whether the program still runs, or something that it started has yet to be ended."""
         return self.process.poll() is None
 
     def last_lines(self, count: int) -> str:
@@ -35,78 +45,65 @@ class Child:
         text = self.log.read_text(encoding="utf-8", errors="replace")
         return "\n".join(text.rstrip().splitlines()[-count:])
 
-    def send(self, number: signal.Signals) -> None:
-        """Signals the process and all its descendants that stayed in its group."""
-        try:
-            os.killpg(self.process.pid, number)
-        except ProcessLookupError:
-            return
+    def cut(self) -> None:
+        """Ends the program and all that it started at once, as a power cut would."""
+        self.ask(signal.SIGQUIT)
+        self.process.wait()
 
-    def group_alive(self) -> bool:
-        """Says whether anything of its group is left."""
-        self.process.poll()
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+    def ask(self, number: signal.Signals) -> None:
+        """Tells the keeper to end everything, also one that somebody has stopped."""
+        self.process.send_signal(number)
+        self.process.send_signal(signal.SIGCONT)
 
 
 @dataclass(slots=True)
 class Children:
-    """All processes of a deployment; leaving the block ends them, the last one started first."""
+    """All programs of a deployment. Leaving the block ends them; so does this process's death, however."""
 
     logs: Path
     environment: Mapping[str, str]
-    started: list[Child] = field(default_factory=list)
-    _files: list[IO[bytes]] = field(default_factory=list)
+    started: dict[str, Child] = field(default_factory=dict)
 
     def start(self, name: str, command: Sequence[str | Path], folder: Path | None = None) -> Child:
-        """Starts ``command`` with its output in ``logs/NAME.log``."""
+        """Starts ``command`` with its output in ``logs/NAME.log``; an earlier one of that name has ended."""
         self.logs.mkdir(parents=True, exist_ok=True)
         path = self.logs / f"{name}.log"
-        file = path.open("ab")
-        self._files.append(file)
-        process = subprocess.Popen(  # noqa: S603 (only ever called with commands of this package)
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=dict(self.environment),
-            start_new_session=True,
-        )
-        child = Child(name, process, path)
-        self.started.append(child)
+        parts = tuple(str(part) for part in command)
+        with path.open("ab") as file:
+            process = subprocess.Popen(  # noqa: S603 (only ever called with commands of this package)
+                [*_KEEPER, *parts],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=dict(self.environment),
+                start_new_session=True,
+            )
+        child = Child(name, parts, folder, process, path)
+        self.started[name] = child
         return child
 
-    def child(self, name: str) -> Child:
-        """Returns the process of that name."""
-        return next(child for child in self.started if child.name == name)
+    def start_again(self, name: str) -> Child:
+        """Ends what is left of a program, and starts it anew as it was started before."""
+        child = self.started[name]
+        child.cut()
+        _close(child)
+        return self.start(name, child.command, child.folder)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Flower's executors leave their parent's group, so the groups alone would miss what they started.
-        strays = {process for child in self.started for process in descendants(child.process.pid)}
-        for child in reversed(self.started):
-            child.send(signal.SIGTERM)
-        self._wait(strays, _GRACE_SECONDS)
-        for child in self.started:
-            child.send(signal.SIGKILL)
-        for process in strays:
-            process.kill()
-        for child in self.started:
-            child.process.wait()
-        self._wait(strays, _GRACE_SECONDS)
-        for file in self._files:
-            file.close()
+        for child in reversed(self.started.values()):
+            child.ask(signal.SIGTERM)
+        for child in self.started.values():
+            try:
+                child.process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.cut()
+            _close(child)
 
-    def _wait(self, strays: set[Process], seconds: float) -> None:
-        """Waits until everything has ended, or the time is up."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and (
-            any(child.group_alive() for child in self.started) or any(process.alive for process in strays)
-        ):
-            time.sleep(_POLL_SECONDS)
+
+def _close(child: Child) -> None:
+    if child.process.stdin is not None:
+        child.process.stdin.close()
