@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.engines.flower.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up import Killing
-from discreet.engines.flower.up.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
 from discreet.engines.flower.up.descendants import descendants
 from discreet.engines.flower.up.processes import Children

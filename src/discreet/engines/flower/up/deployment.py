@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from discreet.engines.flower.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.consortium import ConsortiumFolder
-from discreet.engines.flower.up.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.up.processes import Child, Children
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
