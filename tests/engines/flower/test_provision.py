@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -118,9 +119,8 @@ def test_a_hospital_makes_its_own_keys_alone(tmp_path):
 )
 def test_what_cannot_be_made_is_one_line_and_no_file(tmp_path, request_, words):
     folder = tmp_path / "certificates"
-    with pytest.raises(ConfigurationError, match="must|give") as refused:
+    with pytest.raises(ConfigurationError, match=re.escape(words)) as refused:
         provision(request_, folder)
-    assert words in str(refused.value)
     assert "\n" not in str(refused.value)
     assert not folder.exists()
 

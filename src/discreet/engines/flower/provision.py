@@ -1,7 +1,7 @@
 """The certificates and node keys of a consortium, sorted by who gets them.
 
 The server's certificate is signed by the consortium's authority, which every SuperNode believes. The
-SuperNode's own interface on loopback has a certificate of its own authority, whose key is thrown away at once.
+SuperNode's own interface on loopback has another authority, whose key is thrown away at once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class _File:
 def provision(request: Request, folder: Path) -> None:
     """Writes the files into a new folder: ``authority/``, ``server/`` and ``nodes/NAME/``.
 
-    Each is for one party. Nothing is written unless everything can be made. Private keys are readable by their owner only.
+    Each is for one party. Nothing is written unless everything can be made. Private keys are readable by
+    their owner only.
 
     Raises:
         ConfigurationError: if the folder is not new, a name cannot be used, or the authority cannot sign.
