@@ -109,7 +109,7 @@ class Reader:
         self.folder = Path(folder.strip())
 
     def start(self, text: str, silo: str) -> None:
-        name = text.split()[0]
+        name = text.split(maxsplit=1)[0]
         child = self.children.start(f"{name}-{silo}", ["/bin/bash", "-euc", text], self.folder)
         if name == "flower-superlink":
             await_(lambda: listening(self.port), child)
