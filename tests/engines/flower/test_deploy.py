@@ -8,12 +8,14 @@ import shlex
 import shutil
 import stat
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import typer
 
 from discreet.cli.lazy import SUMMARIES, load
+from discreet.engines.flower.provision import Request, provision
 
 ROOT = Path(__file__).parents[3]
 SYSTEMD = ROOT / "deploy" / "systemd"
@@ -248,6 +250,24 @@ def test_containers_have_users_of_their_own_and_the_silo_no_network():
     assert {"cap_drop: [ALL]", "read_only: true"} <= {line.strip() for line in text.splitlines()}
     yaml = pytest.importorskip("yaml", reason="PyYAML comes with Flower")
     assert yaml.safe_load(text)["services"]["silo"]["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_the_proxy_is_sound_for_nginx_and_passes_one_path_on(tmp_path):
+    text = (ROOT / "deploy" / "nginx" / "discreet.conf").read_text(encoding="utf-8")
+    assert re.findall(r"location (\S+) {\s+(\w+)", text) == [("/v1/fleet/", "proxy_pass"), ("/", "return")]
+    if shutil.which("nginx") is None:
+        pytest.skip("nginx is not installed")
+    provision(Request(("127.0.0.1",), (), timedelta(days=1), None), tmp_path / "tls")
+    inside = text.replace("/etc/discreet/server/", f"{tmp_path}/tls/server/")
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(
+        f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{inside}}}\n", encoding="utf-8"
+    )
+    done = subprocess.run(
+        [shutil.which("nginx"), "-t", "-e", tmp_path / "log", "-p", tmp_path, "-c", whole],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_files_that_the_operators_page_installs_exist_and_links_lead_to_files():
