@@ -34,7 +34,6 @@ PENDING = {
     "consortium status", "consortium abort",
 }  # fmt: skip
 FLOWER = {"flower-superlink", "flower-supernode", "flwr"}
-TOO_SHORT_TO_PARSE = 2
 
 
 def settings(unit: Path) -> list[tuple[str, str]]:
@@ -63,14 +62,12 @@ def page_commands() -> list[list[str]]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         inline = re.findall(r"`((?:discreet|flwr|flower-\w+) [a-z][^`]* [^`]+)`", text)
         lines = [re.sub(r"^runuser -u [\w-]+ -- ", "", line.strip()) for line in text.splitlines()]
-        for line in [*lines, *inline]:
-            words = words_of(line)
-            if words and Path(words[0]).name in FLOWER | {"discreet"} and len(words) >= TOO_SHORT_TO_PARSE:
-                found.append(words)
-    return found
+        found += [words_of(line) for line in [*lines, *inline]]
+    return [words for words in found if words]
 
 
 def words_of(line: str) -> list[str]:
+    """Returns the words of a command of ours or of Flower, up to a redirection; of anything else none."""
     if not re.match(r"(/opt/discreet/bin/)?(discreet|flwr|flower-\w+) [-a-z]", line):
         return []
     words = shlex.split(line.replace("…", ""), comments=True)
