@@ -18,7 +18,10 @@ reference = importlib.import_module("reference_pages")
 _SHOWN = {".md", ".svg", ".png", ".csv", ".json", ".toml"}
 _SECTIONS = {
     "Tutorial": ("tutorial", ["first-run", "own-csv", "own-model", "four-machines"]),
-    "How-to": ("how-to", ["choose-epsilon", "choose-local-kind", "size-the-ring", "survive-dropouts"]),
+    "How-to": (
+        "how-to",
+        ["choose-epsilon", "choose-local-kind", "size-the-ring", "survive-dropouts", "operate-a-federation"],
+    ),
     "Concepts": ("concepts", ["guarantee", "local-steps"]),
     "Theory": ("theory", ["README"]),
     "Decisions": ("adr", []),

@@ -21,6 +21,8 @@ class Block:
         exit_code: what a shell block must end with: 0 unless ``<!-- exit code N -->`` stands before it.
         file: the file that the block is the content of, by ``<!-- file: NAME -->``.
         is_config: whether the block is a part of a config that must be valid, by ``<!-- config -->``.
+        each: whether every hospital runs it, by ``<!-- each hospital -->``.
+        stays: whether it is a process that stays, by ``<!-- stays -->``.
     """
 
     language: str
@@ -29,6 +31,8 @@ class Block:
     exit_code: int
     file: str | None
     is_config: bool
+    each: bool
+    stays: bool
 
 
 def blocks(page: str) -> list[Block]:
@@ -49,4 +53,6 @@ def _block(note: str, language: str, text: str, line: int) -> Block:
         exit_code=int(code[1]) if code else 0,
         file=file[1] if file else None,
         is_config=note == "config",
+        each="each hospital" in note.split("; "),
+        stays="stays" in note.split("; "),
     )

@@ -19,8 +19,8 @@ from discreet.config.problems import known_keys
 ROOT = Path(__file__).parents[2]
 Shell = Callable[[str], int]
 FOLDERS = ("tutorial", "how-to", "concepts")
-# Its commands need Flower and several processes; tests/engines/flower executes them.
-ELSEWHERE = {"four-machines.md"}
+# Their commands need Flower and several processes, or change the system; tests/engines/flower tests them.
+ELSEWHERE = {"four-machines.md", "operate-a-federation.md"}
 PAGES = sorted(
     page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md") if page.name not in ELSEWHERE
 )

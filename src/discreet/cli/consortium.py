@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from discreet.rounds.directory import write_durably
 
 consortium = typer.Typer(
     name="consortium",
-    help="The consortium's side: plan without data, enrol silos and sign their list, watch, stop and seal "
+    help="The consortium's side: plan without data, enrol silos, make certificates, watch, stop and seal "
     "a run.",
     no_args_is_help=True,
 )
@@ -161,6 +162,45 @@ def metrics(
     with endpoint:
         typer.echo(f"metrics at http://{endpoint.address}/metrics", err=True)
         stop.wait()
+
+
+@consortium.command()
+def certificates(
+    server: Annotated[
+        str, typer.Option(help="Names and addresses of the server, separated by commas.", show_default=False)
+    ] = "",
+    nodes: Annotated[
+        str, typer.Option(help="Names of the hospitals, separated by commas.", show_default=False)
+    ] = "",
+    out: Annotated[Path, typer.Option(help="A new folder.")] = Path("certificates"),
+    authority: Annotated[
+        Path | None,
+        typer.Option(help="Folder with ca.crt and ca.key, to sign again.", show_default="a new one"),
+    ] = None,
+    days: Annotated[int, typer.Option(help="How long the certificates are valid.", min=1, max=1825)] = 365,
+) -> None:
+    """Make what Flower's connections need: an authority, the server's certificate, the SuperNodes' keys.
+
+    Each folder inside is for one party. No file is ever replaced.
+
+    Example: [bold]discreet consortium certificates --server fl.example.org --nodes north,south,west[/bold]
+    """
+    from discreet.engines.flower.provision import Request, provision
+
+    lifetime = timedelta(days=days)
+    request = Request(_names(server), _names(nodes), lifetime, authority)
+    provision(request, out)
+    last = f"valid until {datetime.now(UTC) + lifetime:%Y-%m-%d}"
+    if request.server:
+        if authority is None:
+            typer.echo(f"{out / 'authority'}: stays with the notary, offline; signs for five years")
+        typer.echo(f"{out / 'server'}: to the server's administrator, {last}")
+    for node in request.nodes:
+        typer.echo(f"{out / 'nodes' / node}: to {node} alone, {last}; its supernode.pub to the server too")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text.strip() else ()
 
 
 def _named_key(text: str) -> tuple[str, bytes]:

@@ -30,7 +30,7 @@ SUMMARIES = {
     "new": "Write a consortium project: app, config, policies, data adapters, a key script and a README.",
     "check": "Say what would leave this silo under PLAN and what it would cost; sends nothing.",
     "silo": "The data owner's side: serve a silo, see how it stands, make its key, approve a plan.",
-    "consortium": "The consortium's side: plan without data, enrol silos and sign their list, watch, stop "
+    "consortium": "The consortium's side: plan without data, enrol silos, make certificates, watch, stop "
     "and seal a run.",
 }
 

@@ -12,8 +12,8 @@ import time
 import pytest
 
 import discreet
+from discreet.engines.flower.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up import Killing
-from discreet.engines.flower.up.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
 from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.flower.up.processes import Children

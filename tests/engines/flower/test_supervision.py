@@ -258,7 +258,7 @@ def test_an_outcome_that_is_none_is_one_line(tmp_path, text):
 
 def test_the_servers_log_is_followed_by_whole_lines_and_another_file_is_one_line(tmp_path):
     log = tmp_path / "server.log"
-    log.write_text('{"time": 1, "line": "a joined"}\n{"time": 2, "li')
+    log.write_text('{"time": 1, "event": "a joined"}\n{"time": 2, "ev')
     lines = _tail(log)
     assert [next(lines), next(lines)] == ["a joined", None]
     with log.open("a") as file:

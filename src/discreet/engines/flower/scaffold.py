@@ -24,7 +24,7 @@ def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
         raise ConfigurationError(f"the project must go to a new or empty folder; {folder} is not.")
     if len(silos) < _FEWEST_SILOS:
         raise ConfigurationError(f"at least {_FEWEST_SILOS} silos must take part; got {len(silos)}.")
-    _require_names(silos)
+    require_silo_names(silos)
     blanks = {
         "name": folder.resolve().name,
         "silos": " ".join(silos),
@@ -45,7 +45,12 @@ def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
         _write(folder / "silos" / silo / "adapter.py", "adapter.py", {**blanks, "silo": silo})
 
 
-def _require_names(silos: tuple[str, ...]) -> None:
+def require_silo_names(silos: tuple[str, ...]) -> None:
+    """Refuses names that cannot be those of folders and tables.
+
+    Raises:
+        ConfigurationError: naming the first, or saying that one is repeated.
+    """
     unusable = [silo for silo in silos if not silo.replace("-", "_").isidentifier()]
     if unusable or len(set(silos)) != len(silos):
         raise ConfigurationError(

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import discreet
+from discreet.engines.flower.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.consortium import ConsortiumFolder
-from discreet.engines.flower.up.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.up.processes import Child, Children
 from discreet.engines.flower.up.supervision import Supervision
 from discreet.errors import ConfigurationError

@@ -98,7 +98,7 @@ class Submissions:
 
 def _stands(outcome: dict[str, Any]) -> bool:
     """Says whether an outcome is final whatever died: done, refused, or ended by the operator."""
-    return outcome["status"] == "aborted" or outcome["exit_code"] != DiscreetError.exit_code
+    return bool(outcome["status"] == "aborted" or outcome["exit_code"] != DiscreetError.exit_code)
 
 
 @dataclass(slots=True)
