@@ -13,6 +13,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.rounds.memory import Arrays
 
@@ -135,11 +136,25 @@ class RunDirectory:
             file.write(json.dumps(line, sort_keys=True) + "\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """Returns the metrics so far; a torn last line is ignored."""
+        """Returns the metrics so far; a torn last line is ignored.
+
+        Raises:
+            LedgerError: if a line is no object, or holds no measurements of a release.
+        """
         if not self.metrics.exists():
             return []
-        text = self.metrics.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        whole = self.metrics.read_bytes().rpartition(b"\n")[0]
+        return [_measured(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line]
+
+
+def _measured(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        found = read_json(line, finite=False)
+        if isinstance(found, dict) and isinstance(found["release"], int):
+            return found
+    except (ValueError, KeyError):
+        pass
+    raise LedgerError(f"line {number} of metrics.jsonl must be the measurements of a release; it is not.")
 
 
 def write_durably(path: Path, data: bytes) -> None:
