@@ -27,7 +27,6 @@ FLOWER = "src/discreet/engines/flower/"
 SECAGG = "src/discreet/secagg/"
 VERIFY = "src/discreet/verify/"
 
-ATTACKS = "tests/attacks/test_attacks.py::test_it_fails"
 LIARS = "tests/engines/flower/test_malicious_server.py"
 IMPOSTORS = "tests/engines/flower/test_impostors.py"
 REVIEW = "tests/unit/policy"
@@ -35,6 +34,11 @@ OWN_FILES = "tests/unit/verify/test_own_files.py"
 SUMS = tuple(
     f"tests/secagg/{name}" for name in ("checklist", "test_consent.py", "test_lying_about_draws.py", "unit")
 )
+
+
+def attack(name: str) -> str:
+    """Returns the test that carries one attack out."""
+    return f"tests/attacks/test_attacks.py::test_it_fails[{name}]"
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ MUTANTS = (
         POLICY + "models.py",
         'named = ":" not in name if self.name is None else name == self.name',
         "named = self.name is None or name == self.name",
-        (REVIEW, ATTACKS),
+        (attack("code_in_a_silo"), REVIEW),
     ),
     Mutant(
         "the built model may have another digest",
@@ -76,7 +80,7 @@ MUTANTS = (
         POLICY + "review.py",
         "    _check_colluders(charge)\n",
         "",
-        (REVIEW, ATTACKS),
+        (attack("colluders_beyond_the_shares"), REVIEW),
     ),
     Mutant(
         "the owner's colluders do not reach the charge",
@@ -92,14 +96,20 @@ MUTANTS = (
         "charge.honest_inputs >= 1",
         (REVIEW,),
     ),
-    Mutant("any label", POLICY + "review.py", "    _check_label(plan, policy)\n", "", (REVIEW, ATTACKS)),
+    Mutant(
+        "any label",
+        POLICY + "review.py",
+        "    _check_label(plan, policy)\n",
+        "",
+        (attack("label_outside_the_policy"), REVIEW),
+    ),
     Mutant("any column", POLICY + "review.py", "    _check_columns(plan, policy)\n", "", (REVIEW,)),
     Mutant(
         "a sparse graph counts as malicious",
         POLICY + "review.py",
         'return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode',
         "return aggregation.mode",
-        (REVIEW, ATTACKS),
+        (attack("sparse_graph_called_malicious"), REVIEW),
     ),
     Mutant(
         "a policy never expires", POLICY + "review.py", "if today > policy.expires:", "if False:", (REVIEW,)
@@ -114,14 +124,18 @@ MUTANTS = (
     ),
     # --- silo
     Mutant(
-        "an older allow-list", SILO + "state.py", "if signed.serial < known.serial or", "if", (LIARS, ATTACKS)
+        "an older allow-list",
+        SILO + "state.py",
+        "if signed.serial < known.serial or",
+        "if",
+        (attack("old_allow_list"), LIARS),
     ),
     Mutant(
         "no budget in a round",
         SILO + "training.py",
         "        account.require(self._policy.budget, self._approval.charge, charged + 1)\n",
         "",
-        (ATTACKS, LIARS),
+        (attack("attempts_beyond_the_budget"), LIARS),
     ),
     Mutant(
         "no expiry in a training",
@@ -149,7 +163,7 @@ MUTANTS = (
         SILO + "training.py",
         'self._approval.plan.config.aggregation.mode != "malicious"',
         "True",
-        (LIARS, ATTACKS),
+        (attack("attempts_beyond_the_budget"), LIARS),
     ),
     Mutant(
         "an invitation of another delivery", SILO + "training.py", " and invitation is not None", "", (LIARS,)
@@ -159,7 +173,7 @@ MUTANTS = (
         SILO + "training.py",
         "LARGEST_WEIGHT = 2.0**40",
         "LARGEST_WEIGHT = 2.0**1000",
-        ("tests/engines/silo/test_silence.py", ATTACKS),
+        (attack("conjunction_by_overflow"), "tests/engines/silo/test_silence.py"),
     ),
     Mutant(
         "a failed training is told",
@@ -173,14 +187,14 @@ MUTANTS = (
         SILO + "silo.py",
         "        approval = self._review(proposal.plan)\n        self._end_training()\n",
         "        self._end_training()\n        approval = self._review(proposal.plan)\n",
-        (ATTACKS,),
+        (attack("proposal_that_ends_a_training"),),
     ),
     Mutant(
         "words of a plan in the log as they are",
         SILO + "silo.py",
         "log=lambda line: given.log(shown(line, _LONGEST_LINE))",
         "log=given.log",
-        (ATTACKS, "tests/engines/silo"),
+        (attack("forged_log_lines"), "tests/engines/silo"),
     ),
     # --- server
     Mutant(
@@ -188,7 +202,7 @@ MUTANTS = (
         FLOWER + "members.py",
         "for silo, at in self._nodes.items() if at != node}",
         "for silo, at in self._nodes.items() if silo != name}",
-        (IMPOSTORS, ATTACKS),
+        (attack("refusal_in_another_name"), IMPOSTORS),
     ),
     Mutant(
         "a name without its signature",
@@ -202,14 +216,14 @@ MUTANTS = (
         FLOWER + "engine.py",
         "        self._secret_noise = True\n",
         "        self._secret_noise = False\n",
-        (ATTACKS,),
+        (attack("seeded_silo_among_secret_ones"),),
     ),
     Mutant(
         "a terminal's escapes from a node",
         FLOWER + "engine.py",
         'self._announce(f"{shown(name)} refused ({shown(code)}): {shown(reason)}")',
         'self._announce(f"{name} refused ({code}): {reason}")',
-        (IMPOSTORS, ATTACKS),
+        (attack("forged_lines_in_the_servers_log"), IMPOSTORS),
     ),
     # --- secure aggregation
     Mutant(
@@ -217,7 +231,7 @@ MUTANTS = (
         SECAGG + "offers.py",
         "if not all(map(keyring.is_canonical, keys)):",
         "if False:",
-        (ATTACKS, *SUMS),
+        (attack("key_in_another_writing"), *SUMS),
     ),
     Mutant(
         "the same key twice",
@@ -305,14 +319,14 @@ MUTANTS = (
         VERIFY + "models.py",
         "elif colon and not evidence.own_code:",
         "elif False:",
-        (OWN_FILES, ATTACKS),
+        (OWN_FILES, attack("code_named_by_a_run")),
     ),
     Mutant(
         "a manifest names any file",
         VERIFY + "manifest.py",
         "<= set(manifest.files) <= {*REQUIRED, *OPTIONAL}",
         "<= set(manifest.files)",
-        (OWN_FILES, ATTACKS),
+        (OWN_FILES, attack("file_outside_a_run")),
     ),
     Mutant(
         "links lead out of a run",
