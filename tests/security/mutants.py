@@ -404,6 +404,8 @@ def main() -> int:
     """Plants every fault in turn and prints a line for each."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     chosen = [mutant for mutant in MUTANTS if word in mutant.name]
+    if not chosen:
+        raise SystemExit(f"a word must be part of a mutant's name; {word!r} is part of none")
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
