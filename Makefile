@@ -34,6 +34,18 @@ check: install
 attack: install
 	PYTHONPATH=tests/contracts/neighbours $(BIN)/python tests/attacks/table.py $(QUIET)
 
+# Mangled inputs for every reader of what others wrote, for so many seconds; exit code 1 if one ends in an error of another
+# kind, and its input is kept in tests/security/corpus. FUZZ_SEED repeats a run.
+.PHONY: fuzz
+FUZZ_SECONDS ?= 60
+fuzz: install
+	$(BIN)/python tests/security/fuzz.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
+# Faults planted one by one into a copy of the tree, in the lines that stop the attacks; exit code 1 if tests miss one.
+.PHONY: mutants
+mutants: install
+	$(BIN)/python tests/security/mutants.py $(ONLY)
+
 # Slow and exact: each script prints its own table. BENCH=heart runs one of them.
 BENCH ?= heart accounting secagg integers training
 bench: install

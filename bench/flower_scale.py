@@ -3,7 +3,8 @@
     python bench/flower_scale.py --clients 10 100 1000 --weights 10000
 
 All clients and the server share this process and one core, so the processor time is the work of everybody
-together. Semi-honest mode: Bell et al. from 100 clients on, Bonawitz et al. below.
+together. Bell et al. from 100 clients on, Bonawitz et al. below; semi-honest, or with ``--malicious`` what a
+config of that name selects (sparse graphs then have more edges, docs/adr/0043).
 """
 
 from __future__ import annotations
@@ -15,23 +16,34 @@ import time
 import numpy as np
 
 from discreet.randomness import SeededRandom
-from discreet.secagg import Bell, Bonawitz, RoundTerms, SemiHonest, Stage, SumTerms, default_threshold
+from discreet.secagg import (
+    Bell,
+    Bonawitz,
+    Malicious,
+    RoundTerms,
+    SemiHonest,
+    SemiMalicious,
+    Stage,
+    SumTerms,
+    default_threshold,
+)
 
 SPARSE_FROM = 100
 BITS = 24
 
 
-def one(num_clients: int, num_weights: int) -> None:
+def one(num_clients: int, num_weights: int, *, malicious: bool) -> None:
     """Measures a setup with its first round, a healthy round, and a round with a twentieth gone."""
     clients = tuple(f"client-{number}" for number in range(num_clients))
     colluding, survivors = num_clients // 20, num_clients - num_clients // 10
     if num_clients >= SPARSE_FROM:
-        protocol: Bell | Bonawitz = Bell(SemiHonest())
+        protocol: Bell | Bonawitz = Bell(SemiMalicious() if malicious else SemiHonest())
         threshold = protocol.sparsity(num_clients, survivors, colluding).threshold
         degree = protocol.sparsity(num_clients, survivors, colluding).degree
     else:
-        protocol = Bonawitz(SemiHonest())
-        threshold = default_threshold(num_clients, survivors, colluding, SemiHonest())
+        mode = Malicious() if malicious else SemiHonest()
+        protocol = Bonawitz(mode)
+        threshold = default_threshold(num_clients, survivors, colluding, mode)
         degree = num_clients - 1
     terms = SumTerms(bytes(32), clients, threshold, survivors, colluding, BITS, num_weights, bytes(32))
     run = protocol.open(terms, SeededRandom(0))
@@ -61,10 +73,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--clients", type=int, nargs="+", default=[10, 100, 300])
     parser.add_argument("--weights", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--malicious", action="store_true")
     options = parser.parse_args()
     for num_clients in options.clients:
         for num_weights in options.weights:
-            one(num_clients, num_weights)
+            one(num_clients, num_weights, malicious=options.malicious)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,12 @@ import warnings
 from collections.abc import Callable
 
 import on_accounting
+import on_files
 import on_records
+import on_servers
+import on_silos
 import on_statements
+import on_sums
 import torch
 from outcome import Outcome
 from rich.console import Console
@@ -23,6 +27,10 @@ ATTACKS: tuple[Callable[[], Outcome], ...] = (
     *on_records.ATTACKS,
     *on_accounting.ATTACKS,
     *on_statements.ATTACKS,
+    *on_silos.ATTACKS,
+    *on_servers.ATTACKS,
+    *on_sums.ATTACKS,
+    *on_files.ATTACKS,
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from discreet.archives import read_arrays
 from discreet.audit.crafted_records import LARGEST, SMALLEST
 from discreet.errors import DataError
 
@@ -141,8 +142,7 @@ class ArrayFile:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Reads a file whose arrays are ``x`` and ``y``, or ``x_train`` and ``y_train``, and others."""
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_arrays(path)
         train = "_train" if "x_train" in arrays else ""
         features, labels = f"x{train}", f"y{train}"
         if not {features, labels} <= arrays.keys():

@@ -5,7 +5,6 @@ Never a pickle: object arrays are refused by NumPy itself.
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.archives import read_arrays
 from discreet.data.columns import as_whole
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scaled_with_constant
@@ -99,17 +99,11 @@ def pool_of_npz(
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Loads every array."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise DataError(f"{path.name} must be an .npz archive of named arrays; it is a single array.")
-            return {name: archive[name] for name in archive.files}
+        return read_arrays(path)
     except OSError as error:
-        reason = error.strerror or "it is not an .npz archive"
-        raise DataError(f"the data must be a readable .npz file; {path}: {reason}.") from None
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise DataError(
-            f"{path.name} must be an .npz file of plain arrays, without pickled objects."
-        ) from None
+        raise DataError(f"the data must be a readable .npz file; {path}: {error.strerror}.") from None
+    except ValueError as error:
+        raise DataError(f"{error}.") from None
 
 
 def _class_count(arrays: dict[str, npt.NDArray[Any]], name: str) -> int:

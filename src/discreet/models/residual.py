@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from discreet.archives import read_arrays
 from discreet.errors import ConfigurationError
 
 _BATCH_NORM_EPS = 1e-5
@@ -47,8 +48,8 @@ class FrozenResidual:
             ConfigurationError: if the file is missing or holds no residual network.
         """
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                weights = {name: torch.from_numpy(arrays[name].astype(np.float32)) for name in arrays.files}
+            arrays = read_arrays(path)
+            weights = {name: torch.from_numpy(array.astype(np.float32)) for name, array in arrays.items()}
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"Cannot read residual weights from {path.name}: {error}.") from error
         if "conv1.weight" not in weights or "layer3.0.conv1.weight" not in weights:

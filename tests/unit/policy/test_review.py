@@ -36,6 +36,14 @@ def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(docume
     assert approval.cost.epsilon == pytest.approx(stated.epsilon, rel=1e-12)
 
 
+def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, policy):
+    """A policy that pins no weights does not take the plan's word for them."""
+    unpinned = changed(policy, "require", models=("logistic",))
+    error = refusal(altered(lambda plan: plan["facts"].update(model_digest="0" * 64)), unpinned)
+    assert error.code is RefusalCode.PLAN
+    assert "model digest must be that of the model built here" in str(error)
+
+
 def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
     """min_survivors - colluders shares of noise stand: 3 survivors, 1 or 2 colluders."""
     plan = read_plan(document)

@@ -1,0 +1,426 @@
+"""Plants faults one by one in the lines that stop attacks, and says which tests see each.
+
+    python tests/security/mutants.py [WORD]
+
+``make mutants`` runs it; with a word, only the mutants whose name holds it. Each is planted in a copy of the
+tree, never in the tree itself. The exit code is 1 if the tests miss one, and 2 if a text to replace is not
+there exactly once: then the list has fallen behind the code.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LIMIT_SECONDS = 300
+
+POLICY = "src/discreet/policy/"
+SILO = "src/discreet/engines/silo/"
+FLOWER = "src/discreet/engines/flower/"
+SECAGG = "src/discreet/secagg/"
+VERIFY = "src/discreet/verify/"
+
+LIARS = "tests/engines/flower/test_malicious_server.py"
+IMPOSTORS = "tests/engines/flower/test_impostors.py"
+REVIEW = "tests/unit/policy"
+OWN_FILES = "tests/unit/verify/test_own_files.py"
+SUMS = tuple(
+    f"tests/secagg/{name}" for name in ("checklist", "test_consent.py", "test_lying_about_draws.py", "unit")
+)
+
+
+def attack(name: str) -> str:
+    """Returns the test that carries one attack out."""
+    return f"tests/attacks/test_attacks.py::test_it_fails[{name}]"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: ``old``, which stands once in ``file``, becomes ``new``; ``tests`` must see it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = (
+    # --- policy
+    Mutant(
+        "a digest lets any code be imported",
+        POLICY + "models.py",
+        'named = ":" not in name if self.name is None else name == self.name',
+        "named = self.name is None or name == self.name",
+        (attack("code_in_a_silo"), REVIEW),
+    ),
+    Mutant(
+        "the built model may have another digest",
+        POLICY + "review.py",
+        "if model_digest(model) != facts.model_digest:",
+        "if False:",
+        (REVIEW, LIARS),
+    ),
+    Mutant(
+        "nothing is planned again",
+        POLICY + "review.py",
+        "difference = first_difference(plan.to_json(), again.to_json())",
+        "difference = None",
+        (REVIEW, LIARS),
+    ),
+    Mutant(
+        "the owner's colluders do not reach the shares",
+        POLICY + "review.py",
+        "    _check_colluders(charge)\n",
+        "",
+        (attack("colluders_beyond_the_shares"), REVIEW),
+    ),
+    Mutant(
+        "the owner's colluders do not reach the charge",
+        POLICY + "review.py",
+        "charge = Charge.under(plan, policy)",
+        "charge = Charge(plan, plan.thresholds.max_colluding)",
+        (REVIEW,),
+    ),
+    Mutant(
+        "one honest silo is enough",
+        POLICY + "review.py",
+        "charge.honest_inputs >= 2",
+        "charge.honest_inputs >= 1",
+        (REVIEW,),
+    ),
+    Mutant(
+        "any label",
+        POLICY + "review.py",
+        "    _check_label(plan, policy)\n",
+        "",
+        (attack("label_outside_the_policy"), REVIEW),
+    ),
+    Mutant("any column", POLICY + "review.py", "    _check_columns(plan, policy)\n", "", (REVIEW,)),
+    Mutant(
+        "a sparse graph counts as malicious",
+        POLICY + "review.py",
+        'return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode',
+        "return aggregation.mode",
+        (attack("sparse_graph_called_malicious"), REVIEW),
+    ),
+    Mutant(
+        "a policy never expires", POLICY + "review.py", "if today > policy.expires:", "if False:", (REVIEW,)
+    ),
+    Mutant(
+        "a list that nobody signed",
+        POLICY + "allow_list.py",
+        "        except InvalidSignature:\n",
+        "        except InvalidSignature:\n            return AllowList({n: bytes.fromhex(k) for n, k in "
+        "self.silos.items()})\n        except ZeroDivisionError:\n",
+        (REVIEW, LIARS),
+    ),
+    # --- silo
+    Mutant(
+        "an older allow-list",
+        SILO + "state.py",
+        "if signed.serial < known.serial or",
+        "if",
+        (attack("old_allow_list"), LIARS),
+    ),
+    Mutant(
+        "no budget in a round",
+        SILO + "training.py",
+        "        account.require(self._policy.budget, self._approval.charge, charged + 1)\n",
+        "",
+        (attack("attempts_beyond_the_budget"), LIARS),
+    ),
+    Mutant(
+        "no expiry in a training",
+        SILO + "training.py",
+        "if self._book.today() > self._policy.expires:",
+        "if False:",
+        (LIARS, "tests/engines/silo/test_limits.py"),
+    ),
+    Mutant(
+        "a round beyond the plan",
+        SILO + "training.py",
+        "if not 1 <= terms.round_index <= plan.rounds:",
+        "if False:",
+        (LIARS,),
+    ),
+    Mutant(
+        "a model that nobody announced",
+        SILO + "training.py",
+        "if hashlib.sha256(parameters).digest() != terms.context or",
+        "if",
+        (LIARS,),
+    ),
+    Mutant(
+        "an abort is believed",
+        SILO + "training.py",
+        'self._approval.plan.config.aggregation.mode != "malicious"',
+        "True",
+        (attack("attempts_beyond_the_budget"), LIARS),
+    ),
+    Mutant(
+        "an invitation of another delivery", SILO + "training.py", " and invitation is not None", "", (LIARS,)
+    ),
+    Mutant(
+        "weights of any size",
+        SILO + "training.py",
+        "LARGEST_WEIGHT = 2.0**40",
+        "LARGEST_WEIGHT = 2.0**1000",
+        (attack("conjunction_by_overflow"), "tests/engines/silo/test_silence.py"),
+    ),
+    Mutant(
+        "a failed training is told",
+        SILO + "training.py",
+        "        except Exception as error:\n            # A silo",
+        "        except ZeroDivisionError as error:\n            # A silo",
+        ("tests/engines/silo/test_silence.py",),
+    ),
+    Mutant(
+        "a refused proposal ends the training",
+        SILO + "silo.py",
+        "        approval = self._review(proposal.plan)\n        self._end_training()\n",
+        "        self._end_training()\n        approval = self._review(proposal.plan)\n",
+        (attack("proposal_that_ends_a_training"),),
+    ),
+    Mutant(
+        "words of a plan in the log as they are",
+        SILO + "silo.py",
+        "log=lambda line: given.log(shown(line, _LONGEST_LINE))",
+        "log=given.log",
+        (attack("forged_log_lines"), "tests/engines/silo"),
+    ),
+    # --- server
+    Mutant(
+        "anybody refuses in a silo's name",
+        FLOWER + "members.py",
+        "for silo, at in self._nodes.items() if at != node}",
+        "for silo, at in self._nodes.items() if silo != name}",
+        (attack("refusal_in_another_name"), IMPOSTORS),
+    ),
+    Mutant(
+        "a name without its signature",
+        FLOWER + "members.py",
+        "return not foreign and (home in (None, node) or home not in connected)",
+        "return True",
+        (IMPOSTORS,),
+    ),
+    Mutant(
+        "seeds in a run with secret noise",
+        FLOWER + "engine.py",
+        "        self._secret_noise = True\n",
+        "        self._secret_noise = False\n",
+        (attack("seeded_silo_among_secret_ones"),),
+    ),
+    Mutant(
+        "a terminal's escapes from a node",
+        FLOWER + "engine.py",
+        'self._announce(f"{shown(name)} refused ({shown(code)}): {shown(reason)}")',
+        'self._announce(f"{name} refused ({code}): {reason}")',
+        (attack("forged_lines_in_the_servers_log"), IMPOSTORS),
+    ),
+    # --- secure aggregation
+    Mutant(
+        "the same key in another writing",
+        SECAGG + "offers.py",
+        "if not all(map(keyring.is_canonical, keys)):",
+        "if False:",
+        (attack("key_in_another_writing"), *SUMS),
+    ),
+    Mutant(
+        "the same key twice",
+        SECAGG + "offers.py",
+        "if len(set(public)) != len(public) or not seen.isdisjoint(public):",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "draws in no digest",
+        SECAGG + "binding.py",
+        '_hash(b"graph", digest_of_keys, choices.body())',
+        "digest_of_keys",
+        SUMS,
+    ),
+    Mutant(
+        "sharers in no digest",
+        SECAGG + "binding.py",
+        "index_set(sharers), start.body())",
+        "start.body())",
+        SUMS,
+    ),
+    Mutant(
+        "survivors that masked for no round",
+        SECAGG + "client/rounds.py",
+        "if tuple(signer for signer, _ in shown.attested) != attesting:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a client declared gone", SECAGG + "client/rounds.py", "if me not in survivors:", "if False:", SUMS
+    ),
+    Mutant(
+        "survivors that nobody invited",
+        SECAGG + "client/rounds.py",
+        "if not frozenset(survivors) <= current.roster:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a sum below the floor",
+        SECAGG + "client/rounds.py",
+        '    agreement.require_floor(len(survivors), "sent their masked input")\n',
+        "",
+        SUMS,
+    ),
+    Mutant(
+        "a confirmation of a stranger",
+        SECAGG + "client/rounds.py",
+        "if signer not in survivors:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a confirmation of nobody",
+        SECAGG + "client/rounds.py",
+        "        agreement.identities.verify(agreement.name(signer), content, signature)\n    terms",
+        "    terms",
+        SUMS,
+    ),
+    Mutant(
+        "one confirmation too few",
+        SECAGG + "client/rounds.py",
+        "if not len(confirmations.signatures) >= quorum:",
+        "if not len(confirmations.signatures) >= quorum - 1:",
+        SUMS,
+    ),
+    Mutant(
+        "both kinds of share",
+        SECAGG + "client/rounds.py",
+        "[seed + 1 for seed in seeds] if peer in survivors",
+        "[0, *(seed + 1 for seed in seeds)] if peer in survivors",
+        SUMS,
+    ),
+    Mutant(
+        "too few holders",
+        SECAGG + "client/setup.py",
+        "    require_holders(agreement, place.graph.holders & sharers)\n",
+        "",
+        SUMS,
+    ),
+    # --- verification
+    Mutant(
+        "code without --own-code",
+        VERIFY + "models.py",
+        "elif colon and not evidence.own_code:",
+        "elif False:",
+        (OWN_FILES, attack("code_named_by_a_run")),
+    ),
+    Mutant(
+        "a manifest names any file",
+        VERIFY + "manifest.py",
+        "<= set(manifest.files) <= {*REQUIRED, *OPTIONAL}",
+        "<= set(manifest.files)",
+        (OWN_FILES, attack("file_outside_a_run")),
+    ),
+    Mutant(
+        "links lead out of a run",
+        VERIFY + "files.py",
+        "if not stat.S_ISREG(mode):",
+        "if False:",
+        (OWN_FILES,),
+    ),
+    Mutant(
+        "a file that the manifest does not fit",
+        VERIFY + "manifest.py",
+        "if _digests(directory, [name])[name] != stated:",
+        "if False:",
+        ("tests/unit/verify/test_verify.py",),
+    ),
+    # --- documents
+    Mutant(
+        "any depth",
+        "src/discreet/documents.py",
+        "for _ in range(MAX_DEPTH + 1):",
+        "while True:",
+        ("tests/unit/test_documents.py", "tests/security/test_decoders.py"),
+    ),
+    Mutant(
+        "any integer",
+        "src/discreet/documents.py",
+        "not _SMALLEST <= value <= _LARGEST",
+        "False",
+        ("tests/unit/test_documents.py", "tests/security/test_decoders.py"),
+    ),
+)
+
+
+def faulty(mutant: Mutant, text: str) -> str:
+    """Returns a file's text with the fault in it.
+
+    Raises:
+        SystemExit: if the old text does not stand in it exactly once.
+    """
+    if text.count(mutant.old) != 1:
+        times = text.count(mutant.old)
+        print(f"{mutant.name}: {mutant.old!r} must stand once in {mutant.file}; it stands {times} times")  # noqa: T201
+        raise SystemExit(2)
+    return text.replace(mutant.old, mutant.new)
+
+
+def seen_by(mutant: Mutant, copy: Path) -> str | None:
+    """Plants a fault in a copy of the tree and takes it out again; returns the first test that fails."""
+    path = copy / mutant.file
+    sound = path.read_text()
+    path.write_text(faulty(mutant, sound))
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *mutant.tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "a test that never ends"
+    finally:
+        path.write_text(sound)
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode not in (0, 1) and not failed:
+        raise SystemExit(f"{mutant.name}: the tests could not run: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return failed[0].split(" - ")[0].split("::", 1)[-1] if failed else None
+
+
+def main() -> int:
+    """Plants every fault in turn and prints a line for each."""
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [mutant for mutant in MUTANTS if word in mutant.name]
+    if not chosen:
+        raise SystemExit(f"a word must be part of a mutant's name; {word!r} is part of none")
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "tree"
+        ignored = shutil.ignore_patterns(".git", ".venv*", "runs", "build", "dist", "__pycache__", ".*_cache")
+        shutil.copytree(ROOT, copy, ignore=ignored)
+        for mutant in chosen:
+            faulty(mutant, (copy / mutant.file).read_text())
+        for mutant in chosen:
+            began = time.monotonic()
+            test = seen_by(mutant, copy)
+            missed += test is None
+            print(f"{mutant.name:50} {time.monotonic() - began:4.0f} s  {test or 'MISSED'}", flush=True)  # noqa: T201
+    print(f"{missed} of {len(chosen)} mutants missed")  # noqa: T201 - a script
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
