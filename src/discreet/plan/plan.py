@@ -38,12 +38,16 @@ from discreet.privacy.adversary import (
 )
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 2
 _FILES = ("csv", "parquet", "npz", "residual")
+
+# Names of silos in a one-line description.
+_MOST_NAMED = 4
 
 T = TypeVar("T")
 
@@ -163,6 +167,17 @@ class Plan:
         """Returns the plan with its digest, indented for people; `parse_plan` reads it."""
         document = {"digest": self.digest(), "plan": self.to_json()}
         return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+    def __repr__(self) -> str:
+        named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
+        what = f"{self.rounds} rounds over {', '.join(named)}"
+        return f"Plan({self.config.name!r}, {self.digest()[:12]}…: {what})"
+
+    def __str__(self) -> str:
+        return guarantees_text(repr(self), self.guarantees)
+
+    def _repr_html_(self) -> str:
+        return guarantees_html(repr(self), self.guarantees)
 
     def save(self, path: Path) -> None:
         """Writes the plan's document."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.log import log
 from discreet.engines.local import RunResult
+from discreet.plan import load_plan
 from discreet.privacy.wire import to_json
-from discreet.report import write_report
+from discreet.report import state_budgets, write_report
+from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
 from discreet.secagg import Identity
-from discreet.verify import seal, sign
+from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
 
 def finish(result: RunResult, identity: Identity | None) -> Path:
@@ -20,10 +22,37 @@ def finish(result: RunResult, identity: Identity | None) -> Path:
     directory = result.directory.path
     write_durably(result.directory.file("result.json"), json.dumps(summarise(result), indent=1).encode())
     report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
-    log("done", directory=directory, manifest=seal(directory))
+    seal(directory)
     if identity is not None:
         sign(directory, identity)
     return report
+
+
+def report_again(directory: Path, identity: Identity | None, policies: Sequence[Path] = ()) -> Path:
+    """Writes the report of a finished or interrupted run again, seals it and signs if there is a key.
+
+    Args:
+        directory: of the run.
+        identity: the key that signed it; None if nobody did.
+        policies: policies of silos, or folders of them: the report shows what was used of their budgets.
+
+    Returns:
+        The page.
+
+    Raises:
+        DiscreetError: if plan or ledger are missing or altered, or the run was signed by another key.
+    """
+    require_key(directory, identity)
+    if identity is not None:
+        manifest_digest(directory)  # an unfinished run has none, and cannot be signed
+    if policies:
+        run = RunDirectory(directory)
+        state_budgets(run, load_plan(run.plan), list(policies))
+    page = write_report(directory, signer="" if identity is None else identity.public_key.hex())
+    seal_report(directory)
+    if identity is not None:
+        sign(directory, identity)
+    return page
 
 
 def summarise(result: RunResult) -> dict[str, Any]:
