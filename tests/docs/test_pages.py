@@ -89,3 +89,11 @@ def test_names_in_the_architecture_page_exist() -> None:
     assert called - defined == set()
     for path in re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", page):
         assert (ROOT / path).exists(), path
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    for page in sorted(folder.glob("0*.md")):
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        assert f"- [{title}]({page.name})" in index, page.name

@@ -55,7 +55,7 @@ def noisy_integers(
 def signal_integers(
     update: npt.NDArray[np.float64], grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
 ) -> npt.NDArray[np.int64]:
-    """Returns what `noisy_integers` adds noise to, for a grid whose noise comes after rounding.
+    """Returns the rounded update before noise is added, for a grid whose noise comes after rounding.
 
     Args:
         update: real units, shape ``(grid.dimension,)``.
