@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-
-from discreet.accounting import epsilon, tradeoff
-from discreet.accounting.fdp import (
+from participation import (
     Segment,
     deterministic_participation,
     known_participation,
     random_participation_estimate,
 )
+
+from discreet.accounting import epsilon, tradeoff
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.privacy.tradeoff import PiecewiseTradeoff, group
