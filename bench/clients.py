@@ -20,7 +20,7 @@ import numpy as np
 from discreet.accounting import calibrate
 from discreet.data.norm import with_constant
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, evaluate
+from discreet.learning import ClippedUpdate, evaluation, logits
 from discreet.models import LinearHead, flatten, load_flat
 from discreet.optim import Averaging, Circulant, LaplacianSmoothing
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
@@ -77,7 +77,7 @@ def accuracy(clients: list[Records], test: Records, stddev: float, sigma: float,
             total += kind.update(model, parameters, records, coins).vector
         state, parameters = rule.step(state, parameters, total / (PROB * CLIENTS))
     load_flat(model, parameters)
-    return evaluate(model, test).accuracy
+    return evaluation(logits(model, test), test.labels).accuracy
 
 
 def main() -> None:

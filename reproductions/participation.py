@@ -127,8 +127,7 @@ def known_participation(segments: Sequence[Segment]) -> MixtureTradeoff:
 def deterministic_participation(epochs: float, sigma: float, group_size: int = 1) -> GaussianTradeoff:
     r"""Returns G_{√(gE)/σ}: every record exactly once per epoch, for a group of g, batches fixed beforehand.
 
-    The group's records fall in different batches; in one batch together they would make it G_{g√E/σ}, which
-    `GaussianTradeoff.for_group` gives.
+    The group's records fall in different batches; in one batch together they would make it G_{g√E/σ}.
     """
     if not (epochs > 0.0 and sigma > 0.0 and group_size >= 1):
         raise ConfigurationError(
@@ -140,3 +139,13 @@ def deterministic_participation(epochs: float, sigma: float, group_size: int = 1
 def random_participation_estimate(epochs: float, sigma: float) -> GaussianTradeoff:
     r"""Returns the chapter's upper approximation of A1, G_{√((1 + 1/√(2E)) E)/σ}: no bound."""
     return GaussianTradeoff(math.sqrt((1.0 + 1.0 / math.sqrt(2.0 * epochs)) * epochs) / sigma)
+
+
+def group(curve: TradeoffCurve, size: int, false_positive_rate: float) -> float:
+    r"""Returns f_g(α), f_g = 1 − (1 − f)^{∘g}: the curve for ``size`` units (Dong, Roth, Su 2022, Theorem 3)."""
+    if not size >= 1:
+        raise ConfigurationError(f"the size of a group must be at least 1; got {size}.")
+    rate = false_positive_rate
+    for _ in range(size):
+        rate = curve.max_true_positive_rate(rate)
+    return 1.0 - rate

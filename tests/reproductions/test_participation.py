@@ -7,6 +7,7 @@ from participation import (
     MixtureTradeoff,
     Segment,
     deterministic_participation,
+    group,
     known_participation,
     random_participation_estimate,
 )
@@ -15,6 +16,7 @@ from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
 from discreet.privacy.units import NeighboringRelation
 
 
@@ -66,3 +68,13 @@ def test_groups_in_different_batches():
 def test_bad_segments(arguments):
     with pytest.raises(ConfigurationError):
         Segment(*arguments)
+
+
+def test_groups():
+    expected = GaussianTradeoff(2.0).false_negative_rate(0.05)
+    assert group(GaussianTradeoff(0.5), 4, 0.05) == pytest.approx(expected, abs=1e-9)
+    # ε-DP for a group of 2 is 2ε-DP.
+    pure, doubled = PiecewiseTradeoff(((0.5, 0.0),)), PiecewiseTradeoff(((1.0, 0.0),))
+    assert group(pure, 2, 0.01) >= doubled.false_negative_rate(0.01) - 1e-12
+    with pytest.raises(ConfigurationError, match="size of a group"):
+        group(pure, 0, 0.1)
