@@ -3,21 +3,20 @@
 import math
 
 import pytest
-
-from discreet.accounting import epsilon
-from discreet.accounting.fdp import (
+from participation import (
     MixtureTradeoff,
     Segment,
     deterministic_participation,
+    group,
     known_participation,
     random_participation_estimate,
-    subsample,
-    tensor,
 )
+
+from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.privacy.tradeoff import PiecewiseTradeoff
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
 from discreet.privacy.units import NeighboringRelation
 
 
@@ -63,15 +62,6 @@ def test_groups_in_different_batches():
     assert deterministic_participation(10, 2.0, 4).mu == pytest.approx(math.sqrt(40) / 2)
 
 
-def test_subsampling_operator_matches_the_event():
-    points = tuple((k / 50, gaussian_delta(1.0, k / 50)) for k in range(400))
-    curve = subsample(PiecewiseTradeoff(points), 0.1)
-    event = Release(GaussianNoise(2.0), 1.0, 1, Segment(1, 1.0, 10, 100).event.event.sampling)
-    tight = epsilon(Repeated(event, 10), delta=1e-5, neighboring=NeighboringRelation.REPLACE_ONE).epsilon
-    numeric = tensor([(curve, 10)], 1e-5, interval=1e-3)
-    assert tight * 0.999 <= numeric <= tight * 1.02
-
-
 @pytest.mark.parametrize(
     "arguments", [(10, 0.0, 1, 10), (10, 1.0, 11, 10), (-1, 1.0, 1, 10), (10, math.nan, 1, 10)]
 )
@@ -80,6 +70,11 @@ def test_bad_segments(arguments):
         Segment(*arguments)
 
 
-def test_bad_subsampling():
-    with pytest.raises(ConfigurationError):
-        subsample(PiecewiseTradeoff(((0.0, 0.5),)), 0.0)
+def test_groups():
+    expected = GaussianTradeoff(2.0).false_negative_rate(0.05)
+    assert group(GaussianTradeoff(0.5), 4, 0.05) == pytest.approx(expected, abs=1e-9)
+    # ε-DP for a group of 2 is 2ε-DP.
+    pure, doubled = PiecewiseTradeoff(((0.5, 0.0),)), PiecewiseTradeoff(((1.0, 0.0),))
+    assert group(pure, 2, 0.01) >= doubled.false_negative_rate(0.01) - 1e-12
+    with pytest.raises(ConfigurationError, match="size of a group"):
+        group(pure, 0, 0.1)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from threshold_attack import threshold_attack
 from torch import nn
 
 from discreet.accounting import epsilon
-from discreet.audit.membership import threshold_attack
 from discreet.audit.sensitivity import EqualCoins
 from discreet.data import Records
 from discreet.learning import (

@@ -1,10 +1,10 @@
-r"""f-DP of DP-SGD in federated learning: the adversaries A0 and A1, subsampling, and tensor products.
+r"""f-DP of DP-SGD in federated learning: the adversaries A0 and A1.
 
 van Dijk, Nguyen, "Considerations on the Theory of Training Models with Differential Privacy". Their round
 draws a batch of m out of N records without replacement, clips to C and adds N(0, (2Cσ)²) to the sum, so
 that one round seen alone is G_{1/σ} for a record that is in the batch (replacement moves the sum by 2C).
 
-A0 sees the rounds but not who was drawn: C_{m/N}(G_{1/σ}) per round, composed numerically here; as an event
+A0 sees the rounds but not who was drawn: C_{m/N}(G_{1/σ}) per round, composed numerically; as an event
 it is `FixedSizeSampling`. A1 also knows how often the record was drawn: a mixture over that number.
 """
 
@@ -18,13 +18,10 @@ from typing import final
 import scipy
 from scipy.optimize import brentq
 
-from discreet.accounting.compose import compose
-from discreet.accounting.discrete_pairs import tradeoff_pair
-from discreet.accounting.discretize import connect_dots
 from discreet.accounting.gdp import gaussian_delta
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import FixedSizeSampling, GaussianNoise, Release, Repeated
-from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff, TradeoffCurve
+from discreet.privacy.tradeoff import GaussianTradeoff, TradeoffCurve
 
 # Participation counts of less probability than this are charged to δ in full.
 _NEGLIGIBLE = 1e-18
@@ -130,8 +127,7 @@ def known_participation(segments: Sequence[Segment]) -> MixtureTradeoff:
 def deterministic_participation(epochs: float, sigma: float, group_size: int = 1) -> GaussianTradeoff:
     r"""Returns G_{√(gE)/σ}: every record exactly once per epoch, for a group of g, batches fixed beforehand.
 
-    The group's records fall in different batches; in one batch together they would make it G_{g√E/σ}, which
-    `GaussianTradeoff.for_group` gives.
+    The group's records fall in different batches; in one batch together they would make it G_{g√E/σ}.
     """
     if not (epochs > 0.0 and sigma > 0.0 and group_size >= 1):
         raise ConfigurationError(
@@ -145,22 +141,11 @@ def random_participation_estimate(epochs: float, sigma: float) -> GaussianTradeo
     return GaussianTradeoff(math.sqrt((1.0 + 1.0 / math.sqrt(2.0 * epochs)) * epochs) / sigma)
 
 
-def subsample(curve: PiecewiseTradeoff, prob: float) -> PiecewiseTradeoff:
-    r"""Returns C_p(f) of sampling without replacement under replace-one.
-
-    (ε, δ) becomes (log(1 + p(e^ε − 1)), pδ) (Balle, Barthe, Gaboardi 2018, Theorem 9), which for all ε
-    together is the operator C_p(f) = min{f_p, f_p⁻¹}** (Dong, Roth, Su 2022, Proposition A.2).
-    """
-    if not 0.0 < prob <= 1.0:
-        raise ConfigurationError(f"prob must be in (0, 1]; got {prob}.")
-    return PiecewiseTradeoff(tuple((math.log1p(prob * math.expm1(e)), prob * d) for e, d in curve.points))
-
-
-def tensor(curves: Sequence[tuple[PiecewiseTradeoff, int]], delta: float, *, interval: float = 1e-4) -> float:
-    """Returns ε at ``delta`` of the tensor product of symmetric curves, each ``count`` times.
-
-    Guarantee:
-        An upper bound: curves become pairs, pairs are discretised pessimistically.
-    """
-    parts = [(connect_dots(tradeoff_pair(curve), interval, 0.0), count) for curve, count in curves]
-    return compose(parts, delta).epsilon_at(delta)
+def group(curve: TradeoffCurve, size: int, false_positive_rate: float) -> float:
+    r"""Returns f_g(α), f_g = 1 − (1 − f)^{∘g}: the curve for ``size`` units (Dong, Roth, Su 2022, Theorem 3)."""
+    if not size >= 1:
+        raise ConfigurationError(f"the size of a group must be at least 1; got {size}.")
+    rate = false_positive_rate
+    for _ in range(size):
+        rate = curve.max_true_positive_rate(rate)
+    return 1.0 - rate
