@@ -7,6 +7,7 @@ from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.losses import mean_loss, record_losses
 from discreet.learning.metrics import Evaluation, evaluation, logits
 from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepNoise
+from discreet.learning.planned import planned
 from discreet.learning.quantile_clipped import QuantileClipped
 from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
@@ -31,5 +32,6 @@ __all__ = [
     "evaluation",
     "logits",
     "mean_loss",
+    "planned",
     "record_losses",
 ]

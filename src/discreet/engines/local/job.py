@@ -16,7 +16,6 @@ from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
-from discreet.config.sections import FixedSizeConfig
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
@@ -27,6 +26,7 @@ from discreet.engines.local.measure import measure
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
+from discreet.kinds import FixedSizeConfig
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
 from discreet.privacy.guarantee import Guarantee

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.config.sections import ColumnPartition, DataConfig, DirichletPartition, IidPartition
+from discreet.config.data import ColumnPartition, DataConfig, DirichletPartition, IidPartition
 from discreet.data import (
     ColumnSilos,
     DirichletSilos,
