@@ -46,6 +46,17 @@ fuzz: install
 mutants: install
 	$(BIN)/python tests/security/mutants.py $(ONLY)
 
+# What is published: sdist, the wheel made from it, and the demo run from that wheel, outside the checkout.
+.PHONY: wheel
+wheel: install
+	rm -rf build/dist build/wheel
+	$(BIN)/python -m build --outdir build/dist . > /dev/null
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/wheel build/dist/*.whl
+	cd build/wheel && PYTHONPATH=. $(abspath $(BIN))/python -c 'import discreet, pathlib; assert pathlib.Path(discreet.__file__).is_relative_to(pathlib.Path.cwd()), discreet.__file__'
+	cd build/wheel && PYTHONPATH=. $(abspath $(BIN))/python -m discreet run $(CURDIR)/examples/heart.toml --out run --quiet
+	cd build/wheel && PYTHONPATH=. $(abspath $(BIN))/python -m discreet verify run
+	ls build/dist
+
 # Slow and exact: each script prints its own table. BENCH=heart runs one of them.
 BENCH ?= heart accounting secagg integers training
 bench: install

@@ -5,24 +5,17 @@ Values are compared with the published or reference ones; times are ratios measu
 
 from __future__ import annotations
 
-import math
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import dp_accounting
 from dp_accounting.pld import PLDAccountant
 from rich.console import Console
 from rich.table import Table
 
-from discreet.accounting import Conversion, Pld, Rdp, calibrate, epsilon, largest_count
-from discreet.accounting.aggregate import NoisyFederation, NoisySilo, aggregate_event, silo_guarantees
-from discreet.accounting.closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
-from discreet.accounting.fdp import (
-    Segment,
-    deterministic_participation,
-    known_participation,
-    random_participation_estimate,
-)
+from discreet.accounting import Conversion, Pld, Rdp, calibrate, epsilon
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
@@ -38,6 +31,15 @@ from discreet.privacy.events import (
     SkellamNoise,
 )
 from discreet.privacy.units import NeighboringRelation
+
+sys.path.append(str(Path(__file__).parents[1] / "reproductions"))
+from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
+from participation import (
+    Segment,
+    deterministic_participation,
+    known_participation,
+    random_participation_estimate,
+)
 
 OUT = Console(width=118, highlight=False)
 MIRONOV = Rdp(orders=tuple(float(a) for a in range(2, 257)), conversion=Conversion.MIRONOV)
@@ -101,9 +103,7 @@ def published_aggregation() -> None:
     )
     for steps, rows in TABLE_1.items():
         for parties, sigma, published in rows:
-            share = sigma / math.sqrt(parties)
-            silos = tuple(NoisySilo(str(i), share, 1.0, 1.0, 0.1, steps) for i in range(parties))
-            one = aggregate_event(NoisyFederation(silos, 1), silos[0])
+            one = event(GaussianNoise(sigma), steps, PoissonSampling(0.1))
             values = [epsilon(one, delta=1e-5, accountant=by).epsilon for by in (MIRONOV, Pld())]
             made.add_row(
                 f"{steps}", f"{parties}", f"{sigma:.2f}", f"{published:.2f}", *(f"{v:.3f}" for v in values)
@@ -235,18 +235,6 @@ def speeds() -> None:
             one = event(GaussianNoise(0.6 + 0.004 * k), 100 + k, PoissonSampling(0.01 + 1e-5 * k))
             epsilon(one, delta=1e-5, accountant=Rdp())
     made.add_row("RDP, 1000 settings, orders to 2048", "", *clock.cells)
-    with Clock() as clock:
-        silos = tuple(NoisySilo(str(i), 0.5 + i / 100, 1.0, 1.0, 0.05 + i / 2000, 20) for i in range(51))
-        rows = silo_guarantees(NoisyFederation(silos, 10), 1e-5)
-    made.add_row("51 unequal silos, local and aggregate each", f"{len(rows)} rows", *clock.cells)
-    with Clock() as clock:
-        steps = largest_count(
-            lambda count: event(GaussianNoise(1.0), count, PoissonSampling(0.01)),
-            epsilon=3.0,
-            delta=1e-5,
-            upper=10**6,
-        )
-    made.add_row("steps at σ = 1 for ε = 3", f"{steps}", *clock.cells)
     OUT.print(made)
 
 

@@ -12,19 +12,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from discreet.accounting import calibrate
-from discreet.accounting.closed_forms import POISSON, Federation, closed_form_stddev
 from discreet.data.norm import with_constant
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, evaluate
+from discreet.learning import ClippedUpdate, evaluation, logits
 from discreet.models import LinearHead, flatten, load_flat
 from discreet.optim import Averaging, Circulant, LaplacianSmoothing
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.randomness import SeededRandom
+
+sys.path.append(str(Path(__file__).parents[1] / "reproductions"))
+from closed_forms import POISSON, Federation, closed_form_stddev
 
 CLIENTS, RECORDS, ROUNDS, PROB, BOUND = 1000, 50, 30, 0.05, 0.3
 DELTA = CLIENTS**-1.1
@@ -74,7 +77,7 @@ def accuracy(clients: list[Records], test: Records, stddev: float, sigma: float,
             total += kind.update(model, parameters, records, coins).vector
         state, parameters = rule.step(state, parameters, total / (PROB * CLIENTS))
     load_flat(model, parameters)
-    return evaluate(model, test).accuracy
+    return evaluation(logits(model, test), test.labels).accuracy
 
 
 def main() -> None:

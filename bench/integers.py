@@ -39,25 +39,18 @@ from discreet.encoding import (
     Rotation,
     StepWeights,
     decode,
-    frame_bytes,
-    pack,
     plan_grid,
-    to_ring,
-    unpack,
 )
 from discreet.encoding.codec import check_update
 from discreet.encoding.rounding import round_dithered
 from discreet.mechanisms import (
     NoiseFamily,
-    PoissonBinomial,
     add_share,
     law_for,
-    sample_discrete_laplace,
     sample_share,
     sampler_tv,
 )
 from discreet.privacy.events import (
-    DiscreteLaplaceNoise,
     GaussianNoise,
     IntegerNoise,
     PoissonSampling,
@@ -66,6 +59,8 @@ from discreet.privacy.events import (
     RoundedGaussianNoise,
 )
 from discreet.randomness import SecureRandom
+from discreet.secagg.packing import add_packed, pack
+from discreet.secagg.ring import to_ring, to_total, word_type
 
 DRAWS = 1 << 21
 # Long enough that setting up two threads does not show.
@@ -82,8 +77,7 @@ STAGES = (
     "noise",
     "reduce",
     "pack",
-    "unpack",
-    "sum",
+    "unpack, sum",
     "decode, rotate back",
 )
 CHUNK = 1 << 16
@@ -156,20 +150,10 @@ def noise_against_numpy() -> None:
 
 
 def other_laws(opendp: str | None) -> None:
-    generator, source = np.random.default_rng(), SecureRandom()
-    count = 1 << 20
-    values = np.linspace(-1.0, 1.0, count)
-    narrow = {trials: PoissonBinomial(1.0, trials, 0.25) for trials in (64, 1 << 16, 1 << 40)}
-    narrow[1 << 82] = PoissonBinomial(1.0, 1 << 82, 2.0**-22)
+    generator, count = np.random.default_rng(), 1 << 20
     calls: dict[str, Callable[[], object]] = {
         "numpy standard_normal": lambda: generator.standard_normal(count),
-        "discrete Laplace, scale 2^12": lambda: sample_discrete_laplace(
-            DiscreteLaplaceNoise(4096.0), count, source
-        ),
     }
-    for trials, mechanism in narrow.items():
-        name = f"Poisson binomial, {trials if trials < 100 else f'2^{trials.bit_length() - 1}'} trials"
-        calls[name] = lambda mechanism=mechanism: mechanism.encode(values, source)
     best = {name: value / count for name, value in seconds(calls, repeats=2).items()}
     if opendp:
         script = _OPENDP.format(count=20_000)
@@ -256,7 +240,7 @@ def bits_row(prob: float, *, rotated: bool, noise_first: bool) -> list[str]:
         "20" if rotated else "28",
         f"{grid.l2_sensitivity / grid.scale - 1:.2%}",
         f"{law.silo_stddev:.1f}",
-        f"{frame_bytes(grid.bits, grid.dimension):,}",
+        f"{grid.payload_bytes:,}",
         f"{sampler_tv(law, 20 * 260_100):.0e}",
     ]
 
@@ -305,7 +289,7 @@ def round_trip(dimension: int) -> None:
 
 
 def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[str, float], float]:
-    """The stages of `ring_contribution` and of the server, one after the other; processor seconds."""
+    """The stages of `noisy_integers`, of the client of the server, one after the other; processor seconds."""
     source, stages = SecureRandom(), dict.fromkeys(STAGES, 0.0)
     rotation = Rotation.drawn(grid.dimension, source)
     clock = time.process_time
@@ -321,22 +305,20 @@ def _timed_stages(update: Floats, grid: Grid, law: IntegerNoise) -> tuple[dict[s
     start = clock()
     add_share(values, law, source)
     stages["noise"] = clock() - start
-    total, payloads = np.zeros(grid.dimension, dtype=np.uint64), []
+    total, payloads = np.zeros(grid.dimension, dtype=word_type(grid.bits)), []
     for part in parts:
         marks = [clock()]
-        ring = to_ring(values[part], grid.bits)
+        ring = to_ring(values[part], grid.bits, len(values[part]))
         marks.append(clock())
         payloads.append(pack(ring, grid.bits))
         marks.append(clock())
-        received = unpack(payloads[-1], grid.bits, len(ring))
-        marks.append(clock())
-        total[part] += received
+        add_packed(total[part], payloads[-1], grid.bits)
         marks.append(clock())
         for name, (before, after) in zip(STAGES[3:-1], pairwise(marks), strict=True):
             stages[name] += after - before
     assert sum(map(len, payloads)) == grid.payload_bytes  # noqa: S101 - the bench checks itself
     start = clock()
-    result = decode(total, grid, rotation)
+    result = decode(to_total(total, grid.bits), grid, rotation)
     stages["decode, rotate back"] = clock() - start
     share = math.sqrt(law.variance / law.num_silos) / grid.scale
     return stages, float(np.sqrt(np.mean((result - update) ** 2)) / share)

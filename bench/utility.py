@@ -22,7 +22,7 @@ import numpy.typing as npt
 from discreet.accounting import calibrate, epsilon
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.learning import LocalTraining, SingleStep, StableSteps, evaluate
+from discreet.learning import LocalTraining, SingleStep, StableSteps, evaluation, logits
 from discreet.models import LinearHead, Softmax, flatten, load_flat
 from discreet.models.capped import capped
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
@@ -127,7 +127,7 @@ def accuracy(silos: list[Records], held_out: Records, settings: Settings, z: flo
             total += kind.update(model, parameters, records, coins).vector
         state, parameters = rule.step(state, parameters, total / SILOS)
     load_flat(model, parameters)
-    return evaluate(model, held_out).accuracy
+    return evaluation(logits(model, held_out), held_out.labels).accuracy
 
 
 def main() -> None:

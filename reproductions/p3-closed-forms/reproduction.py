@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
+
 from discreet.accounting import calibrate, epsilon
-from discreet.accounting.closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.reproduction import Computed, Context
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import mean
 
 import subsets
+from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
 from dp_fed import averaging
 
 from discreet.accounting import calibrate
-from discreet.accounting.closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
 from discreet.config import load_config
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-
-from discreet.accounting import epsilon, tradeoff
-from discreet.accounting.fdp import (
+from participation import (
     Segment,
     deterministic_participation,
+    group,
     known_participation,
     random_participation_estimate,
 )
+
+from discreet.accounting import epsilon, tradeoff
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.privacy.tradeoff import PiecewiseTradeoff, group
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
 from discreet.privacy.units import NeighboringRelation
 from discreet.reproduction import Computed, Context
 
@@ -94,7 +95,7 @@ def curves(epochs: int, sigma: float) -> dict[str, Callable[[float], float]]:
         "G(√E/σ)": once.false_negative_rate,
         "A1": told_curve.false_negative_rate,
         f"G(√({GROUP}E)/σ): group of {GROUP}, apart": together.false_negative_rate,
-        f"G({GROUP}√E/σ): group of {GROUP}, together": once.for_group(GROUP).false_negative_rate,
+        f"G({GROUP}√E/σ): group of {GROUP}, together": GaussianTradeoff(GROUP * once.mu).false_negative_rate,
         f"A1, group of {GROUP}": lambda alpha: group(told_curve, GROUP, alpha),
     }
 

@@ -19,7 +19,7 @@ from discreet.version import __version__
 
 if TYPE_CHECKING:
     from discreet.accounting import calibrate, delta, epsilon, guarantee, tradeoff
-    from discreet.config import Config, load_config, parse_config
+    from discreet.config import Config, DataConfig, load_config, parse_config
     from discreet.data import Federation, Records, Silo, load_federation
     from discreet.engines.local.job import Opening, RunResult, prepare, run
     from discreet.errors import DiscreetError
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
+    from discreet.session import Frames, Run, Target, open_run, plan_training, train
 
 _HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
-    "config": ("Config", "load_config", "parse_config"),
+    "config": ("Config", "DataConfig", "load_config", "parse_config"),
     "data": ("Federation", "Records", "Silo", "load_federation"),
     "engines.local": ("Opening", "RunResult", "prepare", "run"),
     "errors": ("DiscreetError",),
@@ -40,13 +41,16 @@ _HOMES = {
     "privacy.guarantee": ("Guarantee",),
     "privacy.units": ("NeighboringRelation", "Status", "Unit"),
     "randomness": ("SecureRandom", "SeededRandom"),
+    "session": ("Frames", "Run", "Target", "open_run", "plan_training", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Config",
+    "DataConfig",
     "DiscreetError",
     "Federation",
+    "Frames",
     "GaussianNoise",
     "Guarantee",
     "NeighboringRelation",
@@ -56,11 +60,13 @@ __all__ = [
     "Records",
     "Release",
     "Repeated",
+    "Run",
     "RunResult",
     "SecureRandom",
     "SeededRandom",
     "Silo",
     "Status",
+    "Target",
     "Unit",
     "__version__",
     "calibrate",
@@ -71,10 +77,13 @@ __all__ = [
     "load_federation",
     "load_plan",
     "make_plan",
+    "open_run",
     "parse_config",
+    "plan_training",
     "prepare",
     "run",
     "tradeoff",
+    "train",
 ]
 
 

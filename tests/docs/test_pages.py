@@ -77,3 +77,23 @@ def test_keys_that_pages_name_exist() -> None:
         for table, key in re.findall(r"`(\w+)\.(\w+)`", page.read_text(encoding="utf-8")):
             if table in tables and key != "safetensors":  # a file
                 assert key in known_keys([table], {table: {}}), f"{page.name}: {table}.{key}"
+
+
+def test_names_in_the_architecture_page_exist() -> None:
+    """Every class and call in code font is defined in the package, every path is there."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    defined = set(re.findall(r"^\s*(?:class|def) (\w+)", source, re.M))
+    called = set(re.findall(r"`(?:\w+\.)?(\w+)\([^`]*`", page)) | set(re.findall(r"`([A-Z]\w+)`", page))
+    assert len(called) > 15
+    assert called - defined == set()
+    for path in re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", page):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    for page in sorted(folder.glob("0*.md")):
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        assert f"- [{title}]({page.name})" in index, page.name

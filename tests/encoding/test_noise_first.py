@@ -16,7 +16,7 @@ from discreet.encoding import (
     encode,
     noisy_integers,
     plan_grid,
-    ring_contribution,
+    to_ring,
 )
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.mechanisms import NoiseFamily, law_for
@@ -109,7 +109,8 @@ def test_sums_are_updates_plus_planned_noise(rotated):
     for repeat in range(40):
         total = np.zeros(300, dtype=np.uint64)
         for i, update in enumerate(updates):
-            total += ring_contribution(update, grid, law, SeededRandom(repeat).derive(i), rotation)
+            integers = noisy_integers(update, grid, law, SeededRandom(repeat).derive(i), rotation)
+            total += to_ring(integers, grid.bits)
         errors.append(decode(total, grid, rotation) - updates.sum(axis=0))
     assert np.array_equal(updates, untouched)
     # 12,000 squares and one mean: z within 5.

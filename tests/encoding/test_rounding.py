@@ -1,4 +1,4 @@
-"""Dithered and conditional rounding: the laws, the bounds, and that the bounds are not idle."""
+"""Dithered rounding: the law, the bounds, and that the bounds are not idle."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.encoding import conditional_l2_bound, round_records, rounded_l2_bound, summation_error
+from discreet.encoding import rounded_l2_bound
 from discreet.encoding.rounding import arithmetic_error, round_dithered
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 from discreet.randomness import SeededRandom
 
 
@@ -89,66 +89,12 @@ def test_arithmetic_error_covers_scaling_and_the_finite_dither():
     assert moved <= arithmetic_error(float(np.linalg.norm(x * scale)), 200)
 
 
-def test_summation_error_covers_a_bad_order():
-    rng = np.random.default_rng(6)
-    g = rng.normal(size=(5000, 3)) * np.array([1.0, 1e-8, 1.0])
-    g /= np.linalg.norm(g, axis=1, keepdims=True)
-    total = np.zeros(3)
-    for row in g:
-        total += row
-    exact = [math.fsum(g[:, j]) for j in range(3)]
-    error = np.linalg.norm(total - exact)
-    assert 0 < error <= summation_error(5000, 1.0)
-    assert summation_error(2, 3.0) == pytest.approx(2.0**-53 * 6, rel=1e-12, abs=0.0)
-
-
-@pytest.mark.parametrize("beta", [math.exp(-0.5), 0.1])
-def test_records_never_exceed_their_bound(beta):
-    rng = np.random.default_rng(7)
-    records = rng.normal(size=(300, 60))
-    records *= 4.0 / np.linalg.norm(records, axis=1, keepdims=True)
-    rounded = round_records(records, 4.0, beta, SeededRandom(8))
-    bound = conditional_l2_bound(4.0, 60, beta)
-    assert np.linalg.norm(rounded, axis=1).max() <= bound
-    assert np.abs(rounded - records).max() < 1
-    assert bound < 4.0 + math.sqrt(60)
-    # Nearly unbiased: the conditioning removes less than β of the draws.
-    assert abs((rounded - records).mean()) < 5 * 0.5 / math.sqrt(records.size) + 0.01
-
-
-def test_conditioning_redraws_what_is_too_long():
-    """All coordinates at 1/2 round longest: unconditioned, a fifth of these records would be over."""
-    records = np.full((300, 60), 0.5)
-    bound = conditional_l2_bound(math.sqrt(15), 60, 0.9)
-    free = round_dithered(records.reshape(-1), SeededRandom(1)).reshape(300, 60)
-    assert np.mean(np.linalg.norm(free, axis=1) > bound) > 0.1
-    rounded = round_records(records, math.sqrt(15), 0.9, SeededRandom(1))
-    assert np.linalg.norm(rounded, axis=1).max() <= bound
-    assert 0.45 < rounded.mean() < 0.5
-
-
-def test_records_that_cannot_be_drawn_are_truncated(monkeypatch):
-    from discreet.encoding import conditional_rounding
-
-    monkeypatch.setattr(conditional_rounding, "_MAX_DRAWS", 0)
-    rounded = round_records(np.array([[1.9, -1.9, 0.4]]), 3.0, 0.5, SeededRandom(1))
-    assert rounded.tolist() == [[1, -1, 0]]
-
-
-@pytest.mark.parametrize("bad", [4.1, math.nan, math.inf])
-def test_records_over_their_clip_norm_are_refused(bad):
-    with pytest.raises(PrivacyViolation, match="Clip"):
-        round_records(np.array([[1.0, 0.0], [bad, 0.0]]), 4.0, 0.5, SeededRandom(1))
-
-
 @pytest.mark.parametrize(
     "call",
     [
         lambda: rounded_l2_bound(math.nan, 3, 0.1),
         lambda: rounded_l2_bound(1.0, 3, 1.0),
         lambda: rounded_l2_bound(1.0, 3, math.nan),
-        lambda: conditional_l2_bound(1.0, 3, 0.0),
-        lambda: summation_error(0, 1.0),
     ],
 )
 def test_arguments_out_of_range(call):

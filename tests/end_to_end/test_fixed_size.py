@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from discreet.cli.finish import finish
 from discreet.config import Config, parse_config
 from discreet.engines.local import prepare, run
 from discreet.learning import SingleStep
 from discreet.privacy.units import NeighboringRelation
 from discreet.report import collect
+from discreet.session.finish import finish
 from discreet.verify import verify
 
 # The training records of the bundled federation under the default split.

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from discreet.config import Config
-from discreet.config.sections import (
+from discreet.engines.local import Opening, run
+from discreet.errors import UnsupportedAnalysisError
+from discreet.kinds import (
     AdaptiveConfig,
     ClippedUpdateConfig,
     LocalConfig,
@@ -19,9 +21,7 @@ from discreet.config.sections import (
     SmoothingConfig,
     TangentStepsConfig,
 )
-from discreet.config.sections import NoSamplingConfig as Everyone
-from discreet.engines.local import Opening, run
-from discreet.errors import UnsupportedAnalysisError
+from discreet.kinds import NoSamplingConfig as Everyone
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.events import SampledChange
 from discreet.privacy.units import Status, Unit

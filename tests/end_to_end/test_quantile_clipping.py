@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.cli.finish import finish
 from discreet.config import Config, parse_config
 from discreet.engines.local import Opening, RunResult, prepare, run
 from discreet.learning import ClippedUpdate
@@ -17,6 +16,7 @@ from discreet.plan import silo_training
 from discreet.randomness import SeededRandom
 from discreet.report import collect
 from discreet.rounds import RunDirectory, train_silo
+from discreet.session.finish import finish
 from discreet.verify import verify
 
 Kept = tuple[Config, RunResult]

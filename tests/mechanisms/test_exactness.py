@@ -11,12 +11,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from discreet.mechanisms import discrete_laplace, exponentials, rounded_gaussian, skellam, thinning
-from discreet.mechanisms.discrete_laplace import sample_discrete_laplace
+from discreet.mechanisms import exponentials, rounded_gaussian, skellam, thinning
 from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian
 from discreet.mechanisms.skellam import draw_skellam
 from discreet.mechanisms.thinning import draw_discrete_gaussian
-from discreet.privacy.events import DiscreteLaplaceNoise
 from discreet.randomness import RandomSource, SeededRandom
 
 STDDEVS = [0.3, 1.0, 2.0**10, 2.0**26, 2.0**40]
@@ -68,13 +66,6 @@ def test_skellam_with_intervals_only(drawn, monkeypatch):
     monkeypatch.setattr(skellam, "_rejected_exactly", lambda *args: calls.append(args) or decide(*args))
     assert np.array_equal(drawn(partial(draw_skellam, 4096.0), 60_000, SeededRandom(4)), fast)
     assert len(calls) > 10
-
-
-@pytest.mark.parametrize("scale", [0.4, 1000.0, 2.0**39])
-def test_discrete_laplace_with_intervals_only(monkeypatch, no_extended_precision, scale):
-    fast = sample_discrete_laplace(DiscreteLaplaceNoise(scale), 301, SeededRandom(5))
-    monkeypatch.setattr(discrete_laplace, "error_bound", lambda _: 1.0)
-    assert np.array_equal(sample_discrete_laplace(DiscreteLaplaceNoise(scale), 301, SeededRandom(5)), fast)
 
 
 def test_wide_noise_does_reach_the_slow_paths(drawn, monkeypatch):

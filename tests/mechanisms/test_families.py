@@ -10,21 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import ConfigurationError
 from discreet.mechanisms import (
     NoiseFamily,
     law_for,
     per_silo,
-    sample_discrete_laplace,
     sample_share,
     sample_tail_bound,
 )
-from discreet.mechanisms.binomial import draw_binomial
-from discreet.mechanisms.poisson_binomial import PoissonBinomial
 from discreet.mechanisms.rounded_gaussian import rounded_variance
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
     RoundedGaussianNoise,
     SkellamNoise,
 )
@@ -112,45 +108,11 @@ def test_per_silo_keeps_the_share():
         (lambda: sample_tail_bound(SkellamNoise(1.0, 1), 0.0), "prob must be in"),
         (lambda: sample_share(SkellamNoise(2.0**81, 1), 1, SeededRandom(1)), "at most 2\\^40"),
         (lambda: sample_share(SkellamNoise(1.0, 1), -1, SeededRandom(1)), "size"),
-        (lambda: sample_discrete_laplace(DiscreteLaplaceNoise(0.2), 1, SeededRandom(1)), "at least 0.3"),
-        (
-            lambda: sample_discrete_laplace(DiscreteLaplaceNoise(2.0**41), 1, SeededRandom(1)),
-            "at most 2\\^40",
-        ),
-        (lambda: draw_binomial(0, np.array([0.5]), SeededRandom(1)), "trials"),
-        (lambda: draw_binomial(2**82 + 1, np.array([0.5]), SeededRandom(1)), "2\\^82"),
-        (lambda: draw_binomial(3, np.array([math.nan]), SeededRandom(1)), "probability"),
-        (lambda: draw_binomial(2**22, np.array([0.2]), SeededRandom(1)), "from 0.25 to 0.75"),
-        (lambda: draw_binomial(2**70, np.array([0.5, 0.6]), SeededRandom(1)), "below 2\\^61"),
-        (lambda: PoissonBinomial(1.0, 2**82, 2.0**-20), "Lower the bias"),
-        (lambda: PoissonBinomial(1.0, 0, 0.1), "trials"),
-        (lambda: PoissonBinomial(1.0, 16, 0.3), "bias"),
-        (lambda: PoissonBinomial(math.nan, 16, 0.1), "coordinate_bound"),
     ],
 )
 def test_out_of_domain_is_refused_with_the_knob(request_, words):
     with pytest.raises(ConfigurationError, match=words):
         request_()
-
-
-def test_poisson_binomial_refuses_coordinates_over_the_bound():
-    for bad in (1.01, math.nan, math.inf):
-        with pytest.raises(PrivacyViolation):
-            PoissonBinomial(1.0, 16, 0.25).encode(np.array([0.0, bad]), SeededRandom(1))
-
-
-def test_binomial_probability_at_the_ends():
-    probs = np.array([2.0**-11, 1 - 2.0**-11])
-    draws = np.array([draw_binomial(64, probs, SeededRandom(i)) for i in range(500)]).mean(axis=0) / 64 + 0.5
-    assert np.all(np.abs(draws - probs) < 6 * math.sqrt(2.0**-11 / 32_000))
-
-
-def test_poisson_binomial_is_accounted_with_the_bias_that_float64_really_has():
-    mechanism = PoissonBinomial(3.0, 16, 0.1)
-    release = mechanism.release(num_senders=5, dimension=7)
-    assert (release.num_trials, release.num_clients, release.dimension) == (16, 5, 7)
-    assert release.theta >= abs((0.5 + 0.1 * (3.0 / 3.0)) - 0.5)
-    assert release.theta == pytest.approx(0.1, rel=1e-15)
 
 
 def test_tail_constants_are_those_of_the_docstring():

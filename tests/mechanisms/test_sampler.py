@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.mechanisms import add_share, sample_discrete_laplace, sample_share, sampler_tv
+from discreet.mechanisms import add_share, sample_share, sampler_tv
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
     RoundedGaussianNoise,
     SkellamNoise,
 )
@@ -61,7 +60,6 @@ def test_the_share_ignores_how_many_others_there_are():
 def test_any_size(size):
     for law in LAWS:
         assert len(sample_share(law, size, SeededRandom(3))) == size
-    assert len(sample_discrete_laplace(DiscreteLaplaceNoise(5.0), size, SeededRandom(3))) == size
 
 
 def test_gaussian_samplers_are_exact():

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf, workprec
 
-from discreet.mechanisms import SAMPLER_ASSUMPTION, box_muller, skellam, symmetric_binomial, wide_binomial
+from discreet.mechanisms import SAMPLER_ASSUMPTION, box_muller, skellam
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.randomness import SeededRandom
 
 sys.path.append(str(Path(__file__).parents[2] / "docs" / "theory"))
 
-from sampler_bounds import binomials, gaussian, rejection, rounded
+from sampler_bounds import gaussian, rejection, rounded
 from sampler_bounds import skellam as skellam_proof
 from sampler_bounds.rounded import Rounded, array
 
 
-@pytest.mark.parametrize("proof", [gaussian, rejection, skellam_proof, binomials])
+@pytest.mark.parametrize("proof", [gaussian, rejection, skellam_proof])
 def test_every_bound_is_proven(proof):
     failed = [str(bound) for bound in proof.bounds() if not bound.holds]
     assert failed == []
@@ -62,9 +62,6 @@ def test_smaller_tolerances_are_not_proven(monkeypatch):
     monkeypatch.setattr(rejection.thinning, "_reach", lambda stddev: 9.9 / stddev)
     monkeypatch.setattr(rejection, "error_bound", lambda _: 0.0)
     assert not rejection.narrow().holds
-    scale = rejection.discrete_laplace.error_bound(1.0)
-    monkeypatch.setattr(rejection.discrete_laplace, "error_bound", lambda _: 0.9 * scale)
-    assert not rejection.laplace().holds
 
 
 @pytest.mark.parametrize("index", [0, 2])
@@ -105,26 +102,6 @@ def test_remainder_of_debyes_expansion_covers_bessel_functions():
             rest = scaled - 1 - sum(c / w**order for order, c in enumerate(orders, 1))
         assert abs(rest) * w**4 < skellam_proof.debye_remainder()
         assert abs(rest) * w**4 > 0.05 * skellam_proof.debye_remainder()
-
-
-@pytest.mark.parametrize("module", [symmetric_binomial, wide_binomial])
-def test_a_wrong_coefficient_of_a_binomial_series_is_not_proven(monkeypatch, module):
-    truncation = {
-        symmetric_binomial: binomials.symmetric_truncation,
-        wide_binomial: binomials.wide_truncation,
-    }[module]
-    assert truncation() < 2.0**-50
-    monkeypatch.setattr(module, "_SERIES", (module._SERIES[0] + 2.0**-24, *module._SERIES[1:]))
-    assert truncation() > module._TOLERANCE
-
-
-def test_a_wrong_stirling_coefficient_is_seen(monkeypatch):
-    monkeypatch.setattr(wide_binomial, "delta", lambda m: 1.0 / (12.0 * m) - 1.0 / (361.0 * m * m * m))
-    assert binomials.stirling_mismatch() > 0
-
-
-def test_room_under_one_is_not_excessive():
-    assert 670.0 < binomials.wide_room() < wide_binomial._ROOM
 
 
 def test_an_infinite_or_undefined_enclosure_proves_nothing():

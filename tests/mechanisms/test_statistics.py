@@ -14,17 +14,11 @@ from scipy import stats
 
 from discreet.mechanisms import (
     NoiseFamily,
-    PoissonBinomial,
-    laplace_variance,
     law_for,
-    sample_discrete_laplace,
     sample_share,
 )
-from discreet.mechanisms.binomial import draw_binomial
-from discreet.mechanisms.symmetric_binomial import draw_symmetric_binomial
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
     IntegerNoise,
     RoundedGaussianNoise,
     SkellamNoise,
@@ -118,90 +112,3 @@ def test_coordinates_and_pair_halves_are_uncorrelated():
     for x, y in [(draws[:half], draws[half:]), (draws[:-1], draws[1:])]:
         for f in (lambda v: v, np.abs, lambda v: v**2):
             assert stats.pearsonr(f(x), f(y)).pvalue > ALARM
-
-
-@pytest.mark.parametrize("scale", [0.4, 3.0, 1000.0, 2.0**39])
-def test_discrete_laplace_follows_its_law(scale):
-    draws = sample_discrete_laplace(
-        DiscreteLaplaceNoise(scale), NUM_DRAWS, SeededRandom(8).derive(str(scale))
-    )
-    ratio = draws.var() / laplace_variance(DiscreteLaplaceNoise(scale))
-    # Kurtosis at most 6 + 1/variance.
-    assert abs(ratio - 1) < 4.5 * math.sqrt(
-        (5 + 1 / laplace_variance(DiscreteLaplaceNoise(scale))) / NUM_DRAWS
-    )
-    edges = np.unique(np.round(scale * np.array([-5, -3, -2, -1, -0.5, 0.5, 1, 2, 3, 5])))
-    p = math.exp(-1 / scale)
-    below = np.where(edges < 0, p ** (-edges) / (1 + p), 1 - p ** (edges + 1) / (1 + p))
-    probs = np.diff(np.concatenate([[0.0], below, [1.0]]))
-    counts = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=len(probs))
-    assert stats.chisquare(counts, probs * NUM_DRAWS).pvalue > ALARM
-
-
-@pytest.mark.parametrize("trials", [1, 7, 64, 150, 257, 5000, 2**17 + 12_345, 2**22, 2**30 + 1])
-def test_binomial_follows_its_law(trials):
-    for prob in (0.25, 0.3, 0.5, 0.74999):
-        count = 60_000 if trials <= 257 else 20_000
-        draws = draw_binomial(trials, np.full(count, prob), SeededRandom(4).derive(trials, str(prob)))
-        draws += trials // 2
-        edges = np.unique(stats.binom.ppf(np.linspace(0, 1, 61)[1:-1], trials, prob))
-        probs = np.diff(np.concatenate([[0.0], stats.binom.cdf(edges, trials, prob), [1.0]]))
-        counts = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=len(probs))
-        # The last cell is empty where the largest edge is the largest value.
-        assert counts[probs < 1e-12].sum() == 0
-        keep = probs >= 1e-12
-        assert stats.chisquare(counts[keep], probs[keep] / probs[keep].sum() * count).pvalue > ALARM
-
-
-@pytest.mark.parametrize("log_trials", [0, 5, 6, 9, 12, 13, 21])
-def test_symmetric_binomial_follows_its_law(log_trials):
-    """Against the exact law."""
-    draws = draw_symmetric_binomial(log_trials, NUM_DRAWS, SeededRandom(6).derive(log_trials))
-    trials = 2**log_trials
-    centred, stddev = draws - trials // 2, math.sqrt(trials) / 2
-    edges = np.unique(stats.binom.ppf(np.linspace(0, 1, 81)[1:-1], trials, 0.5))
-    below = stats.binom.cdf(edges, trials, 0.5)
-    probs = np.diff(np.concatenate([[0.0], below, [1.0]]))
-    counts = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=len(probs))
-    keep = probs >= 1e-12
-    assert counts[~keep].sum() == 0
-    assert stats.chisquare(counts[keep], probs[keep] / probs[keep].sum() * NUM_DRAWS).pvalue > ALARM
-    if log_trials >= 9:
-        assert stats.binomtest(int(np.count_nonzero(centred % 2)), NUM_DRAWS, 0.5).pvalue > ALARM
-        fourth = np.mean((centred / stddev) ** 4)
-        assert abs(fourth - (3 - 2 / trials)) < 4.5 * math.sqrt(96 / NUM_DRAWS)
-
-
-@pytest.mark.parametrize(("trials", "bias"), [(2**40, 0.25), (2**62 + 99, 0.1), (2**82, 2.0**-22)])
-def test_very_wide_binomials_have_gaussian_moments_and_fair_low_bits(trials, bias):
-    """Up to σ = 2^40: moments to sixth order, cells and low bits; skewness is below 2^-19 and not seen."""
-    probs = np.linspace(0.5 - bias, 0.5 + bias, NUM_DRAWS // 2)
-    draws = draw_binomial(trials, probs, SeededRandom(12).derive(trials))
-    spread = math.sqrt(trials) * np.sqrt(probs * (1.0 - probs))
-    # Both numbers are below 2^62, and their difference is exact to 2^-52 of the larger.
-    z = (draws - np.round((probs - 0.5) * trials)) / spread
-    for order, (value, variance) in enumerate([(0, 1), (1, 2), (0, 15), (3, 96), (0, 945), (15, 10170)], 1):
-        assert abs(np.mean(z**order) - value) < 4.5 * math.sqrt(variance / len(z)), order
-    counts = np.histogram(stats.norm.cdf(z), bins=100, range=(0.0, 1.0))[0]
-    assert stats.chisquare(counts).pvalue > ALARM
-    assert stats.chisquare(np.bincount(draws % 8, minlength=8)).pvalue > ALARM
-
-
-def test_sum_of_senders_of_very_many_trials_has_the_planned_law():
-    """Ten senders of 2^78 trials: σ = √10·2^38, at the mean that the data give."""
-    mechanism, count = PoissonBinomial(1.0, 2**78, 2.0**-19), 50_000
-    values = np.linspace(-1.0, 1.0, 10)
-    total = sum(mechanism.encode(np.full(count, x), SeededRandom(i)) for i, x in enumerate(values))
-    z = (mechanism.decode(total, 10) - values.sum()) * mechanism.bias * 2.0**40 / math.sqrt(10)
-    assert stats.kstest(z, "norm").pvalue > ALARM
-
-
-@pytest.mark.parametrize("trials", [15, 16, 1001, 2**40 + 1])
-def test_poisson_binomial_estimate_is_unbiased(trials):
-    mechanism = PoissonBinomial(coordinate_bound=2.0, trials=trials, bias=0.25)
-    x = np.linspace(-2.0, 2.0, 2000)
-    total = sum(mechanism.encode(x, SeededRandom(i)) for i in range(50))
-    error = mechanism.decode(total, 50) - 50 * x
-    stddev = 2.0 / (trials * 0.25) * math.sqrt(50 * trials) / 2
-    assert abs(error.mean()) < 4.5 * stddev / math.sqrt(2000)
-    assert 0.75 < error.std() / stddev < 1.05

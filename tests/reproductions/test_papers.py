@@ -18,8 +18,8 @@ WITHOUT_DATA = [
     }
 ]  # fmt: skip
 PUBLIC = {
-    "discreet.accounting", "discreet.accounting.bounds", "discreet.accounting.closed_forms",
-    "discreet.accounting.fdp", "discreet.accounting.gdp", "discreet.audit", "discreet.config",
+    "discreet.accounting", "discreet.accounting.bounds",
+    "discreet.accounting.gdp", "discreet.errors", "discreet.audit", "discreet.config",
     "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.features",
     "discreet.models.scattering", "discreet.privacy.tradeoff",
     "discreet.privacy.adversary", "discreet.privacy.events", "discreet.privacy.units",

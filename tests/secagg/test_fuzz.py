@@ -23,7 +23,6 @@ from discreet.secagg import (
     codec,
     messages,
 )
-from discreet.secagg.frames import FRAME_HEADER_BYTES, FrameAssembler, split
 from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.journal import Deed
 from discreet.secagg.packing import add_packed, pack
@@ -92,19 +91,6 @@ def typed(error: type[ProtocolAbort], call, *arguments) -> None:
     """Calls something that may refuse its arguments, but only by this error."""
     with contextlib.suppress(error):
         call(*arguments)
-
-
-@given(st.binary(max_size=300), st.data())
-@relaxed
-def test_any_frames(message: bytes, data: st.DataObject) -> None:
-    """Mangled, short, out of order: a typed abort, and never more in memory than one message."""
-    assembler = FrameAssembler(200)
-    frames = list(split(message, FRAME_HEADER_BYTES + data.draw(st.integers(1, 90))))
-    for frame in data.draw(st.lists(st.sampled_from(frames) | st.binary(max_size=120), max_size=6)):
-        changed = bytearray(frame)
-        if changed and data.draw(st.booleans()):
-            changed[data.draw(st.integers(0, len(changed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-        typed(PeerProtocolError, assembler.add, bytes(changed))
 
 
 @given(st.binary(max_size=40), st.integers(8, 62), st.integers(1, 40))

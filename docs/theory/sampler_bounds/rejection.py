@@ -1,4 +1,4 @@
-"""The float64 rejection probability of `discreet.mechanisms.thinning`, and the budget of `discrete_laplace`.
+"""The float64 rejection probability of `discreet.mechanisms.thinning`.
 
 With z = kt/σ², |z| ≤ ρ/2 for ρ = `_reach`, and t off by η = `error_bound`, the probability 1 − 1/cosh z moves
 by at most ηρ·min(ρ/2, 1/2), its derivative tanh z/cosh z being at most min(|z|, 1/2). Where ρ ≥ 1 the
@@ -12,12 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.mechanisms import discrete_laplace, thinning
+from discreet.mechanisms import thinning
 from discreet.mechanisms.box_muller import error_bound
 from discreet.mechanisms.domain import MIN_STDDEV
 
 from .bound import Bound
-from .gaussian import uniform_box
 from .rounded import UNIT, Rounded, array, point
 
 _GROWTH = 1.05
@@ -60,16 +59,6 @@ def wide() -> Bound:
     return Bound("thinning: rounding where sigma is above 10", _over(1.0, Rounded.box(1.0, 1.0)), 2.0**-50)
 
 
-def laplace() -> Bound:
-    """b·L for U from 2^-20 to 1, in units of b."""
-    worst = 0.0
-    for i in range(discrete_laplace.LOW_BITS):
-        for part in range(4):
-            low, high = (2.0 ** -(i + 1) * (1.0 + n / 4.0) for n in (part, part + 1))
-            worst = max(worst, (uniform_box(low, high).log() * -1.0).worst)
-    return Bound("discrete_laplace: value over its scale", worst, discrete_laplace.error_bound(1.0))
-
-
 def bounds() -> list[Bound]:
-    """Thinning in its two regimes, and the discrete Laplace law."""
-    return [narrow(), wide(), laplace()]
+    """Thinning in its two regimes."""
+    return [narrow(), wide()]

@@ -32,7 +32,8 @@ def point(value: float) -> Interval:
 
 def ratio(value: Fraction) -> Interval:
     """An interval around a rational number."""
-    return Interval.from_int(value.numerator, PRECISION) / Interval.from_int(value.denominator, PRECISION)
+    top, bottom = (libmp.from_int(number) for number in (value.numerator, value.denominator))
+    return Interval((top, top), PRECISION) / Interval((bottom, bottom), PRECISION)
 
 
 def magnitude(interval: Interval) -> Interval:

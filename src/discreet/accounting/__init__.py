@@ -2,7 +2,7 @@
 
 from discreet.accounting.analysis import delta, epsilon, guarantee
 from discreet.accounting.bounds import BEST, Accountant, Bound, Conversion, Pld, Rdp
-from discreet.accounting.calibration import calibrate, largest_count
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.curves import tradeoff
 
 __all__ = [
@@ -16,6 +16,5 @@ __all__ = [
     "delta",
     "epsilon",
     "guarantee",
-    "largest_count",
     "tradeoff",
 ]

@@ -77,62 +77,6 @@ def _quick(accountant: Accountant) -> Accountant:
     return accountant
 
 
-def largest_count(
-    make_event: Callable[[int], Event],
-    *,
-    epsilon: float,
-    delta: float,
-    neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE,
-    upper: int,
-    accountant: Accountant = BEST,
-) -> int:
-    """Returns the largest count in [0, upper] (steps, rounds) at which the event is (ε, δ)-DP.
-
-    Guarantee:
-        The event of the returned count meets the target, by evaluation (0 means none does), and that of the
-        next one does not, or is beyond ``upper``.
-
-    Args:
-        make_event: count ≥ 1 → event, whose ε grows with the count.
-        epsilon: target.
-        delta: target.
-        neighboring: the relation.
-        upper: largest count to try.
-        accountant: who certifies.
-
-    Example:
-        >>> from discreet.privacy.events import GaussianNoise, Release, Repeated
-        >>> make = lambda count: Repeated(Release(GaussianNoise(10.0), 1.0, dimension=1), count)
-        >>> largest_count(make, epsilon=1.0, delta=1e-5, upper=1000)
-        7
-    """
-    if not upper >= 1:
-        raise ConfigurationError(f"upper must be at least 1; got {upper}.")
-
-    def fits(count: int, by: Accountant) -> bool:
-        cost = epsilon_of(make_event(count), delta=delta, neighboring=neighboring, accountant=by)
-        return cost.epsilon <= epsilon
-
-    low = _bisect_count(lambda count: fits(count, Rdp()), 0, upper + 1) if fits(1, BEST) else 0
-    if low >= 1 and not fits(low, accountant):
-        return _bisect_count(lambda count: fits(count, accountant), 0, low)
-    step, high = max(1, low // 8), upper + 1
-    while low + step < high:
-        if fits(low + step, accountant):
-            low, step = low + step, step * 2
-        else:
-            high = low + step
-    return _bisect_count(lambda count: fits(count, accountant), low, high)
-
-
-def _bisect_count(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Returns the largest fitting count, knowing that ``low`` fits (or is 0) and ``high`` does not."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
-
-
 def _rough(cost: Callable[[float], float], lower: float, upper: float) -> float:
     """Returns about where the quick accountant meets the target; only a place to start from."""
     try:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from discreet.accounting.pairs import DominatingPair, Floats
 from discreet.errors import ConfigurationError
-from discreet.privacy.tradeoff import PiecewiseTradeoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +79,6 @@ def discrete_laplace_pair(scale: float, shift: int) -> AtomicPair:
     losses = [shift / scale, *((shift - 2 * k) / scale for k in inner), -shift / scale]
     probs = [1.0 / (1.0 + decay), *(centre * decay**k for k in inner), decay**shift / (1.0 + decay)]
     return AtomicPair(tuple(losses), tuple(probs))
-
-
-def tradeoff_pair(curve: PiecewiseTradeoff) -> AtomicPair:
-    r"""Returns the pair whose hockey-stick curve is the symmetric one that ``curve`` implies.
-
-    δ is convex and piecewise linear in γ = e^ε, so the pair has one atom per kink: with slopes s before and
-    after a kink at ε, the P-mass there is e^ε (s_after − s_before). Negative ε mirror positive ones:
-    δ(−ε) = 1 − e^{−ε}(1 − δ(ε)).
-    """
-    positive = _convex_hull([(math.exp(e), d) for e, d in curve.points])
-    mirrored = [(1.0 / g, 1.0 - (1.0 - d) / g) for g, d in positive if g > 1.0]
-    hull = _convex_hull([(0.0, 1.0), *sorted(mirrored), *positive])
-    slopes = [(d1 - d0) / (g1 - g0) for (g0, d0), (g1, d1) in pairwise(hull)] + [0.0]
-    kinks = [
-        (math.log(g), g * (after - before))
-        for (g, _), (before, after) in zip(hull[1:], pairwise(slopes), strict=True)
-    ]
-    probs = [max(0.0, prob) for _, prob in kinks]
-    infinity = max(0.0, 1.0 - math.fsum(probs))
-    return AtomicPair(tuple(loss for loss, _ in kinks), tuple(probs), infinity)
-
-
-def _convex_hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Returns the lower convex hull of points that ascend in their first coordinate."""
-    hull: list[tuple[float, float]] = []
-    for x, y in points:
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-2][0]) >= (y - hull[-2][1]) * (
-            hull[-1][0] - hull[-2][0]
-        ):
-            hull.pop()
-        if not hull or x > hull[-1][0]:
-            hull.append((x, y))
-    return hull
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtri
 
 from discreet.errors import ConfigurationError
 
@@ -64,30 +64,3 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return (math.log(value) if value > 0.0 else -1e4) - math.log(delta)
 
     return float(brentq(excess, 0.0, upper, xtol=1e-13 * (1.0 + upper), rtol=1e-13)) * _ROUND_UP + 1e-13
-
-
-def gaussian_mu(epsilon: float, delta: float) -> float:
-    r"""Returns the largest μ at which the Gaussian mechanism is (ε, δ)-DP, rounded down.
-
-    Example:
-        >>> round(gaussian_mu(1.0, 1e-5), 6)
-        0.268051
-    """
-    if not (epsilon >= 0.0 and 0.0 < delta < 1.0):
-        raise ConfigurationError(
-            f"epsilon must be >= 0 and delta in (0, 1); got epsilon={epsilon}, delta={delta}."
-        )
-    high = 1.0
-    while gaussian_delta(high, epsilon) <= delta:
-        high *= 2.0
-
-    def excess(mu: float) -> float:
-        value = gaussian_delta(mu, epsilon)
-        return (math.log(value) if value > 0.0 else -1e4) - math.log(delta)
-
-    return float(brentq(excess, high * 1e-9, high, xtol=1e-14, rtol=1e-13)) / _ROUND_UP
-
-
-def gaussian_tradeoff(mu: float, false_positive_rate: float) -> float:
-    """Returns G_μ(α) = Φ(Φ⁻¹(1 − α) − μ), the least false negative rate (Dong, Roth, Su 2022, Eq. 6)."""
-    return float(ndtr(-ndtri(false_positive_rate) - mu))

@@ -12,7 +12,6 @@ import numpy as np
 
 from discreet.accounting.bounds import Conversion
 from discreet.accounting.pairs import Floats
-from discreet.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,3 @@ def laplace_rdp(orders: Floats, ratio: float) -> Floats:
     grown = np.log(a / (2 * a - 1)) + (a - 1) * ratio
     fallen = np.log((a - 1) / (2 * a - 1)) - a * ratio
     return np.asarray(np.logaddexp(grown, fallen) / (a - 1))
-
-
-def zcdp_rdp(orders: Floats, rho: float) -> Floats:
-    """Returns ε_α = ρα of a ρ-zCDP mechanism (Bun, Steinke 2016, Definition 1.1)."""
-    if not rho >= 0.0:
-        raise ConfigurationError(f"rho must be >= 0; got {rho}.")
-    return orders * rho

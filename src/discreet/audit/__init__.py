@@ -14,9 +14,8 @@ from discreet.audit.findings import (
     SensitivityFinding,
 )
 from discreet.audit.local_state import CraftedFederation
-from discreet.audit.local_state import play as play_local_state_attack
 from discreet.audit.local_state import simulate as simulate_local_state_attack
-from discreet.audit.membership import AttackRates, threshold_attack
+from discreet.audit.membership import AttackRates
 from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
 __all__ = [
@@ -37,8 +36,6 @@ __all__ = [
     "audited_mu_lower",
     "crafted_findings",
     "guessing_p_value",
-    "play_local_state_attack",
     "simulate_local_state_attack",
-    "threshold_attack",
     "tradeoff_p_value",
 ]

@@ -17,7 +17,7 @@ from discreet.audit.crafted_records import BATCH_SIZES, EXTREMES, crafted_rows
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.audit.rehearsal import initial_parameters
-from discreet.config.sections import ColumnPartition, DataConfig
+from discreet.config.data import ColumnPartition, DataConfig
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.engines.silo.records import load_records

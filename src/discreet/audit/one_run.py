@@ -22,7 +22,7 @@ from discreet.audit.rehearsal import Rehearsal, Step, rehearse
 from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
-from discreet.plan import Plan, server_rule
+from discreet.plan import Plan
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -240,7 +240,7 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
 
     Exact for linear server rules; for adaptive ones it only sets the scale on which the mean is taken off.
     """
-    rule, dimension = server_rule(plan.config), plan.facts.dimension
+    rule, dimension = plan.server_rule, plan.facts.dimension
     state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
         length = plan.unit_length / plan.grid.scale

@@ -41,7 +41,7 @@ def _separable(training: SiloTraining) -> LocalTraining:
 
 
 def inseparable_noise() -> UnsupportedAnalysisError:
-    """Returns the refusal of a training whose noise cannot be told from what it hides."""
+    """Returns the error for kinds whose noise an audit cannot subtract."""
     return UnsupportedAnalysisError(
         "canaries need noise that is added once a round; noisy-steps adds it in every local step. Audit "
         "several steps by the local-state attack, and a single one as the kind single-step: it trains alike."

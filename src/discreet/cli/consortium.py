@@ -36,7 +36,7 @@ def plan(
 
     Example: [bold]discreet consortium plan config.toml --out server/plan.json[/bold]
     """
-    from discreet.engines.flower.facts import plan_without_data
+    from discreet.session.public import plan_without_data
 
     made = plan_without_data(load_config(config))
     made.save(out)
@@ -82,9 +82,9 @@ def finish(
 
     Example: [bold]discreet consortium finish server[/bold]
     """
-    from discreet.cli.finish import finish as write_down
     from discreet.engines.flower.outcome import finished_run
     from discreet.engines.flower.service import ServerFolder
+    from discreet.session.finish import finish as write_down
     from discreet.verify import require_key
 
     identity = None if sign is None else load_key(sign)

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.plan import load_plan
 from discreet.policy import load_key
-from discreet.report import state_budgets, write_report
-from discreet.rounds import RunDirectory
-from discreet.verify import manifest_digest, require_key, seal_report
-from discreet.verify import sign as sign_run
+from discreet.session import report_again
 
 
 def report(
@@ -33,14 +29,4 @@ def report(
     Example: [bold]discreet report runs/heart --sign coordinator.key[/bold]
     """
     identity = None if sign is None else load_key(sign)
-    require_key(directory, identity)
-    if identity is not None:
-        manifest_digest(directory)  # an unfinished run has none, and cannot be signed
-    if policy:
-        run = RunDirectory(directory)
-        state_budgets(run, load_plan(run.plan), policy)
-    page = write_report(directory, signer="" if identity is None else identity.public_key.hex())
-    seal_report(directory)
-    if identity is not None:
-        sign_run(directory, identity)
-    typer.echo(str(page))
+    typer.echo(str(report_again(directory, identity, policy or ())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from discreet.cli.listing import facts_table
-from discreet.plan import Plan, quantile_clipping
+from discreet.plan import Plan
 
 
 def plan_table(plan: Plan) -> Table:
@@ -31,5 +31,5 @@ def plan_table(plan: Plan) -> Table:
 
 def _measure(plan: Plan) -> str:
     """Says what one real unit of the grid is."""
-    rule = quantile_clipping(plan.config)
+    rule = plan.norm_rule
     return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"

@@ -13,9 +13,8 @@ from rich.console import Console
 
 from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.console import console
-from discreet.cli.display import RunDisplay
-from discreet.cli.finish import finish, summarise
 from discreet.cli.listing import Listing
+from discreet.cli.log import log
 from discreet.cli.promises import promises
 from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
@@ -23,7 +22,9 @@ from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.policy import load_key
-from discreet.verify import require_key
+from discreet.session import finish, summarise
+from discreet.session.progress import RunDisplay
+from discreet.verify import manifest_digest, require_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
             typer.echo(f"interrupted; go on with: {again}", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
     report = finish(result, identity)
+    log("done", directory=directory, manifest=manifest_digest(directory))
     if request.as_json:
         typer.echo(json.dumps(summarise(result), indent=1))
     elif not request.quiet:

@@ -13,12 +13,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.cli.finish import finish
 from discreet.cli.promises import worth
 from discreet.cli.tables import plan_table
 from discreet.config import load_config
 from discreet.engines.local import prepare
 from discreet.privacy.wire import from_json
+from discreet.session.finish import finish
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SIGNALLED = 128

@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 
 from discreet.cli.console import tell_owner
-from discreet.cli.display import RunDisplay
 from discreet.cli.log import log
 from discreet.cli.tables import plan_table
 from discreet.engines.local import Prepared
 from discreet.rounds import RoundReport
+from discreet.session.progress import RunDisplay
 from discreet.tracking import MLflow, TensorBoard, Tracker, public_values
 
 

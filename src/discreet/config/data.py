@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from discreet.config.fields import Count, Positive, Section
+from discreet.kinds.fields import Count, Positive, Section
 
 
 class IidPartition(Section):

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from discreet.config.data import DataConfig
 from discreet.config.problems import first_problem
 from discreet.config.sections import Config
 from discreet.documents import read_toml
@@ -24,6 +25,18 @@ def parse_config(data: Mapping[str, Any], *, source: str = "the config") -> Conf
         return Config.model_validate(data)
     except ValidationError as error:
         raise ConfigurationError(f"{source}: {first_problem(error, data)}") from None
+
+
+def parse_data(facts: Mapping[str, Any]) -> DataConfig:
+    """Validates the table of what is publicly known of records, given by a program.
+
+    Raises:
+        ConfigurationError: one line for the first thing that is wrong.
+    """
+    try:
+        return DataConfig.model_validate(facts)
+    except ValidationError as error:
+        raise ConfigurationError(f"the public facts: {first_problem(error, facts)}") from None
 
 
 def load_config(path: Path) -> Config:

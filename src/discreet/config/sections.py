@@ -5,109 +5,30 @@ Noise, scale, ring and guarantees are worked out once, by the plan.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from discreet.config.data import (
-    ColumnPartition,
-    DataConfig,
-    DirichletPartition,
-    IidPartition,
-    ModelConfig,
-    PartitionConfig,
-)
-from discreet.config.fields import Count, Positive, Section
+from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.speed import SpeedConfig
-from discreet.config.training import (
-    AdaptiveConfig,
-    AutomaticStyle,
+from discreet.kinds import (
     AveragingConfig,
-    ClippedUpdateConfig,
-    FixedSizeConfig,
-    FlatStyle,
+    ClipNorm,
     LocalConfig,
-    MomentumConfig,
-    NoisyStepsConfig,
     NoSamplingConfig,
-    PerLayerStyle,
-    PoissonConfig,
     SamplingConfig,
     ServerConfig,
-    ShardedConfig,
-    SingleStepConfig,
-    SmoothingConfig,
-    StableStepsConfig,
-    StyleConfig,
-    TangentStepsConfig,
-    TrainingConfig,
 )
-
-__all__ = [
-    "AdaptiveConfig",
-    "AggregationConfig",
-    "AutomaticStyle",
-    "AveragingConfig",
-    "ClippedUpdateConfig",
-    "ColumnPartition",
-    "Config",
-    "DataConfig",
-    "DirichletPartition",
-    "Dropout",
-    "FixedSizeConfig",
-    "FlatStyle",
-    "IidPartition",
-    "LocalConfig",
-    "ModelConfig",
-    "MomentumConfig",
-    "NoSamplingConfig",
-    "NoisyStepsConfig",
-    "PartitionConfig",
-    "PerLayerStyle",
-    "PoissonConfig",
-    "PrivacyConfig",
-    "QuantileNormConfig",
-    "RunConfig",
-    "SamplingConfig",
-    "ServerConfig",
-    "ShardedConfig",
-    "SingleStepConfig",
-    "SmoothingConfig",
-    "SpeedConfig",
-    "StableStepsConfig",
-    "StyleConfig",
-    "TangentStepsConfig",
-    "TrainingConfig",
-]
+from discreet.kinds.fields import Count, Positive, Section
 
 
-class QuantileNormConfig(Section):
-    """A clipping norm that follows a quantile of the units' norms from round to round, privately.
+class TrainingConfig(Section):
+    """How the model is trained."""
 
-    For single-step and clipped-update (Andrew et al. 2021). The count that it needs travels in the same noisy
-    sum, so the guarantee stays what it is and the noise on the update grows by √(1 + weight²/4).
-
-    Attributes:
-        quantile: share of the units (records, or clients) that should not be clipped.
-        initial: the norm of the first round, a public guess; rather too small than too large.
-        weight: how much of the sensitivity is spent on the count; 0.5 costs 3 % more noise.
-        learning_rate: how fast the norm follows: its logarithm moves by less than this in a round.
-    """
-
-    quantile: Annotated[float, Field(gt=0, lt=1)]
-    initial: Positive
-    weight: Positive = 0.5
-    learning_rate: Positive = 0.2
-
-
-def _norm_tag(value: Any) -> str:
-    return "number" if isinstance(value, int | float | str) else "quantile"
-
-
-ClipNorm = Annotated[
-    Annotated[Positive, Tag("number")] | Annotated[QuantileNormConfig, Tag("quantile")],
-    Discriminator(_norm_tag),
-]
+    rounds: Count
+    local: LocalConfig
+    sampling: SamplingConfig = NoSamplingConfig()
+    server: ServerConfig = AveragingConfig()
 
 
 class PrivacyConfig(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from discreet.config.fields import Count, Section
+from discreet.kinds.fields import Count, Section
 
 
 class SpeedConfig(Section):

@@ -1,13 +1,21 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
 from discreet.data.federation import Federation, Silo
-from discreet.data.load import PublicFacts, bundled_attribution, load_federation
+from discreet.data.load import (
+    IN_MEMORY,
+    PublicFacts,
+    bundled_attribution,
+    features_of,
+    load_federation,
+    table_columns,
+)
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.partition import ColumnSilos, DirichletSilos, IidSilos, OneSilo, Partition
 from discreet.data.records import Records
 from discreet.data.split import held_out
 
 __all__ = [
+    "IN_MEMORY",
     "ColumnSilos",
     "DirichletSilos",
     "Federation",
@@ -18,8 +26,10 @@ __all__ = [
     "Records",
     "Silo",
     "bundled_attribution",
+    "features_of",
     "held_out",
     "load_federation",
     "scale_to_norm",
+    "table_columns",
     "with_constant",
 ]

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from discreet.data.columns import Categories, Column, Numeric
+from discreet.data.columns import Categories, Column, Numeric, encode
 from discreet.data.csv_source import TableSchema, pool_of_table
 from discreet.data.digits import digits
 from discreet.data.federation import Federation, Silo
+from discreet.data.frames import SILO, joined, table_of
 from discreet.data.function_source import federation_of_function
 from discreet.data.heart_disease import heart_disease
 from discreet.data.identity import Identities
+from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.parquet_source import read_parquet
 from discreet.data.partition import ColumnSilos, Partition, deal
@@ -25,6 +29,9 @@ from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
 BUNDLED: Mapping[str, Callable[[], Pool]] = {"heart-disease": heart_disease, "digits": digits}
+
+IN_MEMORY = "memory"
+"""The source of records that a program hands over as frames; no file can name them."""
 
 _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2
@@ -61,6 +68,7 @@ def load_federation(
     keep_test_set: bool = True,
     record_capacity: int | Mapping[str, int] | None = None,
     exchanged: bool = False,
+    frames: Mapping[str, Any] | None = None,
 ) -> Federation:
     """Loads a federation.
 
@@ -80,6 +88,7 @@ def load_federation(
             records are left out. None: no bound.
         exchanged: whether neighbours differ in a record that is exchanged, as under fixed-size sampling, and
             not in one that is there or not; held-out records are then chosen by place, or by id.
+        frames: with the source ``memory``, the table of each silo; see `discreet.data.frames.table_of`.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -99,7 +108,10 @@ def load_federation(
             )
         own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
         return _cut_to_capacity(own, split)
-    pool = _pool(source, facts, partition, keep_test_set=keep_test_set)
+    if source == IN_MEMORY or frames is not None:
+        pool, partition = _memory_pool(source, frames, facts, partition)
+    else:
+        pool = _pool(source, facts, partition, keep_test_set=keep_test_set)
     return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged)
 
 
@@ -149,18 +161,70 @@ def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_
     return BUNDLED[source]()
 
 
+def _memory_pool(
+    source: str, frames: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
+) -> tuple[Pool, ColumnSilos]:
+    """Reads the frames of all silos, each by itself; a silo without a row is a silo all the same."""
+    if source != IN_MEMORY or frames is None:
+        raise DataError(
+            f"records in memory must come from a program, with the source {IN_MEMORY!r}; got {source!r} "
+            f"{'without' if frames is None else 'with'} frames. Name a file, or train with discreet.train."
+        )
+    if partition is not None or not frames:
+        raise DataError("frames must be given by silo, at least one, without a partition; they are not.")
+    schema = replace(_schema(source, facts), silo=SILO)
+    used = [schema.label, *(column.column for column in schema.columns), *([schema.id] if schema.id else [])]
+    tables = {silo: table_of(frames[silo], used, name=silo) for silo in sorted(frames)}
+    pool = pool_of_table(joined(tables, name=source), schema, feature_norm_bound=_norm_bound(facts))
+    return pool, ColumnSilos(SILO, names=tuple(tables))
+
+
 def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partition | None) -> Pool:
     """Reads a table whose features are numbers and categories that the user named."""
+    schema = _schema(path.name, facts)
+    table = _table(scheme, path, schema, partition)
+    return pool_of_table(table, schema, feature_norm_bound=_norm_bound(facts))
+
+
+def _schema(name: str, facts: PublicFacts) -> TableSchema:
+    """Returns the public rules by which the cells of a table are read."""
     if facts.label is None:
-        raise DataError(f"{path.name}: the label column must be named; set label.")
-    columns: list[Column] = [Numeric(name, *limits) for name, limits in (facts.ranges or {}).items()]
-    columns += [Categories(name, tuple(values)) for name, values in (facts.categories or {}).items()]
+        raise DataError(f"{name}: the label column must be named; set label.")
     classes = tuple(
         str(number) for number in range(_BINARY if facts.num_classes is None else facts.num_classes)
     )
-    schema = TableSchema(facts.label, classes, tuple(columns), silo=None, id=facts.id)
-    bound = _DEFAULT_NORM_BOUND if facts.feature_norm_bound is None else facts.feature_norm_bound
-    return pool_of_table(_table(scheme, path, schema, partition), schema, feature_norm_bound=bound)
+    return TableSchema(facts.label, classes, table_columns(facts), silo=None, id=facts.id)
+
+
+def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
+    """Returns the feature columns of a table, numbers first, by their public rules."""
+    numbers = [Numeric(name, *limits) for name, limits in (facts.ranges or {}).items()]
+    texts = [Categories(name, tuple(values)) for name, values in (facts.categories or {}).items()]
+    return (*numbers, *texts)
+
+
+def features_of(frame: Any, facts: PublicFacts) -> npt.NDArray[np.float32]:
+    """Returns the features of a frame's rows by the rules that training read them by; no label is needed.
+
+    Args:
+        frame: see `discreet.data.frames.table_of`.
+        facts: ranges, categories and norm bound; at least one column.
+
+    Returns:
+        Shape ``(n, d)``.
+
+    Raises:
+        DataError: if a column is missing.
+    """
+    columns = table_columns(facts)
+    table = table_of(frame, [column.column for column in columns], name="the records")
+    encoded, _, _ = encode(table, columns)
+    return scale_to_norm(with_constant(encoded), _norm_bound(facts))
+
+
+def _norm_bound(facts: PublicFacts) -> float:
+    """Returns the length that the records of a table are scaled to."""
+    return _DEFAULT_NORM_BOUND if facts.feature_norm_bound is None else facts.feature_norm_bound
 
 
 def _table(scheme: str, path: Path, schema: TableSchema, partition: Partition | None) -> Table:

@@ -1,4 +1,4 @@
-"""One silo's whole way from update to integers: rotate, scale, round, add noise, reduce."""
+"""One silo's whole way from update to integers: rotate, scale, round, add noise."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ import numpy.typing as npt
 
 from discreet.encoding.codec import check_rotation, check_update, encode
 from discreet.encoding.grid import Grid
-from discreet.encoding.ring import to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import add_share, round_with_noise, sample_share
 from discreet.privacy.events import IntegerNoise, RoundedGaussianNoise
 from discreet.randomness import RandomSource
-
-_CHUNK = 1 << 16
 
 
 def noisy_integers(
@@ -55,7 +52,7 @@ def noisy_integers(
 def signal_integers(
     update: npt.NDArray[np.float64], grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
 ) -> npt.NDArray[np.int64]:
-    """Returns what `noisy_integers` adds noise to, for a grid whose noise comes after rounding.
+    """Returns the rounded update before noise is added, for a grid whose noise comes after rounding.
 
     Args:
         update: real units, shape ``(grid.dimension,)``.
@@ -119,29 +116,3 @@ def noise_integers(law: IntegerNoise, size: int, randomness: RandomSource) -> np
 def _noise_source(randomness: RandomSource) -> RandomSource:
     """Returns the source of a contribution's noise, independent of its dither."""
     return randomness.derive("noise")
-
-
-def ring_contribution(
-    update: npt.NDArray[np.float64],
-    grid: Grid,
-    law: IntegerNoise,
-    randomness: RandomSource,
-    rotation: Rotation | None = None,
-    *,
-    workers: int = 1,
-) -> npt.NDArray[np.uint32] | npt.NDArray[np.uint64]:
-    """Returns `noisy_integers` modulo 2^b, what secure aggregation sums; uint32 where the ring fits it.
-
-    Raises:
-        ConfigurationError, PrivacyViolation: as `noisy_integers`.
-    """
-    values = noisy_integers(update, grid, law, randomness, rotation, workers=workers)
-    out: npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
-    if grid.bits <= 32:
-        out = np.empty(grid.dimension, dtype=np.uint32)
-    else:
-        out = np.empty(grid.dimension, dtype=np.uint64)
-    for start in range(0, grid.dimension, _CHUNK):
-        part = slice(start, start + _CHUNK)
-        out[part] = to_ring(values[part], grid.bits)
-    return out

@@ -56,7 +56,7 @@ class StepWeights:
         return sum(self.weights)
 
     def combine(self, steps: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-        """Returns Σ_s W_s q_s, exactly; the ring must have been planned for it (`combined_magnitude`)."""
+        """Returns Σ_s W_s q_s, exactly; the ring must have been planned for `total` times one step."""
         if len(steps) != len(self.weights):
             raise ConfigurationError(f"there must be {len(self.weights)} step vectors; got {len(steps)}.")
         out = np.zeros_like(steps[0])
@@ -69,24 +69,11 @@ class StepWeights:
         return scaled(combined, -self.unit / Fraction(scale))
 
 
-def exact_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
-    r"""Weights of S steps with these learning rates and heavy-ball momentum, exactly.
+def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
+    r"""Weights of S steps with these learning rates and heavy-ball momentum: exact, or rounded where too long.
 
     v_s = m·v_{s−1} + q_s and θ_s = θ_{s−1} − γ_s v_s move the model by −Σ_s w_s q_s with
     w_s = Σ_{j≥s} γ_j m^{j−s}.
-
-    Raises:
-        ConfigurationError: if the common unit makes a weight 2^24 or more, or a rate is not positive.
-
-    Example:
-        >>> exact_weights([Fraction(1, 10)] * 3, momentum=Fraction(1, 2)).weights
-        (7, 6, 4)
-    """
-    return StepWeights(*_common_unit(_checked_real_weights(rates, momentum)))
-
-
-def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
-    r"""The weights that a plan uses: `exact_weights` where they fit, otherwise `rounded_weights`.
 
     Heavy-ball momentum halves, thirds, … the unit at every step, so the exact weights of many steps outgrow
     any ring. Rounded to 2^-14 of the largest, they are the algorithm: all silos use the same integers and the
@@ -116,7 +103,7 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
 def rounded_weights(
     rates: Sequence[Fraction], momentum: Fraction = Fraction(0), *, resolution_bits: int
 ) -> StepWeights:
-    """Weights as `exact_weights`, rounded to multiples of the largest over 2^``resolution_bits``.
+    """Weights as of `planned_weights`, rounded to multiples of the largest over 2^``resolution_bits``.
 
     The rounded weights *are* the algorithm that the plan names: every silo uses them, and the decoded sum is
     again exact.
@@ -126,14 +113,6 @@ def rounded_weights(
     reals = _real_weights(rates, momentum)
     unit = max(reals) / (1 << resolution_bits)
     return StepWeights(tuple(max(1, round(weight / unit)) for weight in reals), unit)
-
-
-def combined_magnitude(weights: StepWeights, step_signal: float, step_tail: float) -> float:
-    """Bounds every coordinate of the combined sum, from bounds on one step's signal and noise; grid units.
-
-    By the union bound it fails with at most the sum of the steps' failure probabilities.
-    """
-    return weights.total * (step_signal + step_tail)
 
 
 def _common_unit(reals: Sequence[Fraction]) -> tuple[tuple[int, ...], Fraction]:

@@ -5,8 +5,9 @@ from discreet.learning.clipped_update import ClippedUpdate
 from discreet.learning.contract import LocalTraining, LocalUpdate
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.losses import mean_loss, record_losses
-from discreet.learning.metrics import Evaluation, evaluate
+from discreet.learning.metrics import Evaluation, evaluation, logits
 from discreet.learning.noisy_steps import NoisySteps, NoisyUpdate, StepNoise
+from discreet.learning.planned import planned
 from discreet.learning.quantile_clipped import QuantileClipped
 from discreet.learning.sharded import Sharded
 from discreet.learning.single_step import SingleStep
@@ -28,7 +29,9 @@ __all__ = [
     "StableSteps",
     "StepNoise",
     "TangentSteps",
-    "evaluate",
+    "evaluation",
+    "logits",
     "mean_loss",
+    "planned",
     "record_losses",
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from discreet.errors import ConfigurationError
 from discreet.learning.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
@@ -85,14 +84,6 @@ class ConvexSteps:
     def lipschitz(self) -> float:
         """L of any record's loss."""
         return self.loss.lipschitz(self.norm_bound)
-
-    def for_capacity(self, record_capacity: int, records_per_step: int) -> Self:
-        """Returns these settings for another silo, with one step for every ``records_per_step`` records.
-
-        Only γ, L and the number of passes enter the sensitivity, so silos may differ in their steps.
-        """
-        steps = math.ceil(record_capacity / records_per_step)
-        return dataclasses.replace(self, steps=steps, record_capacity=record_capacity)
 
     def guard(self) -> BatchGuard:
         """Returns the largest batch that is not aborted, and the probability of an abort."""

@@ -27,15 +27,6 @@ class Evaluation:
     auc: float | None
 
 
-def evaluate(model: nn.Module, records: Records) -> Evaluation:
-    """Evaluates ``model`` as it is loaded, in evaluation mode, leaving its mode unchanged.
-
-    Raises:
-        DataError: if there are no records.
-    """
-    return evaluation(logits(model, records), records.labels)
-
-
 def logits(model: nn.Module, records: Records) -> torch.Tensor:
     """Returns the outputs for all records in evaluation mode, on the CPU, shape ``(n, k)``.
 

@@ -237,7 +237,7 @@ def _pairwise_sums(values: torch.Tensor) -> torch.Tensor:
 
 
 def _relative_error(additions: float, precision: torch.dtype) -> float:
-    """Of a sum of so many products of few factors, relative to the sum of their sizes."""
+    """Bounds the rounding error of a sum of short products, relative to the sum of their sizes."""
     return 1.01 * (additions + 4) * torch.finfo(precision).eps / 2.0
 
 

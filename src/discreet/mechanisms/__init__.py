@@ -1,10 +1,8 @@
 """Integer noise: one file a law, every sampler exact or with a stated total variation."""
 
 from discreet.mechanisms.assumption import SAMPLER_ASSUMPTION
-from discreet.mechanisms.discrete_laplace import laplace_variance, sample_discrete_laplace
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
-from discreet.mechanisms.poisson_binomial import PoissonBinomial
 from discreet.mechanisms.sampler import add_share, round_with_noise, sample_share, sampler_tv
 from discreet.mechanisms.tails import sample_tail_bound
 
@@ -13,13 +11,10 @@ __all__ = [
     "MIN_STDDEV",
     "SAMPLER_ASSUMPTION",
     "NoiseFamily",
-    "PoissonBinomial",
     "add_share",
-    "laplace_variance",
     "law_for",
     "per_silo",
     "round_with_noise",
-    "sample_discrete_laplace",
     "sample_share",
     "sample_tail_bound",
     "sampler_tv",

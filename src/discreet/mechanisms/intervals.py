@@ -28,12 +28,6 @@ class Interval:
         return cls((point, point), precision)
 
     @classmethod
-    def from_int(cls, value: int, precision: int) -> Interval:
-        """The single number that an integer of any size is."""
-        point = libmp.from_int(value)
-        return cls((point, point), precision)
-
-    @classmethod
     def dyadic(cls, numerator: int, exponent: int, precision: int) -> Interval:
         """All reals in [numerator, numerator + 1] · 2^exponent."""
         low, high = (libmp.from_man_exp(n, exponent) for n in (numerator, numerator + 1))
@@ -72,10 +66,6 @@ class Interval:
     def exp(self) -> Interval:
         """The exponential function."""
         return self._with(libmp.mpi_exp(self.bounds, self.precision))
-
-    def log_gamma(self) -> Interval:
-        """Logarithm of the gamma function of a positive interval."""
-        return self._with(libmp.mpi_loggamma(self.bounds, self.precision))
 
     def sqrt(self) -> Interval:
         """Square root of a non-negative interval."""

@@ -7,9 +7,7 @@ from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan, silo_training
 from discreet.plan.plan import Plan, load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
-from discreet.plan.server import server_rule
 from discreet.plan.terms import sum_terms
-from discreet.plan.training import quantile_clipping
 
 __all__ = [
     "FederationFacts",
@@ -24,8 +22,6 @@ __all__ = [
     "model_digest",
     "parse_plan",
     "public_units",
-    "quantile_clipping",
-    "server_rule",
     "silo_training",
     "sum_protocol",
     "sum_terms",

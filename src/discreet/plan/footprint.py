@@ -88,7 +88,7 @@ def _roundings(training: SiloTraining, change: SampledChange) -> int:
 
 
 def most_sampling(footprints: Sequence[Footprint]) -> Sampling:
-    """Returns the sampling of the silo whose units take part most often: what it protects, every one does.
+    """Returns the sampling with the highest rate; a guarantee for it holds for every silo.
 
     Only the shares of fixed-size sampling differ, since they are whole records of silos of different sizes.
     """

@@ -35,7 +35,7 @@ from discreet.plan.releases import (
     most_setups,
     neighboring_of,
 )
-from discreet.plan.training import batch_bound, local_training, quantile_clipping
+from discreet.plan.training import local_training, quantile_clipping, silo_setting
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation, Unit
 
@@ -122,13 +122,14 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     """
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
-    trainings = [local_training(config, facts, model, capacity) for capacity in capacities]
+    silos = [silo_setting(config, facts, capacity) for capacity in capacities]
+    trainings = [local_training(config, model, silo) for silo in silos]
     setting = _Setting(
         config=config,
         facts=facts,
         footprints=tuple(
-            footprint(training, capacity, batch_bound(config, capacity))
-            for training, capacity in zip(trainings, capacities, strict=True)
+            footprint(training, silo.capacity, silo.batch_bound)
+            for training, silo in zip(trainings, silos, strict=True)
         ),
         sharing=noise_sharing(trainings[0], config.privacy.accept_assumptions),
         thresholds=thresholds,
@@ -164,7 +165,7 @@ def _require_noise_first(setting: _Setting) -> None:
 def silo_training(plan: Plan, model: nn.Module, silo: str) -> SiloTraining:
     """Returns the local training that ``silo`` runs under ``plan``."""
     capacity = plan.capacities[plan.facts.silos.index(silo)]
-    return local_training(plan.config, plan.facts, model, capacity)
+    return local_training(plan.config, model, silo_setting(plan.config, plan.facts, capacity))
 
 
 def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:

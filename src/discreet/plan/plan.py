@@ -16,6 +16,8 @@ from discreet.config import Config, parse_config
 from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
+from discreet.learning import QuantileClipping
+from discreet.optim import ServerRule
 from discreet.plan.assumptions import assuming
 from discreet.plan.facts import FederationFacts
 from discreet.plan.footprint import NoiseSharing
@@ -28,7 +30,6 @@ from discreet.plan.releases import (
     event_for,
     most_setups,
 )
-from discreet.plan.server import normaliser
 from discreet.plan.training import quantile_clipping, step_weights
 from discreet.privacy.adversary import (
     Adversary,
@@ -38,12 +39,16 @@ from discreet.privacy.adversary import (
 )
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
 PLAN_VERSION = 2
 _FILES = ("csv", "parquet", "npz", "residual")
+
+# Names of silos in a one-line description.
+_MOST_NAMED = 4
 
 T = TypeVar("T")
 
@@ -87,8 +92,17 @@ class Plan:
 
         Where the norm follows a quantile, what travels is measured in units of the round's norm.
         """
-        rule = quantile_clipping(self.config)
-        return 1.0 if rule is None else rule.initial_norm
+        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+
+    @property
+    def norm_rule(self) -> QuantileClipping | None:
+        """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
+        return quantile_clipping(self.config)
+
+    @property
+    def server_rule(self) -> ServerRule:
+        """The rule by which the server turns an aggregate into the next model; post-processing."""
+        return self.config.training.server.rule()
 
     @property
     def bytes_per_vector(self) -> int:
@@ -123,7 +137,9 @@ class Plan:
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number that a sum over ``survivors`` is divided by."""
-        return normaliser(self.config, dict(zip(self.facts.silos, self.capacities, strict=True)), survivors)
+        capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
+        training = self.config.training
+        return training.local.normaliser(training.sampling, capacities, survivors)
 
     def decoded(
         self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
@@ -163,6 +179,17 @@ class Plan:
         """Returns the plan with its digest, indented for people; `parse_plan` reads it."""
         document = {"digest": self.digest(), "plan": self.to_json()}
         return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+    def __repr__(self) -> str:
+        named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
+        what = f"{self.rounds} rounds over {', '.join(named)}"
+        return f"Plan({self.config.name!r}, {self.digest()[:12]}…: {what})"
+
+    def __str__(self) -> str:
+        return guarantees_text(repr(self), self.guarantees)
+
+    def _repr_html_(self) -> str:
+        return guarantees_html(repr(self), self.guarantees)
 
     def save(self, path: Path) -> None:
         """Writes the plan's document."""

@@ -181,11 +181,6 @@ class Spending:
         """How many releases count against the budget."""
         return len(self.completed) + len(self.lost) + (self.pending is not None)
 
-    @property
-    def intents(self) -> int:
-        """How many rounds were begun: in each a masked message may have left every silo."""
-        return self.charged + self.aborted
-
 
 def spending(entries: Iterable[Entry]) -> Spending:
     """Folds a ledger's entries into what they spent.

@@ -37,22 +37,11 @@ class TradeoffCurve(ABC):
         """Returns 1 − f(α): how many members an attacker finds who wrongly accuses a share α."""
         return 1.0 - self.false_negative_rate(false_positive_rate)
 
-    def bayes_risk(self, prior: float) -> float:
-        """Returns the least error probability of an attacker whose prior for membership is ``prior``.
-
-        f(α) ≥ 1 − δ(ε) − e^ε α with e^ε = (1 − π)/π ≥ 1 gives (1 − π) α + π f(α) ≥ π (1 − δ(ε)); the case
-        π > 1/2 is symmetric.
-        """
-        if not 0.0 < prior < 1.0:
-            raise ConfigurationError(f"prior must be in (0, 1); got {prior}.")
-        low, high = min(prior, 1.0 - prior), max(prior, 1.0 - prior)
-        return low * (1.0 - self.delta(math.log(high / low)))
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class GaussianTradeoff(TradeoffCurve):
-    """G_μ, the curve of telling N(0, 1) from N(μ, 1); composition adds μ² (Dong, Roth, Su 2022)."""
+    """G_μ, the curve of telling N(0, 1) from N(μ, 1) (Dong, Roth, Su 2022)."""
 
     mu: float
 
@@ -72,15 +61,6 @@ class GaussianTradeoff(TradeoffCurve):
         upper = float(log_ndtr(-epsilon / self.mu + self.mu / 2.0))
         lower = float(log_ndtr(-epsilon / self.mu - self.mu / 2.0)) + epsilon
         return -math.exp(upper) * math.expm1(min(0.0, lower - upper))
-
-    def compose(self, other: GaussianTradeoff) -> GaussianTradeoff:
-        """Returns the curve of both mechanisms together."""
-        return GaussianTradeoff(math.hypot(self.mu, other.mu))
-
-    def for_group(self, size: int) -> GaussianTradeoff:
-        """Returns the curve of ``size`` units at once, G_{size·μ} (Dong, Roth, Su 2022, Theorem 3)."""
-        _require_group(size)
-        return GaussianTradeoff(size * self.mu)
 
 
 @final
@@ -129,20 +109,6 @@ class PiecewiseTradeoff(TradeoffCurve):
         return low_delta + share * (high_delta - low_delta)
 
 
-def group(curve: TradeoffCurve, size: int, false_positive_rate: float) -> float:
-    r"""Returns f_g(α), f_g = 1 − (1 − f)^{∘g}: the curve for ``size`` units (Dong, Roth, Su 2022, Theorem 3).
-
-    Example:
-        >>> abs(group(GaussianTradeoff(0.5), 3, 0.1) - GaussianTradeoff(1.5).false_negative_rate(0.1)) < 1e-12
-        True
-    """
-    _require_group(size)
-    rate = false_positive_rate
-    for _ in range(size):
-        rate = curve.max_true_positive_rate(rate)
-    return 1.0 - rate
-
-
 def _line(epsilon: float, delta: float, alpha: float) -> float:
     return max(0.0, 1.0 - delta - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1.0 - delta - alpha))
 
@@ -150,8 +116,3 @@ def _line(epsilon: float, delta: float, alpha: float) -> float:
 def _require_rate(rate: float) -> None:
     if not 0.0 <= rate <= 1.0:
         raise ConfigurationError(f"false_positive_rate must be in [0, 1]; got {rate}.")
-
-
-def _require_group(size: int) -> None:
-    if not size >= 1:
-        raise ConfigurationError(f"the size of a group must be at least 1; got {size}.")

@@ -7,16 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
-from discreet.config.sections import (
-    ClippedUpdateConfig,
-    LocalConfig,
-    NoisyStepsConfig,
-    QuantileNormConfig,
-    ShardedConfig,
-    SingleStepConfig,
-    StableStepsConfig,
-    TangentStepsConfig,
-)
+from discreet.kinds import QuantileNormConfig
 from discreet.plan import Plan
 from discreet.report.content import Citation
 from discreet.version import __version__
@@ -43,7 +34,7 @@ def citations(plan: Plan) -> tuple[Citation, ...]:
         "Trade-off curve": ("dong2022",),
         "Integer noise and rounding": _NOISE[config.privacy.mechanism],
         "Secure aggregation": _PROTOCOLS[config.aggregation.protocol],
-        f"Local training: {config.training.local.kind}": _local(config.training.local),
+        f"Local training: {config.training.local.kind}": config.training.local.sources,
         "Clipping norm": ("andrew2021",) if isinstance(config.privacy.clip_norm, QuantileNormConfig) else (),
     }
     return (
@@ -74,22 +65,6 @@ def _accounting(plan: Plan) -> str:
     unknown = [f"% {source}" for source, key in keys.items() if key is None]
     known = dict.fromkeys(key for key in keys.values() if key is not None)
     return "\n\n".join([*([_bibtex(known)] if known else []), *unknown])
-
-
-def _local(local: LocalConfig) -> tuple[str, ...]:
-    match local:
-        case SingleStepConfig():
-            return ("abadi2016",)
-        case ClippedUpdateConfig():
-            return ("mcmahan2018",)
-        case ShardedConfig():
-            return ("mcmahan2018", "balle2018")
-        case NoisyStepsConfig():
-            return ("abadi2016", "heikkila2025")
-        case StableStepsConfig():
-            return ("wu2017", "hardt2016")
-        case TangentStepsConfig():
-            return ("wu2017", "hardt2016")
 
 
 def _bibtex(keys: Iterable[str]) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 
 from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
-from discreet.errors import LedgerError
-from discreet.plan import Plan, guarantees_after, load_plan, public_units
-from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, read_ledger, spending
+from discreet.plan import Plan, public_units
+from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.report.attack import attack_bound
 from discreet.report.citations import citations
 from discreet.report.content import (
@@ -29,7 +28,7 @@ from discreet.report.content import (
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
 from discreet.report.silo_budgets import silo_budgets
-from discreet.rounds.directory import RunDirectory
+from discreet.rounds import read_record
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIX = "accuracy/"
@@ -47,23 +46,18 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         ConfigurationError: if the plan is missing or altered.
         LedgerError: if the ledger is missing, altered, or belongs to another plan.
     """
-    directory = RunDirectory(path)
-    plan = load_plan(directory.plan)
-    lines = read_ledger(directory.ledger)
-    entries = tuple(line.entry for line in lines)
-    seeded = _require_plan(entries, plan)
-    spent = spending(entries)
-    charged = spent.charged
-    outcomes = _outcomes(entries, {line["release"]: line for line in directory.read_metrics()}, plan)
+    run = read_record(path)
+    plan, directory, charged = run.plan, run.directory, run.spending.charged
+    outcomes = _outcomes(run.entries, {line["release"]: line for line in directory.read_metrics()}, plan)
     completed = [outcome for outcome in outcomes if isinstance(outcome, CompletedRound)]
     return ReportInput(
         title=plan.config.name,
-        seeded=seeded,
+        seeded=run.seeded,
         silos=plan.facts.silos,
         planned_rounds=plan.rounds,
         budget=plan.spent(plan.rounds),
         spent=plan.spent(charged),
-        guarantees=guarantees_after(plan, spent),
+        guarantees=run.guarantees,
         units=public_units(plan),
         silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),
@@ -74,19 +68,11 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         refusals=refusals(plan, outcomes),
         citations=citations(plan),
         plan_digest=plan.digest(),
-        ledger_head=lines[-1].digest(),
+        ledger_head=run.head,
         signer=signer,
         versions=_versions(),
         attribution=bundled_attribution(plan.config.data.source),
     )
-
-
-def _require_plan(entries: tuple[Entry, ...], plan: Plan) -> bool:
-    """Checks that the ledger belongs to the plan; returns whether its randomness was seeded."""
-    opened = entries[0] if entries else None
-    if not isinstance(opened, Opened) or opened.plan_digest != plan.digest():
-        raise LedgerError("the ledger must begin with the plan beside it; it belongs to another one.")
-    return opened.randomness == "seeded"
 
 
 def _outcomes(

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import math
 
-from discreet.config.sections import (
-    AggregationConfig,
-    ClippedUpdateConfig,
-    FixedSizeConfig,
-    LocalConfig,
-    NoisyStepsConfig,
-    NoSamplingConfig,
-    PoissonConfig,
-    QuantileNormConfig,
-    SamplingConfig,
-    ShardedConfig,
-    SingleStepConfig,
-    StableStepsConfig,
-    TangentStepsConfig,
-)
+from discreet.config.sections import AggregationConfig
+from discreet.kinds import QuantileNormConfig
 from discreet.plan import Plan
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
@@ -41,9 +28,13 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         Fact(
             "Model", f"{config.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"
         ),
-        Fact("Local training", _local(config.training.local), "what a silo computes in one round"),
-        Fact("Server", _server(plan), "post-processing of what is released; costs no privacy"),
-        Fact("Sampling", _sampling(config.training.sampling, UNITS[plan.unit]), "who takes part in a round"),
+        Fact("Local training", config.training.local.describe(), "what a silo computes in one round"),
+        Fact(
+            "Server",
+            config.training.server.describe(),
+            "post-processing of what is released; costs no privacy",
+        ),
+        Fact("Sampling", config.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
     )
 
 
@@ -129,58 +120,3 @@ def _protocol(aggregation: AggregationConfig) -> str:
     server = "may deviate" if aggregation.mode == "malicious" else "follows the protocol and looks"
     late = ", and discards late answers unread" if aggregation.mode == "one-phase" else ""
     return f"{aggregation.protocol}, {aggregation.mode}: the server {server}{late}, and learns the sum only"
-
-
-def _local(local: LocalConfig) -> str:
-    match local:
-        case SingleStepConfig():
-            return "single-step: one sum of clipped gradients"
-        case ClippedUpdateConfig():
-            return (
-                f"clipped-update: {local.epochs} epochs of batches of {local.batch_size}, "
-                f"learning rate {local.learning_rate:g}, the whole update clipped"
-            )
-        case ShardedConfig():
-            return (
-                f"sharded: {local.num_shards} random shards a silo, each {local.epochs} epochs of batches of "
-                f"{local.batch_size} at learning rate {local.learning_rate:g}, its update clipped"
-            )
-        case NoisyStepsConfig():
-            return (
-                f"noisy-steps: {local.steps} steps at learning rate {local.learning_rate:g}, "
-                f"momentum {local.momentum:g}, noise in every step"
-            )
-        case StableStepsConfig():
-            return (
-                f"{_convex_steps(local)}, L2 regulariser {local.l2_regulariser:g}, "
-                f"residual cap {local.residual_cap:g}"
-            )
-        case TangentStepsConfig():
-            return f"{_convex_steps(local)}, on the network's linearisation at the round's public model"
-
-
-def _convex_steps(local: StableStepsConfig | TangentStepsConfig) -> str:
-    steps = f"{local.steps}" if local.steps is not None else f"one for {local.records_per_step} records"
-    return f"{local.kind}: learning rate {local.learning_rate:g}, steps: {steps}, passes: {local.passes}"
-
-
-def _server(plan: Plan) -> str:
-    server = plan.config.training.server
-    settings = server.model_dump(exclude={"kind", "smoothing"}, exclude_none=True)
-    parts = [server.kind, *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items())]
-    if server.smoothing is not None:
-        parts.append(f"Laplacian smoothing on a {server.smoothing.graph}, sigma {server.smoothing.sigma:g}")
-    return ", ".join(parts)
-
-
-def _sampling(sampling: SamplingConfig, unit: str) -> str:
-    match sampling:
-        case NoSamplingConfig():
-            return "none: everyone takes part in every round"
-        case FixedSizeConfig():
-            share = f"{sampling.fraction:g} of each silo's places for records"
-            return (
-                f"fixed size: exactly {share}, drawn without replacement; an empty place counts for nothing"
-            )
-        case PoissonConfig():
-            return f"Poisson: {unit} enters a round with probability {sampling.probability:g}"

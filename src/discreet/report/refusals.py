@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.config.sections import (
-    NoSamplingConfig,
-    StableStepsConfig,
-    TangentStepsConfig,
-)
+from discreet.kinds import NoSamplingConfig
 from discreet.plan import Plan
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
@@ -62,7 +58,7 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
         found.append(
             Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
         )
-    if isinstance(config.training.local, StableStepsConfig | TangentStepsConfig):
+    if config.training.local.steps_share_state:
         found.append(
             Refusal(
                 "noise added once for each local step, accounted over the sum of all silos",

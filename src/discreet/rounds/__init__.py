@@ -13,6 +13,7 @@ from discreet.rounds.contribution import (
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
+from discreet.rounds.record import RunRecord, read_record, require_ledger_of
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, update
 from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledger, train
@@ -25,6 +26,7 @@ __all__ = [
     "RoundSeconds",
     "RoundSum",
     "RunDirectory",
+    "RunRecord",
     "Stopwatch",
     "SumSeconds",
     "Training",
@@ -32,7 +34,9 @@ __all__ = [
     "contributions",
     "initial_state",
     "open_ledger",
+    "read_record",
     "require_capacity",
+    "require_ledger_of",
     "require_rows_alike_for",
     "restore",
     "resume_ledger",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.encoding import Rotation
 from discreet.learning import QuantileClipping
-from discreet.plan import Plan, quantile_clipping, server_rule
+from discreet.plan import Plan
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
 
@@ -56,18 +56,18 @@ class Training:
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
     """Returns the state before the first round, from the public initial weights."""
-    rule = quantile_clipping(plan.config)
+    rule = plan.norm_rule
     clip_norm = None if rule is None else rule.initial_norm
-    return Training(parameters, server_rule(plan.config).init(len(parameters)), clip_norm)
+    return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm)
 
 
 def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
     total, units = plan.decoded(outcome.total, rotation), plan.normaliser(outcome.survivors)
-    rule, norm = quantile_clipping(plan.config), state.clip_norm
+    rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
-    server, parameters = server_rule(plan.config).step(state.server, state.parameters, total / units)
+    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
     return Training(parameters, server, norm)
 
 

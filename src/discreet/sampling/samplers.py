@@ -1,13 +1,12 @@
 """Samplers: each draws indices from a random source and states, as an event, what it drew.
 
-The accountant reads `Sampler.event`, the training loop calls `Sampler.draw`; there is no second place
+The accountant reads its ``event``, the training loop calls its ``draw``; there is no second place
 in which a probability or a size could be written down.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,36 +17,10 @@ from discreet.privacy.events import (
     NoSampling,
     PoissonSampling,
     Sampling,
-    ShuffledSampling,
 )
 from discreet.randomness import RandomSource
 
 Indices = npt.NDArray[np.int64]
-
-
-class Sampler(Protocol):
-    """Draws which of ``population`` units take part in one release."""
-
-    def draw(self, population: int, randomness: RandomSource) -> Indices:
-        """Returns sorted distinct indices below ``population``; possibly none."""
-        ...
-
-    def event(self) -> Sampling:
-        """States the law of `draw`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Full:
-    """Every unit takes part."""
-
-    def draw(self, population: int, randomness: RandomSource) -> Indices:  # noqa: ARG002 - the contract
-        """Returns ``0 .. population - 1``."""
-        return np.arange(population, dtype=np.int64)
-
-    def event(self) -> Sampling:
-        """No amplification."""
-        return NoSampling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +82,3 @@ class FixedSize:
     def event(self) -> Sampling:
         """Sampling without replacement."""
         return FixedSizeSampling(self.sample_size, self.population)
-
-
-@dataclass(frozen=True, slots=True)
-class Shuffled:
-    """A fresh uniform order each pass, cut into ``batches_per_epoch`` batches: no amplification.
-
-    Shuffled batches are not Poisson batches, so the event says that each unit takes part exactly once a
-    pass and nothing more. It draws whole passes, because its batches depend on one another.
-    """
-
-    batches_per_epoch: int
-
-    def __post_init__(self) -> None:
-        ShuffledSampling(self.batches_per_epoch)
-
-    def draw_pass(self, population: int, randomness: RandomSource) -> tuple[Indices, ...]:
-        """Returns the batches of one pass: disjoint, covering, sizes differing by at most one."""
-        return tuple(np.array_split(randomness.permutation(population), self.batches_per_epoch))
-
-    def event(self) -> Sampling:
-        """Once a pass, deterministically."""
-        return ShuffledSampling(self.batches_per_epoch)

@@ -4,6 +4,7 @@ from discreet.verify.checks import verify
 from discreet.verify.failure import VerificationFailure
 from discreet.verify.finding import Finding
 from discreet.verify.manifest import manifest_digest, seal, seal_report
+from discreet.verify.models import saved_parameters
 from discreet.verify.signature import require_key, sign
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "VerificationFailure",
     "manifest_digest",
     "require_key",
+    "saved_parameters",
     "seal",
     "seal_report",
     "sign",

@@ -57,9 +57,9 @@ def verify(
     require_own_files(path, (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE))
     evidence = _typed(partial(gather, path, own_code=own_code))
     yield Finding(
-        "ledger.jsonl", Basis.CHAINED, f"{len(evidence.lines)} lines, each with the hash of the last"
+        "ledger.jsonl", Basis.CHAINED, f"{len(evidence.run.lines)} lines, each with the hash of the last"
     )
-    check_manifest(path, evidence.head)
+    check_manifest(path, evidence.run.head)
     yield Finding("manifest.json", Basis.CHAINED, "every file, byte for byte; bound to the last ledger line")
     yield check_signature(path, key)
     for check in _CHECKS:

@@ -20,15 +20,15 @@ from discreet.version import __version__
 
 def check_metrics(evidence: Evidence) -> Finding:
     """Checks release, survivors and budget of every line; measurements are as they were sealed."""
-    completed = {entry.release: entry for entry in evidence.spending.completed}
-    for line in evidence.directory.read_metrics():
+    completed = {entry.release: entry for entry in evidence.run.spending.completed}
+    for line in evidence.run.directory.read_metrics():
         entry = completed.pop(line["release"], None)
         if entry is None:
             raise VerificationFailure(
                 f"metrics.jsonl must be about releases that the ledger completed, each once; "
                 f"release {line['release']} is not."
             )
-        spent = evidence.plan.spent(entry.release)
+        spent = evidence.run.plan.spent(entry.release)
         found: dict[str, Any] = {
             "epsilon_spent": spent.epsilon,
             "delta": spent.delta,
@@ -36,7 +36,7 @@ def check_metrics(evidence: Evidence) -> Finding:
         }
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")
-    done = len(evidence.spending.completed) - len(completed)
+    done = len(evidence.run.spending.completed) - len(completed)
     return Finding(
         "metrics.jsonl", Basis.RECOMPUTED, f"{done} releases: survivors, ε spent; the rest as sealed"
     )
@@ -44,13 +44,13 @@ def check_metrics(evidence: Evidence) -> Finding:
 
 def check_result(evidence: Evidence) -> Finding:
     """Works the result out again: budget and guarantees from plan and ledger, the rest from other files."""
-    plan, spent, directory = evidence.plan, evidence.spending, evidence.directory
+    plan, spent, directory = evidence.run.plan, evidence.run.spending, evidence.run.directory
     stated = _read(evidence, "result.json")
     compared = directory.file("comparison.json")
     found: dict[str, Any] = {
         "name": plan.config.name,
         "plan": plan.digest(),
-        "randomness": "seeded" if evidence.seeded else "secure",
+        "randomness": "seeded" if evidence.run.seeded else "secure",
         "rounds": {
             "planned": plan.rounds,
             "completed": len(spent.completed),
@@ -74,14 +74,14 @@ def check_report(evidence: Evidence) -> Finding:
     versions = tuple((str(name), str(version)) for name, version in stated.get("versions", ()))
     if dict(versions).get("discreet") != __version__:
         return Finding("report", Basis.SEALED, f"written by another version than this, {__version__}")
-    signature = read_signature(evidence.directory.path)
+    signature = read_signature(evidence.run.directory.path)
     try:
-        now = collect(evidence.directory.path, signer="" if signature is None else signature.public_key)
+        now = collect(evidence.run.directory.path, signer="" if signature is None else signature.public_key)
     except DiscreetError as error:
         raise VerificationFailure(f"the report must follow from the run's files; {error}") from None
     again = dataclasses.replace(now, versions=versions)
     require_same(stated, report_json(again), "report.json")
-    page = evidence.directory.file("report.html").read_text(encoding="utf-8")
+    page = evidence.run.directory.file("report.html").read_text(encoding="utf-8")
     if versions == now.versions and page != render(again):
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
     return Finding(
@@ -91,6 +91,6 @@ def check_report(evidence: Evidence) -> Finding:
 
 def _read(evidence: Evidence, name: str) -> Any:
     try:
-        return json.loads(evidence.directory.file(name).read_text(encoding="utf-8"))
+        return json.loads(evidence.run.directory.file(name).read_text(encoding="utf-8"))
     except ValueError:
         raise VerificationFailure(f"{name} must be JSON; it cannot be read.") from None

@@ -7,48 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.plan import Plan, load_plan
-from discreet.privacy.ledger import Entry, Line, Opened, Resumed, Spending, read_ledger, spending
-from discreet.rounds import RunDirectory
+from discreet.plan import Plan
+from discreet.privacy.ledger import Spending
+from discreet.rounds import RunRecord, read_record
 from discreet.verify.failure import VerificationFailure
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Plan and ledger of one run, read and found whole.
+    """Plan and ledger of one run, read, found whole, and byte for byte as they are written.
 
     Attributes:
-        directory: where the files are.
-        plan: the plan, whole by its own digest.
-        lines: the ledger, whole by its chain.
+        run: plan and ledger.
         own_code: whether a model that is not bundled may be imported: a plan names whatever it likes.
     """
 
-    directory: RunDirectory
-    plan: Plan
-    lines: tuple[Line, ...]
+    run: RunRecord
     own_code: bool = False
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """The ledger's entries."""
-        return tuple(line.entry for line in self.lines)
-
-    @property
-    def spending(self) -> Spending:
-        """What the ledger says was spent."""
-        return spending(self.entries)
-
-    @property
-    def head(self) -> str:
-        """Digest of the last ledger line."""
-        return self.lines[-1].digest()
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the ledger says that the noise came from a seed."""
-        opened = self.entries[0]
-        return isinstance(opened, Opened) and opened.randomness == "seeded"
 
 
 def gather(path: Path, *, own_code: bool = False) -> Evidence:
@@ -57,33 +32,18 @@ def gather(path: Path, *, own_code: bool = False) -> Evidence:
     Raises:
         VerificationFailure: naming the first thing that is wrong.
     """
-    directory = RunDirectory(path)
     try:
-        plan = load_plan(directory.plan)
-        lines = read_ledger(directory.ledger)
-        spent = spending(line.entry for line in lines)
+        run = read_record(path)
+        spent = run.spending
     except (ConfigurationError, LedgerError) as error:
         raise VerificationFailure(str(error)) from None
-    text = directory.plan.read_text(encoding="utf-8")
+    text = run.directory.plan.read_text(encoding="utf-8")
     if json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n" != text:
         raise VerificationFailure("plan.json must be as it was written; spaces or keys were altered.")
-    if not directory.ledger.read_bytes().endswith(b"\n"):
+    if not run.directory.ledger.read_bytes().endswith(b"\n"):
         raise VerificationFailure("the last line of ledger.jsonl must be whole; it is torn or altered.")
-    _require_plan(lines, plan)
-    _require_terms(plan, spent)
-    return Evidence(directory, plan, lines, own_code)
-
-
-def _require_plan(lines: tuple[Line, ...], plan: Plan) -> None:
-    """Checks that the ledger was opened, and every time resumed, for this plan."""
-    if not lines or not isinstance(lines[0].entry, Opened):
-        raise VerificationFailure("ledger.jsonl must begin with the plan that it belongs to; it does not.")
-    for line in lines:
-        entry = line.entry
-        if isinstance(entry, Opened | Resumed) and entry.plan_digest != plan.digest():
-            raise VerificationFailure(
-                f"line {line.sequence + 1} of the ledger must belong to plan.json; it names another plan."
-            )
+    _require_terms(run.plan, spent)
+    return Evidence(run, own_code)
 
 
 def _require_terms(plan: Plan, spent: Spending) -> None:

@@ -22,7 +22,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.privacy.wire import to_json
-from discreet.rounds import initial_state
+from discreet.rounds import RunRecord, initial_state
 from discreet.verify.compare import require_same
 from discreet.verify.evidence import Evidence
 from discreet.verify.failure import VerificationFailure
@@ -36,7 +36,7 @@ _WITHOUT_MODEL = "the model is not bundled: what rests on it only as sealed (--o
 
 def check_plan(evidence: Evidence) -> Finding:
     """Makes the plan again from config and public facts; without the model, its guarantees only."""
-    plan = evidence.plan
+    plan = evidence.run.plan
     try:
         if not _may_build(evidence):
             require_same(to_json(plan.guarantees), to_json(_guarantees(plan)), "plan.json, guarantees")
@@ -61,33 +61,46 @@ def check_plan(evidence: Evidence) -> Finding:
 def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
     if not _may_build(evidence):
-        _final_state(evidence)
+        saved_parameters(evidence.run)
         return Finding("state.safetensors", Basis.CHAINED, f"as the ledger names it; {_WITHOUT_MODEL}")
     model = _public_model(evidence)
-    intents = [entry for entry in evidence.entries if isinstance(entry, Intent)]
-    announced = initial_state(evidence.plan, flatten(model)).announced()
+    intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
+    announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].model_digest != hashlib.sha256(announced.tobytes()).hexdigest():
         raise VerificationFailure(
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
-    parameters = final_parameters(evidence)
+    parameters = _final_parameters(evidence)
     load_flat(model, parameters)
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    if save(tensors) != evidence.directory.model.read_bytes():
+    if save(tensors) != evidence.run.directory.model.read_bytes():
         raise VerificationFailure(
             "model.safetensors must hold the weights of state.safetensors; it holds others."
         )
     return Finding("model, state", Basis.RECOMPUTED, f"{len(parameters):,} weights, as the ledger names them")
 
 
-def final_parameters(evidence: Evidence) -> Vector:
-    """Returns the weights after the last completed release; the initial ones if there is none.
+def saved_parameters(run: RunRecord) -> Vector | None:
+    """Returns the weights after the last completed release; None before the first.
 
     Raises:
         VerificationFailure: if the saved state is not the one that the ledger names.
     """
-    state = _final_state(evidence)
-    return flatten(_public_model(evidence)) if state is None else state
+    completed = run.spending.completed
+    if not completed:
+        return None
+    data = run.directory.state.read_bytes()
+    if hashlib.sha256(data).hexdigest() != completed[-1].model_digest:
+        raise VerificationFailure(
+            f"state.safetensors must be the state that release {completed[-1].release} led to; it is another."
+        )
+    return np.asarray(load(data)["parameters"], dtype=np.float64)
+
+
+def _final_parameters(evidence: Evidence) -> Vector:
+    """Returns the weights after the last completed release; the initial ones if there is none."""
+    saved = saved_parameters(evidence.run)
+    return flatten(_public_model(evidence)) if saved is None else saved
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
@@ -99,16 +112,17 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     if not _may_build(evidence):
         raise VerificationFailure(
             f"the model must be bundled to be measured, or imported by --own-code; the plan names "
-            f"{evidence.plan.config.model.name!r}. Leave --records out, or add --own-code if you trust it."
+            f"{evidence.run.plan.config.model.name!r}. Leave --records out, or add --own-code if you trust "
+            "it."
         )
-    completed = evidence.spending.completed
-    lines = {line["release"]: line for line in evidence.directory.read_metrics()}
+    completed = evidence.run.spending.completed
+    lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
     stated = lines.get(completed[-1].release, {}) if completed else {}
     try:
         federation = load_records(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    measured = measure(_public_model(evidence), federation, final_parameters(evidence))
+    measured = measure(_public_model(evidence), federation, _final_parameters(evidence))
     shared = {name: value for name, value in measured.items() if name in stated}
     if not shared:
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
@@ -118,17 +132,17 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
 
 
 def _exchanged(evidence: Evidence) -> bool:
-    return evidence.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
+    return evidence.run.plan.release.neighboring is NeighboringRelation.REPLACE_ONE
 
 
 def _may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
-    return evidence.own_code or evidence.plan.config.model.name in BUNDLED
+    return evidence.own_code or evidence.run.plan.config.model.name in BUNDLED
 
 
 def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
-    data = evidence.plan.config.data
+    data = evidence.run.plan.config.data
     scheme, colon, name = data.source.partition(":")
     update = {}
     if colon and scheme in ("csv", "parquet", "npz"):
@@ -145,7 +159,7 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
 
 
 def _public_model(evidence: Evidence) -> nn.Module:
-    config, facts = evidence.plan.config, evidence.plan.facts
+    config, facts = evidence.run.plan.config, evidence.run.plan.facts
     return build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
 
 
@@ -157,16 +171,3 @@ def _guarantees(plan: Plan) -> tuple[Guarantee, ...]:
         )
         for adversary, honest in plan.adversaries()
     )
-
-
-def _final_state(evidence: Evidence) -> Vector | None:
-    """Returns the saved weights if they are those that the ledger names; None before the first release."""
-    completed = evidence.spending.completed
-    if not completed:
-        return None
-    data = evidence.directory.state.read_bytes()
-    if hashlib.sha256(data).hexdigest() != completed[-1].model_digest:
-        raise VerificationFailure(
-            f"state.safetensors must be the state that release {completed[-1].release} led to; it is another."
-        )
-    return np.asarray(load(data)["parameters"], dtype=np.float64)

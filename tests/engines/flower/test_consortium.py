@@ -18,7 +18,6 @@ import pytest
 
 from discreet.cli import main
 from discreet.config import load_config, parse_config
-from discreet.engines.flower.facts import plan_without_data
 from discreet.engines.flower.scaffold import write_consortium
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.local import prepare
@@ -26,6 +25,7 @@ from discreet.engines.silo.requests import Deliver
 from discreet.engines.silo.silo import open_silo
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.policy import SignedAllowList, load_key, load_policy
+from discreet.session.public import plan_without_data
 
 SILOS = ("north", "south", "west")
 

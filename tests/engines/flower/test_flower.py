@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("flwr")
 
 from flwr.app import ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
+from local_grid import LocalGrid
 
 from discreet.engines.flower.client_app import SOCKET_KEY, app, rehearsal_socket, relay, silo_socket
 from discreet.engines.flower.grid_wire import MESSAGE_TYPE, GridWire, from_content, to_content
-from discreet.engines.flower.local_grid import LocalGrid
 from discreet.engines.flower.rehearsal import rehearsed, served
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run

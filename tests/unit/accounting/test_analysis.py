@@ -85,6 +85,15 @@ def test_group_of_four_matches_the_reference():
     assert epsilon(grouped, delta=1e-5, accountant=Rdp()).epsilon > 8.8991
 
 
+def test_fused_steps_are_tighter_as_a_mixture():
+    """Four sub-steps of a quarter of the norm: how many hold the record, against all four if any does."""
+    tight = epsilon(gauss(1.0, sampling=RepeatedPoissonSampling(0.1, 4), count=20), delta=1e-5).epsilon
+    any_of_four = PoissonSampling(1 - 0.9**4)
+    loose = epsilon(gauss(0.25, sampling=any_of_four, count=20), delta=1e-5).epsilon
+    one = epsilon(gauss(1.0, sampling=PoissonSampling(0.1), count=20), delta=1e-5).epsilon
+    assert one < tight < loose
+
+
 def test_one_inclusion_is_plain_poisson():
     one = epsilon(gauss(1.0, sampling=RepeatedPoissonSampling(0.05, 1), count=9), delta=1e-5)
     assert one.epsilon == epsilon(gauss(1.0, sampling=PoissonSampling(0.05), count=9), delta=1e-5).epsilon

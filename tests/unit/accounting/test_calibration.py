@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from discreet.accounting import Rdp, calibrate, epsilon, largest_count
+from discreet.accounting import Rdp, calibrate, epsilon
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated, SkellamNoise
 
@@ -60,20 +60,3 @@ def test_bad_requests(bad):
     request = {"epsilon": 1.0, "delta": 1e-5, "lower": 0.01, "upper": 10.0} | bad
     with pytest.raises(ConfigurationError):
         calibrate(sampled, **request)
-
-
-def test_steps_for_a_budget():
-    def make(count):
-        return sampled(1.0, count=count)
-
-    found = largest_count(make, epsilon=3.0, delta=1e-5, upper=10_000)
-    # dp-accounting 0.6.0: 2666 at σ = 1, q = 0.01.
-    assert abs(found - 2666) <= 1
-    assert epsilon(make(found), delta=1e-5).epsilon <= 3.0 < epsilon(make(found + 1), delta=1e-5).epsilon
-
-
-def test_steps_at_the_ends():
-    assert largest_count(lambda n: sampled(1.0, count=n), epsilon=3.0, delta=1e-5, upper=50) == 50
-    assert largest_count(lambda n: sampled(0.3, 0.9, n), epsilon=0.5, delta=1e-5, upper=50) == 0
-    with pytest.raises(ConfigurationError):
-        largest_count(lambda n: sampled(1.0, count=n), epsilon=3.0, delta=1e-5, upper=0)

@@ -14,11 +14,9 @@ from discreet.accounting.discrete_pairs import (
     LaplacePair,
     SampledPair,
     discrete_laplace_pair,
-    tradeoff_pair,
 )
 from discreet.accounting.pairs import FixedSizePair, Mixture, MixturePair, SampledGaussianPair
 from discreet.errors import ConfigurationError
-from discreet.privacy.tradeoff import PiecewiseTradeoff
 
 EDGES = np.arange(-400, 401) * 0.02
 
@@ -149,15 +147,6 @@ def test_sampling_any_pair_agrees_with_the_gaussian_form(removed):
     special = SampledGaussianPair(1.1, 0.25, 0.0) if removed else SampledGaussianPair(1.1, 0.0, 0.25)
     for one, other in zip(sampled.cell_masses(EDGES), special.cell_masses(EDGES), strict=True):
         assert np.allclose(one, other, atol=1e-9)
-
-
-def test_tradeoff_pair_reproduces_its_curve():
-    curve = PiecewiseTradeoff(((0.0, 0.3), (0.5, 0.1), (1.0, 0.02)))
-    pair = tradeoff_pair(curve)
-    for epsilon, delta in curve.points:
-        assert hockey_stick(pair, epsilon) == pytest.approx(delta, abs=1e-12)
-        mirrored = 1 - math.exp(-epsilon) * (1 - delta)
-        assert hockey_stick(pair, -epsilon) == pytest.approx(mirrored, abs=1e-12)
 
 
 def test_malformed_pairs_are_refused():

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from crafted_federations import Crafted, crafted_federations
+from played_local_state import play
 from scipy.stats import binom
+from threshold_attack import threshold_attack
 from torch import nn
 
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.audit.crafted import Crafted, crafted_federations
-from discreet.audit.local_state import CraftedFederation, play, simulate
-from discreet.audit.membership import AttackRates, threshold_attack
+from discreet.audit.local_state import CraftedFederation, simulate
+from discreet.audit.membership import AttackRates
 from discreet.data import Records
 from discreet.errors import ConfigurationError
 from discreet.learning import StableSteps, TangentSteps
@@ -120,7 +122,7 @@ def test_the_same_attack_finds_steps_that_are_too_long(
 ) -> None:
     """Without the guard, steps expand and later batches amplify a record; the claim is then false."""
     monkeypatch.setattr(ConvexSteps, "_require_non_expansive", lambda _: None)
-    monkeypatch.setattr("discreet.audit.crafted._GUARD_EDGE", 60.0)
+    monkeypatch.setattr("crafted_federations._GUARD_EDGE", 60.0)
     assert exceeding(kind, 60) >= 2
 
 

@@ -15,13 +15,13 @@ from discreet.cli import main
 from discreet.cli import plan as plan_command
 from discreet.cli import training as training_command
 from discreet.cli.console import console
-from discreet.cli.display import RunDisplay
 from discreet.cli.listing import Listing
 from discreet.cli.promises import assumptions_table, promises, worth
 from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.plan import judged
 from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.session.progress import RunDisplay
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
 WIDTHS = [40, 60, 80, 100, 200]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from discreet.data.records import Records
 from discreet.errors import DataError
-from discreet.learning import evaluate
+from discreet.learning import evaluation, logits
 from discreet.learning.metrics import area_under_roc, is_right
 from discreet.models import LinearHead, load_flat
 
@@ -34,7 +34,7 @@ def test_binary_evaluation_by_hand() -> None:
     model = LinearHead(1, 1)
     load_flat(model, np.array([2.0]))
     records = Records(np.array([[1.0], [-1.0], [-2.0]], np.float32), np.array([1, 1, 0]))
-    got = evaluate(model, records)
+    got = evaluation(logits(model, records), records.labels)
     assert got.accuracy == pytest.approx(2 / 3)
     assert got.auc == 1.0
     assert got.loss == pytest.approx(np.log1p(np.exp([-2.0, 2.0, -4.0])).mean(), rel=1e-6)
@@ -44,7 +44,7 @@ def test_several_classes_have_no_auc() -> None:
     model = LinearHead(2, 3)
     load_flat(model, np.array([1.0, 0, 0, 1.0, 0, 0]))
     records = Records(np.array([[1.0, 0], [0, 1.0]], np.float32), np.array([0, 2]))
-    got = evaluate(model, records)
+    got = evaluation(logits(model, records), records.labels)
     assert (got.accuracy, got.auc) == (0.5, None)
 
 
@@ -52,12 +52,12 @@ def test_two_outputs_rank_by_their_difference() -> None:
     model = LinearHead(1, 2)
     load_flat(model, np.array([0.0, -1.0]))
     records = Records(np.array([[1.0], [2.0]], np.float32), np.array([1, 0]))
-    assert evaluate(model, records).auc == 1.0
+    assert evaluation(logits(model, records), records.labels).auc == 1.0
 
 
 def test_no_records_are_refused() -> None:
     with pytest.raises(DataError):
-        evaluate(LinearHead(1, 1), Records(np.zeros((0, 1), np.float32), np.zeros(0, np.int64)))
+        logits(LinearHead(1, 1), Records(np.zeros((0, 1), np.float32), np.zeros(0, np.int64)))
 
 
 def test_a_binary_and_a_wide_model_are_right_where_the_likeliest_class_is_the_label() -> None:

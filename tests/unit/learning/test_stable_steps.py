@@ -200,13 +200,6 @@ def test_weights_too_large_for_float64_are_refused() -> None:
         kind().update(LinearHead(5, 3), np.full(15, 1e12), records(5), SeededRandom(0))
 
 
-def test_silos_may_differ_in_their_steps() -> None:
-    base = kind(learning_rate=0.01)
-    small, large = base.for_capacity(64, 32), base.for_capacity(1001, 32)
-    assert (small.steps, large.steps) == (2, 32)
-    assert small.l2_sensitivity() == large.l2_sensitivity()
-
-
 def test_the_projection_bounds_the_update() -> None:
     settings = kind(projection_radius=0.01)
     got = settings.update(LinearHead(5, 3), np.zeros(15), records(30), SeededRandom(0))

@@ -216,10 +216,3 @@ def test_the_event_is_the_sampling_of_records() -> None:
     assert kind().release_sampling() == NoSampling()
     assert kind(sampling_prob=0.1).release_sampling() == PoissonSampling(0.1)
     assert kind(steps=20, record_capacity=4000, learning_rate=0.005).failure_prob(4000) <= 1e-12
-
-
-def test_silos_may_differ_in_their_steps() -> None:
-    base = kind(learning_rate=0.01)
-    small, large = base.for_capacity(64, 32), base.for_capacity(1001, 32)
-    assert (small.steps, large.steps) == (2, 32)
-    assert small.l2_sensitivity() == large.l2_sensitivity()

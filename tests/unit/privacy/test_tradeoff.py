@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
-from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff, group
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
 
 
 def test_gaussian_forms_agree():
@@ -17,7 +17,6 @@ def test_gaussian_forms_agree():
         dual = max(1 - curve.delta(k / 100) - math.exp(k / 100) * rate for k in range(-600, 600))
         assert curve.false_negative_rate(rate) == pytest.approx(dual, abs=1e-5)
     assert curve.advantage == pytest.approx(0.382925, abs=1e-6)
-    assert curve.bayes_risk(0.5) == pytest.approx((1 - curve.advantage) / 2)
 
 
 @settings(deadline=None)
@@ -28,29 +27,6 @@ def test_gaussian_is_below_chance_and_its_own_inverse(mu, rate):
     assert 0.0 <= value <= 1.0 - rate + 1e-12
     if 1e-6 < value < 1 - 1e-6:
         assert curve.false_negative_rate(value) == pytest.approx(rate, abs=1e-6)
-
-
-@settings(deadline=None)
-@given(st.floats(0.01, 0.99), st.floats(0.05, 3.0))
-def test_bayes_risk_is_the_least_error(prior, mu):
-    curve = GaussianTradeoff(mu)
-    best = min((1 - prior) * a / 500 + prior * curve.false_negative_rate(a / 500) for a in range(501))
-    assert curve.bayes_risk(prior) <= best + 1e-9
-    assert curve.bayes_risk(prior) == pytest.approx(best, abs=2e-3)
-
-
-def test_composition_and_groups():
-    assert GaussianTradeoff(3.0).compose(GaussianTradeoff(4.0)).mu == 5.0
-    assert GaussianTradeoff(0.5).for_group(4).mu == 2.0
-    assert group(GaussianTradeoff(0.5), 4, 0.05) == pytest.approx(
-        GaussianTradeoff(2.0).false_negative_rate(0.05), abs=1e-9
-    )
-
-
-def test_group_of_a_pure_guarantee():
-    # ε-DP for a group of 2 is 2ε-DP.
-    curve = PiecewiseTradeoff(((0.5, 0.0),))
-    assert group(curve, 2, 0.01) >= PiecewiseTradeoff(((1.0, 0.0),)).false_negative_rate(0.01) - 1e-12
 
 
 def test_one_statement_is_the_known_curve():
@@ -91,9 +67,6 @@ def test_bad_arguments():
     for call in (
         lambda: GaussianTradeoff(math.nan),
         lambda: curve.false_negative_rate(1.1),
-        lambda: curve.bayes_risk(0.0),
-        lambda: curve.for_group(0),
-        lambda: group(curve, 0, 0.1),
     ):
         with pytest.raises(ConfigurationError):
             call()

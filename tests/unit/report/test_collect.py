@@ -108,7 +108,7 @@ def test_altered_files_are_refused(directory: Path) -> None:
     ledger.unlink()
     with LedgerWriter.open(ledger) as writer:
         writer.append(Opened("00", "secure"))
-    with pytest.raises(LedgerError, match="belongs to another one"):
+    with pytest.raises(LedgerError, match="must belong to the plan beside it"):
         collect(directory)
     with pytest.raises(ConfigurationError, match=r"plan\.json must be readable"):
         collect(directory / "nowhere")

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling, ShuffledSampling
+from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
-from discreet.sampling import FixedSize, Full, Poisson, Shuffled
+from discreet.sampling import FixedSize, Poisson
 
 
 def test_each_sampler_states_its_own_event() -> None:
-    assert Full().event() == NoSampling()
     assert Poisson(0.25).event() == PoissonSampling(0.25)
     assert Poisson(1.0).event() == NoSampling()
     assert FixedSize(3, 10).event() == FixedSizeSampling(3, 10)
-    assert Shuffled(4).event() == ShuffledSampling(4)
 
 
 @pytest.mark.parametrize("prob", [0.0, -0.1, 1.5, float("nan")])
@@ -69,13 +67,3 @@ def test_fixed_size_draws_places_and_the_empty_ones_contribute_nothing() -> None
     # Four binomial shares of 4000: five standard deviations, false alarm about 2e-6.
     assert np.abs(hits / 4000 - 0.3).max() < 5 * np.sqrt(0.21 / 4000)
     assert len(sampler.draw(0, source)) == 0
-
-
-def test_a_shuffled_pass_uses_every_unit_once() -> None:
-    batches = Shuffled(4).draw_pass(10, SeededRandom(3))
-    assert sorted(len(batch) for batch in batches) == [2, 2, 3, 3]
-    assert sorted(np.concatenate(batches).tolist()) == list(range(10))
-
-
-def test_shuffled_offers_no_single_draw_that_could_pass_for_poisson() -> None:
-    assert not hasattr(Shuffled(4), "draw")

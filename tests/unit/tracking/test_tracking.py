@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from discreet.cli import main
-from discreet.cli.display import describe, describe_spent
 from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.privacy.adversary import ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.rounds import RoundReport, RoundSum
+from discreet.session.progress import describe, describe_spent
 from discreet.tracking import MLflow, TensorBoard, public_values
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"

@@ -97,7 +97,7 @@ def test_nor_is_a_model_to_measure_it(run_directory, marker):
 @pytest.mark.parametrize("own_code", [True, False])
 def test_records_lie_in_the_folder_that_is_named(run_directory, name, own_code):
     forge(run_directory, data(source=f"csv:{name}"))
-    with pytest.raises(VerificationFailure, match=r"without a folder|must belong to plan\.json"):
+    with pytest.raises(VerificationFailure, match=r"without a folder|must belong to the plan beside it"):
         list(verify(run_directory, records=run_directory, own_code=own_code))
 
 
@@ -106,9 +106,10 @@ def test_records_lie_in_the_folder_that_is_named(run_directory, name, own_code):
 def test_a_file_of_a_plan_has_no_folder(run_directory, key, name):
     evidence = gather(run_directory)
     scheme = {"source": "npz", "transform": "residual"}[key]
-    table = evidence.plan.config.data.model_copy(update={key: f"{scheme}:{name}"})
-    config = evidence.plan.config.model_copy(update={"data": table})
-    forged = dataclasses.replace(evidence, plan=dataclasses.replace(evidence.plan, config=config))
+    table = evidence.run.plan.config.data.model_copy(update={key: f"{scheme}:{name}"})
+    config = evidence.run.plan.config.model_copy(update={"data": table})
+    run = dataclasses.replace(evidence.run, plan=dataclasses.replace(evidence.run.plan, config=config))
+    forged = dataclasses.replace(evidence, run=run)
     with pytest.raises(VerificationFailure, match="without a folder"):
         remeasure(forged, run_directory)
 

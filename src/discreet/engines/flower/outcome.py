@@ -10,11 +10,9 @@ from discreet.documents import read_json
 from discreet.engines.flower.stopping import StoppedByOperator
 from discreet.engines.local import RunResult
 from discreet.errors import ConfigurationError, DiscreetError
-from discreet.plan import load_plan
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.ledger import Opened, read_ledger, spending
 from discreet.privacy.wire import to_json
-from discreet.rounds import RunDirectory
+from discreet.rounds import RunDirectory, read_record
 from discreet.rounds.directory import write_durably
 
 
@@ -25,16 +23,14 @@ def finished_run(directory: RunDirectory) -> RunResult:
         ConfigurationError: if the training is not finished, or there is none.
         LedgerError: if the ledger's chain is broken.
     """
-    plan = load_plan(directory.plan)
-    entries = tuple(line.entry for line in read_ledger(directory.ledger))
-    spent = spending(entries)
+    run = read_record(directory.path)
+    plan, spent = run.plan, run.spending
     if spent.charged < plan.rounds or not directory.model.exists():
         raise ConfigurationError(
             f"the training in {directory.path} must be finished; {len(spent.completed)} of {plan.rounds} "
             "rounds are completed. Run the server again to go on."
         )
-    seeded = isinstance(entries[0], Opened) and entries[0].randomness == "seeded"
-    return RunResult(plan, spent, metrics={}, comparison=None, seeded=seeded, directory=directory)
+    return RunResult(plan, spent, metrics={}, comparison=None, seeded=run.seeded, directory=directory)
 
 
 def write_outcome(

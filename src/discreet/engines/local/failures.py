@@ -17,7 +17,7 @@ def failure_frame(error: Exception) -> Frame:
 
 
 def require_success(frame: Frame) -> Frame:
-    """Raises what `failure_frame` tells of, as the same class of ours if it is one.
+    """Re-raises a worker's error, in its own class if that is a `DiscreetError`.
 
     Raises:
         DiscreetError: as the worker raised it.

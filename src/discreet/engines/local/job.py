@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,6 @@ from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
-from discreet.config.sections import FixedSizeConfig
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
@@ -26,6 +26,7 @@ from discreet.engines.local.measure import measure
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
+from discreet.kinds import FixedSizeConfig
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
 from discreet.privacy.guarantee import Guarantee
@@ -97,8 +98,15 @@ class RunResult:
         return guarantees_after(self.plan, self.spending)
 
 
-def prepare(config: Config) -> Prepared:
+def prepare(
+    config: Config, *, frames: Mapping[str, Any] | None = None, agreed: Plan | None = None
+) -> Prepared:
     """Loads the federation, builds the public model and works out the plan; writes nothing.
+
+    Args:
+        config: what to train.
+        frames: the tables of all silos, where the config's source is ``memory``.
+        agreed: a plan made before from this config; it is used as it is if the records fit it.
 
     Raises:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
@@ -106,7 +114,8 @@ def prepare(config: Config) -> Prepared:
             assumption.
     """
     device = torch_device(config.speed.device)
-    federation = load(config.data, exchanged=isinstance(config.training.sampling, FixedSizeConfig))
+    exchanged = isinstance(config.training.sampling, FixedSizeConfig)
+    federation = load(config.data, exchanged=exchanged, frames=frames)
     model = build_model(
         config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
     )
@@ -119,10 +128,29 @@ def prepare(config: Config) -> Prepared:
         dimension=len(initial),
         model_digest=model_digest(model),
     )
-    plan = make_plan(config, facts, model)
+    if agreed is None:
+        plan = make_plan(config, facts, model)
+    else:
+        _require_facts(agreed, facts)
+        plan = replace(agreed, config=config)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)
     return Prepared(config, federation, model, plan)
+
+
+def _require_facts(plan: Plan, found: FederationFacts) -> None:
+    """Compares what a plan rests on with the records and the model at hand, field by field.
+
+    Raises:
+        ConfigurationError: naming the first that differs, with both values.
+    """
+    for field in fields(FederationFacts):
+        planned, here = getattr(plan.facts, field.name), getattr(found, field.name)
+        if planned != here:
+            raise ConfigurationError(
+                f"'facts.{field.name}' must be what the plan says, {planned!r}; got {here!r}. "
+                "Train on the records that were planned for, or plan again."
+            )
 
 
 def _ignore(_: object) -> None:
@@ -137,6 +165,8 @@ def run(
     observe: Callable[[RoundReport], None] = _ignore,
     announce: Callable[[Prepared], None] = _ignore,
     early: Sequence[WorkerProcess] | None = None,
+    frames: Mapping[str, Any] | None = None,
+    agreed: Plan | None = None,
 ) -> RunResult:
     """Trains as ``config`` says and writes plan, ledger, metrics and model into ``out``.
 
@@ -147,6 +177,8 @@ def run(
         observe: hears of every round.
         announce: hears of the plan before the first round.
         early: what `early_processes` started for ``config.speed`` already; it is called here if None.
+        frames: the tables of all silos, where the config's source is ``memory``.
+        agreed: a plan made before from this config; left out, it is made here.
 
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
@@ -157,7 +189,7 @@ def run(
         if early is None:
             early = opened.enter_context(early_processes(config.speed))
         crew = opened.enter_context(Crew(config.run.seed, config.speed, early))
-        prepared = prepare(config)
+        prepared = prepare(config, frames=frames, agreed=agreed)
         crew.assign(prepared.plan, prepared.federation)
         with _open(prepared.plan, directory, opening, seeded=seeded) as ledger:
             announce(prepared)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from discreet.config.sections import ColumnPartition, DataConfig, DirichletPartition, IidPartition
+from discreet.config.data import ColumnPartition, DataConfig, DirichletPartition, IidPartition
 from discreet.data import (
     ColumnSilos,
     DirichletSilos,
@@ -28,13 +30,32 @@ _FEATURE_MAPS: dict[str, FeatureMap] = {
 }
 
 
-def load(data: DataConfig, *, silo: str | None = None, exchanged: bool = False) -> Federation:
+def public_facts(data: DataConfig) -> PublicFacts:
+    """Returns what a config states about a file."""
+    return PublicFacts(
+        label=data.label,
+        id=data.id,
+        ranges=data.ranges,
+        categories=data.categories,
+        num_classes=data.num_classes,
+        feature_norm_bound=None if data.transform else data.feature_norm_bound,
+    )
+
+
+def load(
+    data: DataConfig,
+    *,
+    silo: str | None = None,
+    exchanged: bool = False,
+    frames: Mapping[str, Any] | None = None,
+) -> Federation:
     """Loads the federation that a config names.
 
     Args:
         data: the config's table.
         silo: takes the source for the own file of this silo alone, whatever the config's partition is.
         exchanged: whether neighbours differ in a record that is exchanged; see `load_federation`.
+        frames: the tables of all silos, where the config's source is ``memory``.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -48,14 +69,8 @@ def load(data: DataConfig, *, silo: str | None = None, exchanged: bool = False) 
         partition=_partition(data) if silo is None else OneSilo(silo),
         record_capacity=data.record_capacity,
         exchanged=exchanged,
-        facts=PublicFacts(
-            label=data.label,
-            id=data.id,
-            ranges=data.ranges,
-            categories=data.categories,
-            num_classes=data.num_classes,
-            feature_norm_bound=None if data.transform else data.feature_norm_bound,
-        ),
+        facts=public_facts(data),
+        frames=frames,
     )
     if data.transform is None:
         return federation

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.config.sections import ColumnPartition
+from discreet.config.data import ColumnPartition
 from discreet.data import Federation, Records, load_federation
 from discreet.engines.local.load import load
 from discreet.errors import DataError

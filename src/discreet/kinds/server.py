@@ -1,0 +1,108 @@
+"""The table ``training.server``: how the server turns a released aggregate into the next model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from discreet.kinds.fields import Momentum, NonNegative, Positive, Section
+from discreet.optim import (
+    Adaptive,
+    Averaging,
+    Chain,
+    Circulant,
+    ExponentialDecay,
+    LaplacianSmoothing,
+    SecondMoment,
+    ServerRule,
+)
+from discreet.optim import Momentum as HeavyBall
+
+
+class SmoothingConfig(Section):
+    """Laplacian smoothing of the aggregate with strength ``sigma``, on a cycle or a chain of weights."""
+
+    graph: Literal["cycle", "chain"] = "cycle"
+    sigma: NonNegative
+
+
+class _ServerSection(Section):
+    """What every server rule has; all of it is post-processing of what is released, so it is free.
+
+    Attributes:
+        learning_rate: length of the server's step.
+        decay: factor on the learning rate from round to round.
+        smoothing: Laplacian smoothing of the aggregate before the rule sees it.
+    """
+
+    learning_rate: Positive = 1.0
+    decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    smoothing: SmoothingConfig | None = None
+
+    @abstractmethod
+    def plain_rule(self) -> ServerRule:
+        """Returns the rule without smoothing."""
+
+    def rule(self) -> ServerRule:
+        """Returns the rule by which the server turns an aggregate into the next model."""
+        if self.smoothing is None:
+            return self.plain_rule()
+        graph = Circulant if self.smoothing.graph == "cycle" else Chain
+        return LaplacianSmoothing(graph(self.smoothing.sigma), self.plain_rule())
+
+    def describe(self) -> str:
+        """Says in one line what the server does."""
+        settings = self.model_dump(exclude={"smoothing"}, exclude_none=True)
+        parts = [
+            settings.pop("kind"),
+            *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items()),
+        ]
+        if self.smoothing is not None:
+            parts.append(f"Laplacian smoothing on a {self.smoothing.graph}, sigma {self.smoothing.sigma:g}")
+        return ", ".join(parts)
+
+
+class AveragingConfig(_ServerSection):
+    """θ ← θ + learning_rate · aggregate."""
+
+    kind: Literal["averaging"] = "averaging"
+
+    def plain_rule(self) -> Averaging:
+        """Returns the rule without smoothing."""
+        return Averaging(self.learning_rate, ExponentialDecay(self.decay))
+
+
+class MomentumConfig(_ServerSection):
+    """Heavy-ball momentum on the server."""
+
+    kind: Literal["momentum"]
+    momentum: Momentum = 0.9
+
+    def plain_rule(self) -> HeavyBall:
+        """Returns the rule without smoothing."""
+        return HeavyBall(self.learning_rate, self.momentum, ExponentialDecay(self.decay))
+
+
+class AdaptiveConfig(_ServerSection):
+    """Adagrad, Adam or Yogi on the server (Reddi et al. 2021)."""
+
+    kind: Literal["adagrad", "adam", "yogi"]
+    first_decay: Momentum = 0.9
+    second_decay: Momentum = 0.99
+    adaptivity: Positive = 1e-3
+
+    def plain_rule(self) -> Adaptive:
+        """Returns the rule without smoothing."""
+        return Adaptive(
+            learning_rate=self.learning_rate,
+            second_moment=SecondMoment(self.kind),
+            first_decay=self.first_decay,
+            second_decay=self.second_decay,
+            adaptivity=self.adaptivity,
+            schedule=ExponentialDecay(self.decay),
+        )
+
+
+ServerConfig = Annotated[AveragingConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")]

@@ -1,0 +1,63 @@
+"""The public setting in which a silo's local training is planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.errors import ConfigurationError
+from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
+from discreet.kinds.sampling import SamplingConfig, independent_share
+
+
+@dataclass(frozen=True, slots=True)
+class SiloSetting:
+    """What a kind may know of a silo and of the rest of the plan; all of it is public.
+
+    Attributes:
+        kind: name of the local training, for messages.
+        model: name of the model, for messages.
+        capacity: bound on the silo's training records.
+        sampling: who enters a round.
+        norm: the clipping norm that was asked for; None if none was.
+        feature_shape: shape of one record's features.
+        feature_norm_bound: every record's features have L2 norm at most this; None if nobody says so.
+        guard_prob: how often, each round, a bound on a batch may fail.
+    """
+
+    kind: str
+    model: str
+    capacity: int
+    sampling: SamplingConfig
+    norm: ClipNorm | None
+    feature_shape: tuple[int, ...]
+    feature_norm_bound: float | None
+    guard_prob: float
+
+    @property
+    def share(self) -> float:
+        """Probability with which a unit enters a round, by a coin of its own.
+
+        Raises:
+            ConfigurationError: for fixed-size sampling.
+        """
+        return independent_share(self.sampling, self.kind)
+
+    @property
+    def batch_bound(self) -> float:
+        """A public size that a round's batch almost never exceeds, for the ring's sake."""
+        return self.sampling.batch_bound(self.capacity)
+
+    @property
+    def clip_norm(self) -> float:
+        """The clipping norm of the first round.
+
+        Raises:
+            ConfigurationError: if none was given.
+        """
+        match self.norm:
+            case None:
+                raise ConfigurationError(f"'privacy.clip_norm' must be given for {self.kind}; it is missing.")
+            case QuantileNormConfig(initial=initial):
+                return initial
+            case number:
+                return number

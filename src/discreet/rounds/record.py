@@ -1,0 +1,86 @@
+"""A run on disk, read once: the plan, and the ledger that was kept under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.errors import LedgerError
+from discreet.plan import Plan, guarantees_after, load_plan
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Entry, Line, Opened, Resumed, Spending, read_ledger, spending
+from discreet.rounds.directory import RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Plan and ledger of one run, each whole by its own hashes, and the ledger kept for this plan.
+
+    Attributes:
+        directory: where the files are.
+        plan: the plan.
+        lines: the ledger; the first line opened it for ``plan``.
+    """
+
+    directory: RunDirectory
+    plan: Plan
+    lines: tuple[Line, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The ledger's entries."""
+        return tuple(line.entry for line in self.lines)
+
+    @property
+    def spending(self) -> Spending:
+        """What the ledger says was spent."""
+        return spending(self.entries)
+
+    @property
+    def head(self) -> str:
+        """Digest of the last ledger line."""
+        return self.lines[-1].digest()
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the ledger says that the noise came from a seed, which lets anyone who has it remove it."""
+        opened = self.lines[0].entry
+        return isinstance(opened, Opened) and opened.randomness == "seeded"
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each adversary, over all that was released and every attempt besides."""
+        return guarantees_after(self.plan, self.spending)
+
+
+def read_record(path: Path) -> RunRecord:
+    """Reads plan and ledger of the run in ``path``.
+
+    Raises:
+        ConfigurationError: if the plan is missing or altered.
+        LedgerError: if the ledger is missing, altered, or belongs to another plan.
+    """
+    directory = RunDirectory(path)
+    plan = load_plan(directory.plan)
+    lines = read_ledger(directory.ledger)
+    require_ledger_of(plan, lines)
+    return RunRecord(directory, plan, lines)
+
+
+def require_ledger_of(plan: Plan, lines: tuple[Line, ...]) -> Opened:
+    """Returns the line by which a ledger was opened for ``plan``.
+
+    Raises:
+        LedgerError: if it was opened, or ever resumed, for another plan.
+    """
+    opened = lines[0].entry if lines else None
+    if not isinstance(opened, Opened):
+        raise LedgerError("the ledger must begin with the plan that it belongs to; it does not.")
+    for line in lines:
+        entry = line.entry
+        if isinstance(entry, Opened | Resumed) and entry.plan_digest != plan.digest():
+            raise LedgerError(
+                f"the ledger must belong to the plan beside it, {plan.digest()[:12]}…; "
+                f"its line {line.sequence + 1} names {entry.plan_digest[:12]}…."
+            )
+    return opened

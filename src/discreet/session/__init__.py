@@ -1,0 +1,20 @@
+"""One door for programs and commands: plan from public facts, train, open a run."""
+
+from discreet.session.finish import finish, report_again, summarise
+from discreet.session.frames import Frames
+from discreet.session.public import Target, plan_training, plan_without_data
+from discreet.session.runs import Run, open_run
+from discreet.session.training_run import train
+
+__all__ = [
+    "Frames",
+    "Run",
+    "Target",
+    "finish",
+    "open_run",
+    "plan_training",
+    "plan_without_data",
+    "report_again",
+    "summarise",
+    "train",
+]

@@ -1,0 +1,74 @@
+"""What every finished training gets, whatever engine ran it: result, report, seal, and a signature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from discreet.engines.local import RunResult
+from discreet.plan import load_plan
+from discreet.privacy.wire import to_json
+from discreet.report import state_budgets, write_report
+from discreet.rounds import RunDirectory
+from discreet.rounds.directory import write_durably
+from discreet.secagg import Identity
+from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
+
+
+def finish(result: RunResult, identity: Identity | None) -> Path:
+    """Writes result and report, seals all files, and signs them if there is a key; returns the report."""
+    directory = result.directory.path
+    write_durably(result.directory.file("result.json"), json.dumps(summarise(result), indent=1).encode())
+    report = write_report(directory, signer="" if identity is None else identity.public_key.hex())
+    seal(directory)
+    if identity is not None:
+        sign(directory, identity)
+    return report
+
+
+def report_again(directory: Path, identity: Identity | None, policies: Sequence[Path] = ()) -> Path:
+    """Writes the report of a finished or interrupted run again, seals it and signs if there is a key.
+
+    Args:
+        directory: of the run.
+        identity: the key that signed it; None if nobody did.
+        policies: policies of silos, or folders of them: the report shows what was used of their budgets.
+
+    Returns:
+        The page.
+
+    Raises:
+        DiscreetError: if plan or ledger are missing or altered, or the run was signed by another key.
+    """
+    require_key(directory, identity)
+    if identity is not None:
+        manifest_digest(directory)  # an unfinished run has none, and cannot be signed
+    if policies:
+        run = RunDirectory(directory)
+        state_budgets(run, load_plan(run.plan), list(policies))
+    page = write_report(directory, signer="" if identity is None else identity.public_key.hex())
+    seal_report(directory)
+    if identity is not None:
+        sign(directory, identity)
+    return page
+
+
+def summarise(result: RunResult) -> dict[str, Any]:
+    """Returns the result as plain JSON."""
+    return {
+        "name": result.plan.config.name,
+        "plan": result.plan.digest(),
+        "randomness": "seeded" if result.seeded else "secure",
+        "rounds": {
+            "planned": result.plan.rounds,
+            "completed": len(result.spending.completed),
+            "lost": len(result.spending.lost),
+            "aborted": result.spending.aborted,
+        },
+        "guarantees": to_json(result.guarantees),
+        "metrics": result.metrics,
+        "comparison": None if result.comparison is None else result.comparison.to_json(),
+        "files": sorted(path.name for path in result.directory.path.iterdir()),
+    }

@@ -1,0 +1,165 @@
+"""Planning from public facts alone: what a program or a consortium may know before anybody opens a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import nn
+
+from discreet.config import Config, parse_config
+from discreet.config.data import DataConfig
+from discreet.data import IN_MEMORY, table_columns
+from discreet.engines.local.job import prepare
+from discreet.engines.local.load import public_facts
+from discreet.errors import ConfigurationError
+from discreet.models import build_model, flatten
+from discreet.plan import FederationFacts, Plan, make_plan, model_digest
+
+_DEFAULT_NORM_BOUND = 1.0
+_BINARY = 2
+_TABLES = ("csv:", "parquet:")
+_LINEAR = "logistic"
+# Those of `discreet init`: they suit a linear model over features of norm 1.
+_LOCAL = {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 16}
+_SERVER = {"kind": "momentum", "learning_rate": 1.0, "momentum": 0.3}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What must be guaranteed against the strongest adversary of a plan.
+
+    Attributes:
+        epsilon: the target ε.
+        delta: the target δ; far below one in the number of units.
+        unit: whom it protects: each record, or each client with all of its records.
+        against: ``members`` counts another silo, which knows its own noise, among the adversaries.
+    """
+
+    epsilon: float
+    delta: float = 1e-5
+    unit: Literal["record", "client"] = "record"
+    against: Literal["members", "outsiders"] = "members"
+
+
+def plan_training(
+    data: DataConfig,
+    *,
+    target: Target,
+    model: str = _LINEAR,
+    rounds: int = 10,
+    local: Mapping[str, Any] | None = None,
+    server: Mapping[str, Any] | None = None,
+    sampling: Mapping[str, Any] | None = None,
+    aggregation: Mapping[str, Any] | None = None,
+    privacy: Mapping[str, Any] | None = None,
+    name: str = "training",
+) -> Plan:
+    """Works out noise, grid and every guarantee from public facts; no record is opened.
+
+    Args:
+        data: what is publicly known of the records, as of `Frames.public`.
+        target: what must be guaranteed.
+        model: a bundled name, or ``module:factory`` for one of your own.
+        rounds: how many sums are released.
+        local: the config's table ``training.local``; needed for a model that is not linear.
+        server: the config's table ``training.server``.
+        sampling: the config's table ``training.sampling``.
+        aggregation: the config's table ``aggregation``.
+        privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
+        name: what to call the training in its report.
+
+    Raises:
+        ConfigurationError: if something does not fit together; the message names the key.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    if local is None and model != _LINEAR:
+        raise ConfigurationError(
+            f"'local' must say how a silo trains a model that is not {_LINEAR!r}; got none for {model!r}. "
+            'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'
+        )
+    training: dict[str, Any] = {
+        "rounds": rounds,
+        "local": _LOCAL if local is None else local,
+        "server": _SERVER if server is None else server,
+    }
+    if sampling is not None:
+        training["sampling"] = sampling
+    wanted = {
+        "epsilon": target.epsilon,
+        "delta": target.delta,
+        "unit": target.unit,
+        "against": target.against,
+    }
+    tables = {
+        "name": name,
+        "data": data.model_dump(exclude_none=True),
+        "model": {"name": model},
+        "training": training,
+        "privacy": {**wanted, **(privacy or {})},
+        "aggregation": dict(aggregation or {}),
+    }
+    return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What one record looks like, by public rules."""
+
+    num_features: int
+    num_classes: int
+    norm_bound: float
+
+
+def plan_without_data(config: Config) -> Plan:
+    """Plans a training over tables that stay at their silos.
+
+    The silos are the names in ``data.record_capacity``; features follow from ``data.ranges`` and
+    ``data.categories``. A source that is no table, or is transformed, must be public (bundled, or a sample
+    made for planning) and is loaded here.
+
+    Raises:
+        ConfigurationError: if the config does not say enough.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    source = config.data.source
+    if not (source == IN_MEMORY or source.startswith(_TABLES)) or config.data.transform is not None:
+        return prepare(config).plan
+    shape = _shape(config)
+    capacity = config.data.record_capacity
+    if not isinstance(capacity, dict):
+        raise ConfigurationError(
+            "'data.record_capacity' must name every silo with its public bound on records, "
+            "as in { north = 500, south = 300, west = 400 }."
+        )
+    features = (shape.num_features,)
+    model = build_model(config.model.name, features, shape.num_classes, seed=config.model.seed)
+    return make_plan(config, _facts(tuple(sorted(capacity)), shape, model), model)
+
+
+def _facts(silos: tuple[str, ...], shape: _Shape, model: nn.Module) -> FederationFacts:
+    return FederationFacts(
+        silos=silos,
+        feature_shape=(shape.num_features,),
+        num_classes=shape.num_classes,
+        feature_norm_bound=shape.norm_bound,
+        dimension=len(flatten(model)),
+        model_digest=model_digest(model),
+    )
+
+
+def _shape(config: Config) -> _Shape:
+    """Works the shape of a record out as `discreet.data.csv_source` will at every silo."""
+    data = config.data
+    columns = table_columns(public_facts(data))
+    if not columns or data.label is None:
+        raise ConfigurationError(
+            "'data.label' and at least one of 'data.ranges' and 'data.categories' must be given: "
+            "features follow from public rules, not from anybody's records."
+        )
+    return _Shape(
+        num_features=sum(len(column.names) for column in columns) + 1,
+        num_classes=_BINARY if data.num_classes is None else data.num_classes,
+        norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
+    )

@@ -1,0 +1,150 @@
+"""A run on disk, opened by a program: its guarantees, its checks, its report, its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from discreet.data import features_of
+from discreet.engines.local.load import public_facts
+from discreet.errors import ConfigurationError
+from discreet.models import build_model, load_flat
+from discreet.models.build import BUNDLED
+from discreet.plan import Plan
+from discreet.policy import load_key
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shown import guarantees_html, guarantees_text
+from discreet.rounds import RunRecord, read_record
+from discreet.session.finish import report_again
+from discreet.verify import Finding, saved_parameters, verify
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """A finished or interrupted training; nothing here changes what was trained.
+
+    Attributes:
+        record: plan and ledger, read and found whole.
+        own_code: whether a model that is not bundled may be imported: a plan names whatever it likes.
+    """
+
+    record: RunRecord
+    own_code: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self.record.directory.path
+
+    @property
+    def plan(self) -> Plan:
+        """What was agreed."""
+        return self.record.plan
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each adversary, over all that was released."""
+        return self.record.guarantees
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """What was measured after every round; on held-out records, so not private."""
+        return self.record.directory.read_metrics()
+
+    @property
+    def model(self) -> nn.Module:
+        """The released model, with the weights that the ledger names.
+
+        Raises:
+            VerificationFailure: if the saved weights are not those of the ledger.
+            ConfigurationError: if the model is not bundled and ``own_code`` is false.
+        """
+        name = self.plan.config.model.name
+        if not (self.own_code or name in BUNDLED):
+            raise ConfigurationError(
+                f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
+                "Open the run with own_code=True if you trust it."
+            )
+        facts, seed = self.plan.facts, self.plan.config.model.seed
+        model = build_model(name, facts.feature_shape, facts.num_classes, seed=seed)
+        parameters = saved_parameters(self.record)
+        if parameters is not None:
+            load_flat(model, parameters)
+        return model.eval()
+
+    def predict_proba(self, records: Any) -> npt.NDArray[np.float64]:
+        """Returns the probability of each class for each record; post-processing, which costs no privacy.
+
+        Args:
+            records: a frame with the plan's feature columns, or an array of shape ``(n, *feature_shape)``.
+
+        Returns:
+            Shape ``(n, num_classes)``.
+
+        Raises:
+            ConfigurationError: if an array has another shape.
+            DataError: if a frame lacks a column.
+        """
+        with torch.no_grad():
+            outputs = self.model(torch.from_numpy(self._features(records))).double()
+        if self.plan.facts.num_classes == 2 and outputs.shape[-1] == 1:
+            positive = torch.sigmoid(outputs[:, 0])
+            return torch.stack([1 - positive, positive], dim=1).numpy()
+        return torch.softmax(outputs, dim=1).numpy()
+
+    def predict(self, records: Any) -> npt.NDArray[np.int64]:
+        """Returns the most probable class of each record, shape ``(n,)``; see `predict_proba`."""
+        return np.asarray(self.predict_proba(records).argmax(axis=1), dtype=np.int64)
+
+    def verify(self, *, key: str | None = None, records: Path | None = None) -> tuple[Finding, ...]:
+        """Works every number of the run out again; see `discreet.verify.verify`.
+
+        Raises:
+            VerificationFailure: for the first thing that is wrong.
+        """
+        return tuple(verify(self.path, key=key, records=records, own_code=self.own_code))
+
+    def report(self, *, sign: str | Path | None = None) -> Path:
+        """Writes the report again and returns the page; ``sign`` is needed if the run was signed."""
+        return report_again(self.path, None if sign is None else load_key(Path(sign)))
+
+    def __repr__(self) -> str:
+        spent = self.record.spending
+        return f"Run({str(self.path)!r}: {len(spent.completed)} of {self.plan.rounds} rounds)"
+
+    def __str__(self) -> str:
+        return guarantees_text(repr(self), self.guarantees)
+
+    def _repr_html_(self) -> str:
+        return guarantees_html(repr(self), self.guarantees)
+
+    def _features(self, records: Any) -> npt.NDArray[np.float32]:
+        shape = self.plan.facts.feature_shape
+        if not isinstance(records, np.ndarray):
+            return features_of(records, public_facts(self.plan.config.data))
+        if records.shape[1:] != shape:
+            raise ConfigurationError(
+                f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
+            )
+        return np.ascontiguousarray(records, dtype=np.float32)
+
+
+def open_run(path: str | Path, *, own_code: bool = False) -> Run:
+    """Opens the run in ``path``; plan and ledger are read, and are whole and belong together.
+
+    Args:
+        path: the directory of a run.
+        own_code: import a model that is not bundled, if the plan names one.
+
+    Raises:
+        ConfigurationError: if the plan is missing or altered.
+        LedgerError: if the ledger is missing, altered, or belongs to another plan.
+    """
+    return Run(read_record(Path(path)), own_code)

@@ -1,0 +1,104 @@
+"""Training by a program: from an agreed plan and records to a finished run, result and report included."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from discreet.config import RunConfig, SpeedConfig
+from discreet.data import IN_MEMORY
+from discreet.engines.local import Opening, Prepared
+from discreet.engines.local import run as run_locally
+from discreet.errors import ConfigurationError
+from discreet.plan import Plan
+from discreet.policy import load_key
+from discreet.rounds import RoundReport
+from discreet.session.finish import finish
+from discreet.session.frames import Frames
+from discreet.session.progress import RunDisplay
+from discreet.session.runs import Run, open_run
+from discreet.verify import require_key
+
+
+def train(
+    plan: Plan,
+    records: Frames | None = None,
+    *,
+    out: str | Path,
+    seed: int | None = None,
+    evaluate: bool = True,
+    compare: bool = False,
+    opening: Opening = Opening.NEW,
+    speed: SpeedConfig | None = None,
+    progress: bool = False,
+    observe: Callable[[RoundReport], None] | None = None,
+    sign: str | Path | None = None,
+) -> Run:
+    """Carries a plan out in one process and writes plan, ledger, metrics, model, result and report.
+
+    Guarantee:
+        What runs is the plan that was given, unchanged: records or a model that do not fit its public facts
+        are refused before anything is written.
+
+    Args:
+        plan: what was agreed.
+        records: the tables, for a plan made of `Frames.public`; left out, the plan's own source is read.
+        out: directory of the run; new or empty, unless ``opening`` says otherwise.
+        seed: makes a simulation reproducible; whoever knows it can remove the noise.
+        evaluate: measure the model on held-out records after every round; not private.
+        compare: also train without privacy, pooled and alone; never released.
+        opening: what to do with a directory that holds a training.
+        speed: processes and device; changes no guarantee.
+        progress: show every round on stderr.
+        observe: hears of every round.
+        sign: the coordinator's private key.
+
+    Warns:
+        UserWarning: with counts of cells and rows that could not be used as they are, for the owner alone.
+
+    Raises:
+        DiscreetError: nothing is written if the request itself is at fault.
+    """
+    source = plan.config.data.source
+    if (source == IN_MEMORY) != (records is not None):
+        given = "none" if records is None else "some"
+        raise ConfigurationError(
+            f"frames must be given for a plan of source {IN_MEMORY!r}, and for no other; {given} were given "
+            f"for {source!r}. Plan from Frames.public, or leave the frames out."
+        )
+    directory, identity = Path(out), None if sign is None else load_key(Path(sign))
+    if opening is Opening.RESUME:
+        require_key(directory, identity)
+    machine = RunConfig(seed=seed, evaluate=evaluate, compare=compare)
+    config = plan.config.model_copy(update={"run": machine, "speed": speed or SpeedConfig()})
+    with ExitStack() as opened:
+        watching = [] if observe is None else [observe]
+        if progress:
+            display = RunDisplay(Console(stderr=True), planned=plan.rounds)
+            watching.append(opened.enter_context(display).observe)
+
+        def tell(report: RoundReport) -> None:
+            for watcher in watching:
+                watcher(report)
+
+        result = run_locally(
+            config,
+            directory,
+            opening=opening,
+            observe=tell,
+            announce=_warn,
+            frames=None if records is None else records.tables,
+            agreed=plan,
+        )
+    finish(result, identity)
+    return open_run(directory, own_code=True)
+
+
+def _warn(prepared: Prepared) -> None:
+    """Tells whoever runs this what became of records that could not be used; it is for nobody else."""
+    for note in prepared.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)

@@ -1,0 +1,187 @@
+"""A scikit-learn classifier: logistic regression over several silos, private for each record."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.identity import Identities
+from discreet.errors import ConfigurationError
+from discreet.session import Frames, Run, Target, plan_training, train
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise ConfigurationError(
+        "scikit-learn must be installed for discreet.sklearn; it is not. Run: pip install 'discreet[sklearn]'"
+    ) from None
+
+_LABEL = "label"
+
+
+class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Logistic regression whose weights carry an (ε, δ) guarantee for each record, in one process.
+
+    Guarantee:
+        That of `discreet.plan_training` with this target; ``guarantees_`` lists every adversary. It holds if
+        ``bounds``, ``capacity``, ``silos`` and ``classes`` are public, and without a ``random_state``:
+        whoever knows the seed can remove the noise.
+
+    Args:
+        epsilon: target ε against the strongest adversary.
+        delta: target δ.
+        capacity: public upper bound on the records of a silo; it must be given, and not be counted.
+        bounds: public range of every feature: one pair, or an array of shape ``(n_features, 2)``. What lies
+            outside is clipped.
+        classes: the classes; left out, those in ``y``, which are then taken to be public.
+        n_silos: how many silos records are dealt to, each by its own content, where `fit` is given none.
+        rounds: how many sums are released.
+        settings: further arguments of `discreet.plan_training`, such as ``local`` or ``aggregation``.
+        out: directory of the run; left out, its files are not kept.
+        random_state: seed of a simulation.
+
+    Attributes:
+        classes_: the classes.
+        coef_: weights, one row for two classes and one for each of several.
+        intercept_: the weights of the constant feature.
+        guarantees_: one for each adversary.
+        plan_: the plan that was carried out.
+
+    Example:
+        >>> X, y = np.random.default_rng(0).uniform(-1, 1, (600, 2)), np.tile([0, 1], 300)
+        >>> X[:, 0] += y - 0.5
+        >>> private = FederatedClassifier(epsilon=4.0, capacity=300, bounds=(-2, 2)).fit(X, y)
+        >>> private.coef_.shape
+        (1, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        capacity: int | None = None,
+        bounds: Any = (-1.0, 1.0),
+        classes: Sequence[Any] | None = None,
+        n_silos: int = 3,
+        rounds: int = 10,
+        settings: Mapping[str, Any] | None = None,
+        out: str | Path | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.capacity = capacity
+        self.bounds = bounds
+        self.classes = classes
+        self.n_silos = n_silos
+        self.rounds = rounds
+        self.settings = settings
+        self.out = out
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, silos: Any = None) -> Self:
+        """Trains over the silos.
+
+        Args:
+            X: features, shape ``(n, n_features)``.
+            y: classes, shape ``(n,)``.
+            silos: the name of each record's silo, shape ``(n,)``; their list is taken to be public.
+
+        Raises:
+            ConfigurationError: if something public is missing or does not fit; the message names it.
+            PrivacyRefusal: if no proven guarantee meets the target.
+        """
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
+        if len(self.classes_) < 2:
+            raise ConfigurationError(f"y must hold at least two classes; got {len(self.classes_)} class.")
+        labels = np.searchsorted(self.classes_, y)
+        frames = self._frames(X, np.where(np.isin(y, self.classes_), labels, -1), silos)
+        if self.capacity is None:
+            raise ConfigurationError("capacity must be a public upper bound on a silo's records; got None.")
+        plan = plan_training(
+            frames.public(capacity=self.capacity),
+            target=Target(self.epsilon, self.delta),
+            rounds=self.rounds,
+            **(self.settings or {}),
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            directory = Path(folder) / "run" if self.out is None else Path(self.out)
+            run = train(plan, frames, out=directory, seed=self.random_state, evaluate=False)
+            self._keep(run)
+        return self
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Returns the logits: shape ``(n,)`` for two classes, else ``(n, n_classes)``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        low, high = self._limits(X.shape[1]).T
+        scaled = 2.0 * (np.clip(X, low, high) - low) / (high - low) - 1.0
+        rows = np.column_stack([scaled, np.ones(len(X))])
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        logits = rows @ np.column_stack([self.coef_, self.intercept_]).T
+        return logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Returns the probability of each class, shape ``(n, n_classes)``."""
+        logits = self.decision_function(X)
+        if logits.ndim == 1:
+            logits = np.column_stack([np.zeros(len(logits)), logits])
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Returns the most probable class of each record, shape ``(n,)``."""
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def _keep(self, run: Run) -> None:
+        """Takes what is needed after the files are gone."""
+        (weights,) = run.model.parameters()
+        matrix = weights.detach().numpy().astype(np.float64)
+        self.coef_, self.intercept_ = matrix[:, :-1], matrix[:, -1]
+        self.guarantees_, self.plan_ = run.guarantees, run.plan
+
+    def _limits(self, num_features: int) -> npt.NDArray[np.float64]:
+        """Returns the range of each feature, shape ``(n_features, 2)``."""
+        limits = np.asarray(self.bounds, dtype=np.float64)
+        if limits.shape not in ((2,), (num_features, 2)):
+            raise ConfigurationError(
+                f"bounds must be a pair, or have shape ({num_features}, 2); got shape {limits.shape}."
+            )
+        return np.broadcast_to(limits, (num_features, 2))
+
+    def _frames(self, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], silos: Any) -> Frames:
+        """Returns a table for each silo."""
+        if silos is None:
+            coins = Identities.of_content(X, labels).words("silo")
+            silos, known = (coins % np.uint64(self.n_silos)).astype(str), map(str, range(self.n_silos))
+        else:
+            silos = np.asarray(silos).astype(str)
+            known = np.unique(silos).tolist()
+        if silos.shape != labels.shape:
+            raise ConfigurationError(
+                f"silos must name one for each of {len(labels)} records; got {silos.shape}."
+            )
+        names = [f"x{column}" for column in range(X.shape[1])]
+        tables = {}
+        for silo in known:
+            own = silos == silo
+            tables[silo] = dict(zip(names, X[own].T, strict=True)) | {_LABEL: labels[own]}
+        limits = [(float(low), float(high)) for low, high in self._limits(X.shape[1])]
+        return Frames(
+            tables,
+            label=_LABEL,
+            ranges=dict(zip(names, limits, strict=True)),
+            num_classes=len(self.classes_),
+            test_fraction=0.0,
+        )

@@ -1,0 +1,225 @@
+"""A program's whole way: frames, plan, training, verification, report, prediction."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.config import parse_data
+from discreet.engines.local import Opening
+from discreet.engines.local.load import load
+from discreet.errors import ConfigurationError, DataError
+from discreet.session import Frames, Run, Target, open_run, plan_training, train
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "program.py"
+PUBLIC: dict[str, Any] = {"label": "ill", "ranges": {"age": (20, 90)}, "categories": {"sex": ("f", "m")}}
+
+
+def table(count: int, seed: int) -> dict[str, Any]:
+    draw = np.random.default_rng(seed)
+    age = draw.integers(20, 90, count)
+    return {
+        "age": age,
+        "sex": draw.choice(["f", "m"], count),
+        "ill": (age + draw.normal(0, 8, count) > 55).astype(int),
+    }
+
+
+@pytest.fixture(scope="module")
+def frames() -> Frames:
+    return Frames({name: table(90, seed) for seed, name in enumerate(("west", "north", "east"))}, **PUBLIC)
+
+
+@pytest.fixture(scope="module")
+def finished(frames: Frames, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=3)
+    return train(plan, frames, out=tmp_path_factory.mktemp("program") / "run", seed=3)
+
+
+def test_the_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = runpy.run_path(str(EXAMPLE), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "PROVEN" in printed
+    assert "recomputed" in printed
+    low, high = names["run"].predict_proba(names["patients"])[:, 1]
+    assert low < 0.5 < high
+
+
+def test_a_run_is_what_a_command_would_have_written(finished: Run) -> None:
+    assert {"plan.json", "ledger.jsonl", "result.json", "report.html", "manifest.json"} <= {
+        path.name for path in finished.path.iterdir()
+    }
+    assert finished.verify()[0].subject == "ledger.jsonl"
+    result = json.loads((finished.path / "result.json").read_text())
+    assert result["plan"] == finished.plan.digest()
+    assert result["metrics"]["accuracy"] == finished.metrics[-1]["accuracy"]
+
+
+def test_the_plan_that_runs_is_the_plan_that_was_made(frames: Frames, finished: Run) -> None:
+    again = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=3)
+    assert finished.plan.digest() == again.digest()
+    assert finished.plan.guarantees == again.guarantees
+
+
+def test_planning_opens_no_table() -> None:
+    class Sealed:
+        def __getattr__(self, name: str) -> Any:
+            raise AssertionError(f"a table was asked for {name}")
+
+    sealed = Frames({"north": Sealed(), "east": Sealed(), "south": Sealed()}, **PUBLIC)
+    assert plan_training(sealed.public(capacity=50), target=Target(1.0)).facts.silos == (
+        "east",
+        "north",
+        "south",
+    )
+
+
+def test_predictions_are_the_models_at_the_same_features(frames: Frames, finished: Run) -> None:
+    data = frames.public(capacity=100)
+    records = load(data, frames=frames.tables).silo("east").train.features
+    by_array = finished.predict_proba(records)
+    weights = next(finished.model.parameters()).detach().numpy().astype(np.float64).ravel()
+    expected = 1 / (1 + np.exp(-(records.astype(np.float64) @ weights)))
+    np.testing.assert_allclose(by_array[:, 1], expected, atol=1e-6)
+    np.testing.assert_array_equal(finished.predict(records), (expected > 0.5).astype(int))
+
+
+def test_a_frame_is_read_for_predictions_as_it_was_for_training(frames: Frames, finished: Run) -> None:
+    whole = Frames(frames.tables, test_fraction=0.0, **PUBLIC)
+    rows = load(whole.public(capacity=100), frames=frames.tables).silo("east").train.features
+    np.testing.assert_array_equal(finished.predict_proba(frames.tables["east"]), finished.predict_proba(rows))
+
+
+def test_frames_are_read_as_a_file_of_the_same_cells_is(frames: Frames, tmp_path: Path) -> None:
+    lines = ["sex,ill,hospital,age"]
+    for silo, columns in frames.tables.items():
+        lines += [
+            f"{s},{i},{silo},{a}"
+            for s, i, a in zip(columns["sex"], columns["ill"], columns["age"], strict=True)
+        ]
+    (tmp_path / "all.csv").write_text("\n".join(lines) + "\n")
+    data = frames.public(capacity=100)
+    table = {
+        "source": f"csv:{tmp_path / 'all.csv'}",
+        "partition": {"kind": "column", "column": "hospital"},
+    }
+    from_file = load(parse_data({**data.model_dump(exclude_none=True), **table}))
+    from_memory = load(data, frames=frames.tables)
+    assert from_file.silo_names == from_memory.silo_names
+    for one, other in zip(from_file.silos, from_memory.silos, strict=True):
+        np.testing.assert_array_equal(one.train.features, other.train.features)
+        np.testing.assert_array_equal(one.test.labels, other.test.labels)
+
+
+def test_a_silo_without_a_row_takes_part(frames: Frames, tmp_path: Path) -> None:
+    empty = {name: [] for name in ("age", "sex", "ill")}
+    some = Frames({**frames.tables, "none": empty}, **PUBLIC)
+    plan = plan_training(some.public(capacity=100), target=Target(4.0), rounds=1)
+    run = train(plan, some, out=tmp_path / "run", seed=1)
+    assert run.record.spending.completed[0].survivors == ("east", "none", "north", "west")
+
+
+def test_other_records_than_planned_are_refused_before_anything_is_written(
+    frames: Frames, tmp_path: Path
+) -> None:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    fewer = Frames({name: frames.tables[name] for name in ("north", "east")}, **PUBLIC)
+    with pytest.raises(
+        ConfigurationError, match=r"'facts\.silos' must be .*'west'.*; got \('east', 'north'\)"
+    ):
+        train(plan, fewer, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_frames_and_plan_must_belong_together(frames: Frames, tmp_path: Path) -> None:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    with pytest.raises(ConfigurationError, match="none were given for 'memory'"):
+        train(plan, out=tmp_path / "run")
+    with pytest.raises(DataError, match="records in memory must come from a program"):
+        load(frames.public(capacity=100))
+
+
+def test_a_finished_run_goes_on_without_a_change(finished: Run, frames: Frames) -> None:
+    before = finished.model.state_dict()["weight"]
+    again = train(finished.plan, frames, out=finished.path, seed=3, opening=Opening.RESUME)
+    assert (again.model.state_dict()["weight"] == before).all()
+    again.verify()
+
+
+def test_cells_that_cannot_be_used_are_a_warning_with_counts(frames: Frames, tmp_path: Path) -> None:
+    tables = dict(frames.tables)
+    tables["east"] = {**tables["east"], "sex": ["?", *tables["east"]["sex"][1:]]}
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    with pytest.warns(UserWarning, match=r"column 'sex': 1 of \d+ cells"):
+        train(plan, Frames(tables, **PUBLIC), out=tmp_path / "run", seed=1)
+
+
+def test_opening_a_directory_that_is_no_run_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"plan\.json must be readable"):
+        open_run(tmp_path)
+
+
+def test_a_foreign_model_is_not_imported_without_leave(finished: Run, tmp_path: Path) -> None:
+    document = json.loads((finished.path / "plan.json").read_text())
+    assert document["plan"]["config"]["model"]["name"] == "logistic"
+    config = finished.plan.config.model_copy(
+        update={"model": finished.plan.config.model.model_copy(update={"name": "evil:make"})}
+    )
+    record = dataclasses.replace(finished.record, plan=dataclasses.replace(finished.plan, config=config))
+    with pytest.raises(ConfigurationError, match=r"'evil:make'.*own_code=True"):
+        _ = Run(record).model
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ranges": {"age": (90, 20)}}, "low < high"),
+        ({"label": "sick"}, "no column 'sick'"),
+        ({"ranges": {"aeg": (20, 90)}}, "Did you mean 'age'"),
+        ({"test_fraction": 1.5}, "test_fraction"),
+        ({"ranges": {"age": "wide"}}, "ranges"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(
+    frames: Frames, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    wrong = Frames(frames.tables, **{**PUBLIC, **change})
+
+    def whole_way() -> None:
+        plan = plan_training(wrong.public(capacity=100), target=Target(4.0), rounds=1)
+        train(plan, wrong, out=tmp_path / "run")
+
+    with pytest.raises((ConfigurationError, DataError), match=message):
+        whole_way()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_network_must_say_how_it_is_trained(frames: Frames) -> None:
+    with pytest.raises(ConfigurationError, match="'local' must say how"):
+        plan_training(frames.public(capacity=100), target=Target(4.0), model="mlp")
+
+
+def test_plans_and_runs_are_shown_in_notebooks_with_names_escaped(frames: Frames) -> None:
+    named = Frames({"<b>": {}, "south": {}, "west": {}}, **PUBLIC)
+    plan = plan_training(named.public(capacity=50), target=Target(1.0))
+    page = plan._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert repr(plan).startswith("Plan('training', ")
+    assert "\n" not in repr(plan)
+    assert str(plan).count("PROVEN") == len(plan.guarantees)
+
+
+def test_public_names_are_at_the_front_door() -> None:
+    assert discreet.Frames is Frames
+    assert discreet.open_run is open_run
