@@ -11,8 +11,6 @@ from typing import Annotated
 
 import typer
 
-from discreet.policy import generate_key, load_policy, read_plan
-
 silo = typer.Typer(
     name="silo",
     help="The data owner's side: serve a silo, make its key, approve a plan.",
@@ -58,6 +56,8 @@ def keygen(
 
     Example: [bold]discreet silo keygen hospital/identity.key[/bold]
     """
+    from discreet.secagg.keyfile import generate_key
+
     typer.echo(generate_key(path).public_key.hex())
 
 
@@ -71,6 +71,7 @@ def approve(
     Example: [bold]discreet silo approve hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
     from discreet.engines.silo.state import SiloState
+    from discreet.policy import load_policy, read_plan
 
     digest = read_plan(plan.read_bytes()).digest()
     SiloState(load_policy(policy)).approve(digest)

@@ -70,7 +70,7 @@ class StepWeights:
 
 
 def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
-    r"""Weights of S steps with these learning rates and heavy-ball momentum: exact, or rounded where too long.
+    r"""Weights of S steps with these learning rates and heavy-ball momentum: exact, or rounded if too long.
 
     v_s = m·v_{s−1} + q_s and θ_s = θ_{s−1} − γ_s v_s move the model by −Σ_s w_s q_s with
     w_s = Σ_{j≥s} γ_j m^{j−s}.
