@@ -33,8 +33,8 @@ from discreet.privacy.events import (
 from discreet.privacy.units import NeighboringRelation
 
 sys.path.append(str(Path(__file__).parents[1] / "reproductions"))
-from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev  # noqa: E402 (found by the line above)
-from participation import (  # noqa: E402
+from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
+from participation import (
     Segment,
     deterministic_participation,
     known_participation,

@@ -27,7 +27,7 @@ from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Rep
 from discreet.randomness import SeededRandom
 
 sys.path.append(str(Path(__file__).parents[1] / "reproductions"))
-from closed_forms import POISSON, Federation, closed_form_stddev  # noqa: E402 (found by the line above)
+from closed_forms import POISSON, Federation, closed_form_stddev
 
 CLIENTS, RECORDS, ROUNDS, PROB, BOUND = 1000, 50, 30, 0.05, 0.3
 DELTA = CLIENTS**-1.1

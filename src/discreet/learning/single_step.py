@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
@@ -100,7 +99,7 @@ class SingleStep(CountingTraining):
     def counted_update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:
