@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from discreet.arrays import Integers
 from discreet.errors import ConfigurationError
-
-MIN_BITS = 8
-MAX_BITS = 62
+from discreet.secagg.ring import MAX_BITS, MIN_BITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from discreet.mechanisms import add_share
 from discreet.privacy.events import IntegerNoise, Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
+from discreet.sampling import Poisson
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (

@@ -20,7 +20,7 @@ from discreet.learning.objective import Client
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
+from discreet.sampling import Poisson
 
 
 @dataclass(frozen=True, slots=True)

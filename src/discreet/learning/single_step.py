@@ -19,7 +19,7 @@ from discreet.learning.float_error import ROWS_ALIKE, project, require_summable,
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
+from discreet.sampling import EVERY_ONE, FixedSize, Poisson
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from discreet.learning.losses import last_class
 from discreet.models.capped import linear_head_of
 from discreet.models.convexity import convexity
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
+from discreet.sampling import Poisson
 
 
 @dataclass(frozen=True, slots=True)

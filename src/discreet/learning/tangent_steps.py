@@ -24,7 +24,7 @@ from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, one_thread, torch_seeded
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
+from discreet.sampling import Poisson
 
 _LONGEST_CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
