@@ -142,7 +142,7 @@ def random_participation_estimate(epochs: float, sigma: float) -> GaussianTradeo
 
 
 def group(curve: TradeoffCurve, size: int, false_positive_rate: float) -> float:
-    r"""Returns f_g(α), f_g = 1 − (1 − f)^{∘g}: the curve for ``size`` units (Dong, Roth, Su 2022, Theorem 3)."""
+    r"""Returns f_g(α), f_g = 1 − (1 − f)^{∘g}: the curve for ``size`` units (Dong, Roth, Su 2022, Th. 3)."""
     if not size >= 1:
         raise ConfigurationError(f"the size of a group must be at least 1; got {size}.")
     rate = false_positive_rate

@@ -19,7 +19,7 @@ from scipy import fft
 from scipy.optimize import brentq, minimize_scalar
 
 from discreet.accounting.discretize import DiscreteLoss, grid
-from discreet.accounting.pairs import Floats
+from discreet.arrays import Floats
 
 _UNIT_ROUNDOFF = 2.0**-53
 # Tilted probability that may lie outside the window of the transform; it is charged to δ all the same.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.pairs import DominatingPair, Floats
+from discreet.accounting.pairs import DominatingPair
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 
 

@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
-
-Floats = npt.NDArray[np.float64]
 
 _REACH = 40.0
 _TABLE = 8193

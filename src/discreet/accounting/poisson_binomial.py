@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
-from discreet.accounting.pairs import Floats
+from discreet.arrays import Floats
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import PoissonBinomialRelease
 from discreet.privacy.units import NeighboringRelation

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.accounting.bounds import Conversion
-from discreet.accounting.pairs import Floats
+from discreet.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

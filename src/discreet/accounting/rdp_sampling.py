@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
-from discreet.accounting.pairs import Floats, Mixture
+from discreet.accounting.pairs import Mixture
+from discreet.arrays import Floats, Integers
 
 # Beyond these, chords between integer orders serve fractional ones: quadrature would gain nothing.
 _MAX_FRACTIONAL = 64.0
@@ -30,7 +30,7 @@ class _Binomials:
     orders: Floats
     k: Floats
     log_binomial: Floats
-    starts: npt.NDArray[np.int64]
+    starts: Integers
 
 
 @functools.lru_cache(maxsize=8)
@@ -47,7 +47,7 @@ def _integers(orders: Floats) -> tuple[int, ...]:
     return tuple(int(order) for order in orders if order == int(order))
 
 
-def _segment_log_sum(values: Floats, starts: npt.NDArray[np.int64]) -> Floats:
+def _segment_log_sum(values: Floats, starts: Integers) -> Floats:
     """Returns log Σ exp over each segment that begins at ``starts``."""
     peaks = np.maximum.reduceat(values, starts)
     lengths = np.diff(np.append(starts, len(values)))

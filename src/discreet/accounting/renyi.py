@@ -12,13 +12,13 @@ from discreet.accounting.bounds import Rdp
 from discreet.accounting.coupling import gaussian_view, usable_silos
 from discreet.accounting.lattice import discrete_sum_ratio
 from discreet.accounting.losses import inclusion_mixtures, scalar_ratio
-from discreet.accounting.pairs import Floats
 from discreet.accounting.poisson_binomial import poisson_binomial_rdp
 from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
 from discreet.accounting.rdp_sampling import fixed_size_rdp, mixture_rdp, poisson_gaussian_rdp, poisson_rdp
 from discreet.accounting.releases import Change, FixedSizeReplaced, Included, Unsampled, change
 from discreet.accounting.skellam_exact import MAX_SHIFT, MAX_VARIANCE, skellam_rdp_per_square
 from discreet.accounting.tally import Atom
+from discreet.arrays import Floats
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     DiscreteGaussianNoise,

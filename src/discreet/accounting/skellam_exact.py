@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from discreet.accounting.pairs import Floats
+from discreet.arrays import Floats
 
 # The maximum over shifts is a finite computation; these bounds keep it below a second.
 MAX_VARIANCE = 1024.0

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats, Integers
 from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
 from discreet.encoding import Rotation
@@ -20,8 +21,6 @@ from discreet.privacy.events import SampledChange
 from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import SeededRandom
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Coins = npt.NDArray[np.bool_]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.archives import read_arrays
+from discreet.arrays import Integers
 from discreet.audit.crafted_records import LARGEST, SMALLEST
 from discreet.errors import DataError
 
@@ -48,7 +49,7 @@ class SiloFile(Protocol):
         """How many rows there are."""
         ...
 
-    def rows(self, places: npt.NDArray[np.int64]) -> Self:
+    def rows(self, places: Integers) -> Self:
         """Returns the file that holds the rows at ``places``, in that order; repeated ones repeatedly."""
         ...
 
@@ -89,7 +90,7 @@ class TableFile:
         """How many rows there are."""
         return len(self.cells)
 
-    def rows(self, places: npt.NDArray[np.int64]) -> Self:
+    def rows(self, places: Integers) -> Self:
         """Returns the file that holds the rows at ``places``."""
         return replace(self, cells=tuple(self.cells[place] for place in places.tolist()))
 
@@ -156,7 +157,7 @@ class ArrayFile:
         """How many records there are."""
         return len(self.own[self.labels])
 
-    def rows(self, places: npt.NDArray[np.int64]) -> Self:
+    def rows(self, places: Integers) -> Self:
         """Returns the file that holds the records at ``places``."""
         return replace(self, own={name: array[places] for name, array in self.own.items()})
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.randomness import SeededRandom
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]
 
 LARGEST = 3e38

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Float32s, Floats
 from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile, neighbours_of
 from discreet.audit.crafted_records import BATCH_SIZES, EXTREMES, crafted_rows
 from discreet.audit.findings import NeighbourFinding
@@ -26,7 +26,6 @@ from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
 
-Floats = npt.NDArray[np.float64]
 Loader = Callable[[str], Records]
 
 # Rows of a user's file that the loader is tried with: every one of them is read again for every neighbour.
@@ -102,9 +101,7 @@ def record_findings(
         yield summary("training on crafted records", name, iter(tried))
 
 
-def _pair(
-    rounds: Rounds, name: str, rows: Mapping[str, npt.NDArray[np.float32]], trial: int
-) -> tuple[Records, Records]:
+def _pair(rounds: Rounds, name: str, rows: Mapping[str, Float32s], trial: int) -> tuple[Records, Records]:
     """Returns copies of a crafted record with one unit at any place, and the same without that unit."""
     facts, plan = rounds.plan.facts, rounds.plan
     capacity = plan.capacities[facts.silos.index(rounds.silo)]

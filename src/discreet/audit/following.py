@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Integers
 from discreet.data import Records
 from discreet.randomness import Label, RandomSource, SeededRandom
 
@@ -59,14 +60,14 @@ class FollowingCoins(RandomSource):
         self._owners = None
         return coins
 
-    def integers_below(self, count: int, bound: int) -> npt.NDArray[np.int64]:
+    def integers_below(self, count: int, bound: int) -> Integers:
         """Draws a number for each record that entered."""
         self._begin(count)
         found = super().integers_below(count, bound)
         self._owners = None
         return found
 
-    def permutation(self, count: int) -> npt.NDArray[np.int64]:
+    def permutation(self, count: int) -> Integers:
         """Permutes records, or the slots that they and empty ones fill."""
         own = self._places
         if 0 < len(own) <= count and int(own.max()) < count:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats, Integers
 from discreet.audit.training import inseparable_noise
 from discreet.data import Federation
 from discreet.encoding import (
@@ -25,9 +25,6 @@ from discreet.learning import NoisyUpdate
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, silo_source, train_silo
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from discreet.arrays import Floats
 from discreet.audit.insider import Insider, LeftOver, stacked
 from discreet.audit.rehearsal import initial_parameters
 from discreet.engines.local import LocalEngine, Prepared
@@ -86,7 +84,7 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
     return stacked([insider.left_over(order, outcome) for order, outcome in seen])
 
 
-def _no_metrics(_: npt.NDArray[np.float64]) -> dict[str, float]:
+def _no_metrics(_: Floats) -> dict[str, float]:
     return {}
 
 

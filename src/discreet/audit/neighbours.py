@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.audit.canaries import is_exchange
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.following import FollowingCoins, aligned
@@ -24,8 +24,6 @@ from discreet.privacy.events import SampledChange
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
 from discreet.rounds import round_rotation, round_training, train_silo
-
-Floats = npt.NDArray[np.float64]
 
 _SEQUENCE = 1
 

@@ -11,14 +11,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, ndtr
 from scipy.stats import binom, chi2, norm
 
+from discreet.arrays import Floats
 from discreet.audit.findings import NoiseFinding
 from discreet.audit.insider import LeftOver
 
-Floats = npt.NDArray[np.float64]
 _TAILS = (2.0, 3.0, 4.0)
 # From this deviation on the residues modulo 4 of a rounded Gaussian are uniform to 1e-9: each is off by at
 # most exp(-(σ² - 1/12)π²/8)/2.

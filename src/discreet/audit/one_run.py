@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.audit.canaries import (
     Canaries,
     CoordinateCanaries,
@@ -33,8 +34,6 @@ from discreet.privacy.adversary import (
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, update
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Coins = npt.NDArray[np.bool_]
 
 

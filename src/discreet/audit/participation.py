@@ -11,7 +11,7 @@ from discreet.errors import UnsupportedAnalysisError
 from discreet.plan import Plan
 from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
-from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
+from discreet.sampling import EVERY_ONE, FixedSize, Poisson
 
 Coins = npt.NDArray[np.bool_]
 

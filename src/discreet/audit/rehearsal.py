@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from discreet.arrays import Floats
 from discreet.audit.insider import Insider
 from discreet.config.sections import Dropout
 from discreet.data import Federation
@@ -105,7 +103,7 @@ def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...
     )
 
 
-def initial_parameters(prepared: Prepared) -> npt.NDArray[np.float64]:
+def initial_parameters(prepared: Prepared) -> Floats:
     """Builds the public initial weights again; the prepared model is scratch space."""
     config, facts = prepared.config, prepared.plan.facts
     model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)

@@ -15,8 +15,6 @@ from discreet.models import flatten
 from discreet.privacy.units import Unit
 from discreet.randomness import Label, RandomSource, SeededRandom
 
-Floats = npt.NDArray[np.float64]
-
 _WEIGHT_SCALES = (0.0, 0.1, 1.0, 10.0)
 _FEATURE_SCALES = (1.0, 30.0)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.errors import UnsupportedAnalysisError
 from discreet.learning import LocalTraining, NoisySteps
 from discreet.plan import Plan, silo_training
@@ -23,8 +22,8 @@ def rehearsed_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining
 
 
 def rehearsed_round(
-    plan: Plan, model: nn.Module, silo: str, announced: npt.NDArray[np.float64]
-) -> tuple[LocalTraining, npt.NDArray[np.float64]]:
+    plan: Plan, model: nn.Module, silo: str, announced: Floats
+) -> tuple[LocalTraining, Floats]:
     """Returns what ``silo`` trains in a round that starts from ``announced``, and the weights in that.
 
     Raises:

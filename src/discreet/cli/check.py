@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet.errors import ConfigurationError
-from discreet.plan import judged
-from discreet.policy import load_policy
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
@@ -29,6 +27,8 @@ def check(
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
     from discreet.engines.silo.check import dry_run
+    from discreet.plan import judged
+    from discreet.policy import load_policy
 
     try:
         document = plan.read_bytes()

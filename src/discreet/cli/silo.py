@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.log_line import LogFormat
-from discreet.policy import generate_key, load_policy, read_plan
 
 if TYPE_CHECKING:
     from discreet.cli.owner_log import OwnerLog
@@ -60,6 +59,7 @@ def serve(
     from discreet.engines.silo.service import serve as serve_silo
     from discreet.engines.silo.silo import Surroundings, open_silo
     from discreet.health import Address, SiloWatch, read_silo_status
+    from discreet.policy import load_policy
 
     address = None if metrics is None else Address.parse(metrics, option="--metrics")
     stop = threading.Event()
@@ -124,6 +124,8 @@ def keygen(
 
     Example: [bold]discreet silo keygen hospital/identity.key[/bold]
     """
+    from discreet.secagg.keyfile import generate_key
+
     typer.echo(generate_key(path).public_key.hex())
 
 
@@ -137,6 +139,7 @@ def approve(
     Example: [bold]discreet silo approve hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
     from discreet.engines.silo.state import SiloState
+    from discreet.policy import load_policy, read_plan
 
     digest = read_plan(plan.read_bytes()).digest()
     SiloState(load_policy(policy)).approve(digest)
@@ -153,6 +156,7 @@ def anchor(
     Example: [bold]discreet silo anchor hospital/policy.toml[/bold]
     """
     from discreet.engines.silo.state import SiloState
+    from discreet.policy import load_policy
 
     made = SiloState(load_policy(policy)).anchor_anew()
     typer.echo(f"anchored a ledger of {made.lines} lines, which charge {made.charged}")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.encoding.grid import NORM_TOLERANCE, Grid
 from discreet.encoding.ring import from_ring
 from discreet.encoding.rotation import Rotation
@@ -18,8 +19,8 @@ _CHUNK = 1 << 16
 
 
 def encode(
-    update: npt.NDArray[np.float64], grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
-) -> npt.NDArray[np.int64]:
+    update: Floats, grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
+) -> Integers:
     """Rotates (if the grid says so), scales and rounds one silo's update; no noise, no reduction.
 
     For grids whose noise comes after the rounding; see `noisy_integers` for the other ones.
@@ -56,9 +57,7 @@ def encode(
     return out
 
 
-def decode(
-    total: npt.NDArray[np.uint64], grid: Grid, rotation: Rotation | None = None
-) -> npt.NDArray[np.float64]:
+def decode(total: npt.NDArray[np.uint64], grid: Grid, rotation: Rotation | None = None) -> Floats:
     """Returns the sum of updates in real units: centred, divided by the scale, rotated back.
 
     Raises:
@@ -76,7 +75,7 @@ def decode(
     return real if rotation is None else rotation.inverse(real)
 
 
-def check_update(update: npt.NDArray[np.float64], grid: Grid) -> None:
+def check_update(update: Floats, grid: Grid) -> None:
     """Refuses what must not be encoded; see `encode` for the errors."""
     if update.dtype not in (np.float32, np.float64):
         raise ConfigurationError(f"update must be float32 or float64; got {update.dtype}.")

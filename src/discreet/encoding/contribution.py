@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.encoding.codec import check_rotation, check_update, encode
 from discreet.encoding.grid import Grid
 from discreet.encoding.rotation import Rotation
@@ -15,14 +15,14 @@ from discreet.randomness import RandomSource
 
 
 def noisy_integers(
-    update: npt.NDArray[np.float64],
+    update: Floats,
     grid: Grid,
     law: IntegerNoise,
     randomness: RandomSource,
     rotation: Rotation | None = None,
     *,
     workers: int = 1,
-) -> npt.NDArray[np.int64]:
+) -> Integers:
     """Returns one silo's update in grid units with one share of ``law``, in the order that the grid names.
 
     Guarantee:
@@ -50,8 +50,8 @@ def noisy_integers(
 
 
 def signal_integers(
-    update: npt.NDArray[np.float64], grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
-) -> npt.NDArray[np.int64]:
+    update: Floats, grid: Grid, randomness: RandomSource, rotation: Rotation | None = None
+) -> Integers:
     """Returns the rounded update before noise is added, for a grid whose noise comes after rounding.
 
     Args:
@@ -66,9 +66,7 @@ def signal_integers(
     return encode(update, grid, randomness.derive("dither"), rotation)
 
 
-def signal_reals(
-    update: npt.NDArray[np.float64], grid: Grid, rotation: Rotation | None = None
-) -> npt.NDArray[np.float64]:
+def signal_reals(update: Floats, grid: Grid, rotation: Rotation | None = None) -> Floats:
     """Returns what `noisy_integers` adds noise to, for a grid whose noise comes before rounding: grid units.
 
     Args:
@@ -87,8 +85,8 @@ def signal_reals(
 
 
 def rounded_signal(
-    real: npt.NDArray[np.float64], law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
-) -> npt.NDArray[np.int64]:
+    real: Floats, law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
+) -> Integers:
     """Adds one share of real noise to `signal_reals` and rounds; the result overwrites their memory.
 
     Args:
@@ -108,7 +106,7 @@ def rounded_signal(
     return round_with_noise(real, law, _noise_source(randomness), workers=workers)
 
 
-def noise_integers(law: IntegerNoise, size: int, randomness: RandomSource) -> npt.NDArray[np.int64]:
+def noise_integers(law: IntegerNoise, size: int, randomness: RandomSource) -> Integers:
     """Returns the noise that `noisy_integers` adds from the same seeded source, shape ``(size,)``."""
     return sample_share(law, size, _noise_source(randomness))
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from discreet.arrays import Floats, Integers
 
 _CHUNK = 1 << 14
 _SPLIT = 2.0**27 + 1.0
@@ -24,7 +24,7 @@ _MAX_EXPONENT = 400
 _MAX_INTEGER = np.int64(1 << 62)
 
 
-def scaled(values: npt.NDArray[np.int64], factor: Fraction) -> Floats:
+def scaled(values: Integers, factor: Fraction) -> Floats:
     """Returns ``values`` · ``factor``, every product the float64 nearest to the exact one; shape ``(d,)``.
 
     Example:
@@ -40,7 +40,7 @@ def scaled(values: npt.NDArray[np.int64], factor: Fraction) -> Floats:
     return out
 
 
-def _scale_fast(values: npt.NDArray[np.int64], factor: Fraction, out: Floats) -> npt.NDArray[np.bool_]:
+def _scale_fast(values: Integers, factor: Fraction, out: Floats) -> npt.NDArray[np.bool_]:
     """Writes the products; returns where they are not certain."""
     if factor == 0 or not abs(math.frexp(float(factor))[1]) < _MAX_EXPONENT:
         return np.ones(len(values), dtype=np.bool_)

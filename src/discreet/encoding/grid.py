@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from discreet.encoding.ring import MAX_BITS, SignalBound, bits_for, check_bits
+from discreet.encoding.ring import SignalBound, bits_for, check_bits
 from discreet.encoding.rotation import flattened_bound, rotation_error
 from discreet.encoding.rounding import RoundedSensitivity, arithmetic_error, rounded_l2_bound
 from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import MIN_STDDEV, per_silo, sample_tail_bound
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise
+from discreet.secagg.ring import MAX_BITS
 
 # An update whose norm float64 computes to be this much over its bound is still accepted.
 NORM_TOLERANCE = 2.0**-20

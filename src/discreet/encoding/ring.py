@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Integers
 from discreet.errors import ConfigurationError
-
-MIN_BITS = 8
-MAX_BITS = 62
+from discreet.secagg.ring import MAX_BITS, MIN_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,13 @@ def bits_for(magnitude: float) -> int:
     return max(MIN_BITS, int(magnitude).bit_length() + 1)
 
 
-def to_ring(values: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint64]:
+def to_ring(values: Integers, bits: int) -> npt.NDArray[np.uint64]:
     """Reduces signed integers modulo 2^``bits``; shape kept."""
     check_bits(bits)
     return values.view(np.uint64) & np.uint64((1 << bits) - 1)
 
 
-def from_ring(values: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
+def from_ring(values: npt.NDArray[np.uint64], bits: int) -> Integers:
     """Returns the representatives in [−2^(b−1), 2^(b−1)); higher bits of ``values`` are ignored.
 
     Example:

@@ -15,10 +15,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 from discreet.randomness import RandomSource
-
-Vector = npt.NDArray[np.float64]
 
 # One matrix product does six levels of butterflies, on this many coordinates at a time.
 _LEVELS = 6
@@ -62,7 +61,7 @@ class Rotation:
         block = _block(dimension)
         return cls(_signs(block, randomness), _signs(block, randomness), dimension)
 
-    def forward(self, vector: Vector) -> Vector:
+    def forward(self, vector: Floats) -> Floats:
         """Returns the rotated vector, a new array of shape ``(dimension,)``."""
         out = np.array(vector, dtype=np.float64)
         first, last = self._windows(out)
@@ -73,7 +72,7 @@ class Rotation:
             _hadamard_in_place(last)
         return out
 
-    def inverse(self, vector: Vector) -> Vector:
+    def inverse(self, vector: Floats) -> Floats:
         """Undoes `forward`, up to float64 rounding; a new array."""
         out = np.array(vector, dtype=np.float64)
         first, last = self._windows(out)
@@ -84,7 +83,7 @@ class Rotation:
         first *= self.first_signs
         return out
 
-    def _windows(self, vector: Vector) -> tuple[Vector, Vector | None]:
+    def _windows(self, vector: Floats) -> tuple[Floats, Floats | None]:
         """Views of the first and, unless that is everything, of the last block."""
         block = len(self.first_signs)
         return vector[:block], vector[-block:] if block < self.dimension else None
@@ -101,7 +100,7 @@ def _signs(count: int, randomness: RandomSource) -> npt.NDArray[np.int8]:
     return (2 * bits.astype(np.int8) - 1).astype(np.int8)
 
 
-def _hadamard_in_place(vector: Vector) -> None:
+def _hadamard_in_place(vector: Floats) -> None:
     """The orthonormal Walsh–Hadamard transform of a power-of-two length, in place; its own inverse."""
     remaining = len(vector).bit_length() - 1
     stride = len(vector)
@@ -118,7 +117,7 @@ def _hadamard_in_place(vector: Vector) -> None:
         remaining -= levels
 
 
-def _multiply_rows(rows: Vector, matrix: Vector) -> None:
+def _multiply_rows(rows: Floats, matrix: Floats) -> None:
     """Replaces every row by its product with a symmetric matrix, some rows at a time."""
     step = max(1, _CHUNK // rows.shape[1])
     for start in range(0, len(rows), step):
@@ -126,7 +125,7 @@ def _multiply_rows(rows: Vector, matrix: Vector) -> None:
         part[...] = part @ matrix
 
 
-def _multiply_columns(blocks: Vector, matrix: Vector) -> None:
+def _multiply_columns(blocks: Floats, matrix: Floats) -> None:
     """Replaces every column of every block by its product with a matrix, some columns at a time."""
     width, stride = blocks.shape[1:]
     columns = min(stride, max(1, _CHUNK // width))
@@ -138,7 +137,7 @@ def _multiply_columns(blocks: Vector, matrix: Vector) -> None:
 
 
 @lru_cache
-def _hadamard_matrix(levels: int) -> Vector:
+def _hadamard_matrix(levels: int) -> Floats:
     """The orthonormal Hadamard matrix of order 2^``levels``."""
     matrix = np.ones((1, 1))
     for _ in range(levels):

@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
 from discreet.randomness import RandomSource
 
@@ -71,7 +71,7 @@ def arithmetic_error(l2_norm: float, dimension: int) -> float:
     return UNIT_ROUNDOFF * (l2_norm + math.sqrt(dimension))
 
 
-def round_dithered(values: npt.NDArray[np.float64], randomness: RandomSource) -> npt.NDArray[np.int64]:
+def round_dithered(values: Floats, randomness: RandomSource) -> Integers:
     """Returns ⌊values + u⌋, u fresh and uniform; unbiased; every result is within 1 of its value.
 
     Magnitudes must be below 2^52, where float64 still has fractional bits.

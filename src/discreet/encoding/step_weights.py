@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.encoding.exact_scaling import scaled
 from discreet.errors import ConfigurationError
 
@@ -55,7 +55,7 @@ class StepWeights:
         """Σ W_s: how many times wider than one step's the ring's worst case is."""
         return sum(self.weights)
 
-    def combine(self, steps: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    def combine(self, steps: Sequence[Integers]) -> Integers:
         """Returns Σ_s W_s q_s, exactly; the ring must have been planned for `total` times one step."""
         if len(steps) != len(self.weights):
             raise ConfigurationError(f"there must be {len(self.weights)} step vectors; got {len(steps)}.")
@@ -64,13 +64,13 @@ class StepWeights:
             out += np.int64(weight) * step
         return out
 
-    def move(self, combined: npt.NDArray[np.int64], scale: float) -> npt.NDArray[np.float64]:
+    def move(self, combined: Integers, scale: float) -> Floats:
         """Returns −``unit``·combined/``scale``, the move of the model; each coordinate is rounded once."""
         return scaled(combined, -self.unit / Fraction(scale))
 
 
 def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0)) -> StepWeights:
-    r"""Weights of S steps with these learning rates and heavy-ball momentum: exact, or rounded where too long.
+    r"""Weights of S steps with these learning rates and heavy-ball momentum: exact, or rounded if too long.
 
     v_s = m·v_{s−1} + q_s and θ_s = θ_{s−1} − γ_s v_s move the model by −Σ_s w_s q_s with
     w_s = Σ_{j≥s} γ_j m^{j−s}.

@@ -11,12 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.learning.float_error import with_slack
-
-FloatVector = npt.NDArray[np.float64]
 
 # Far from where float64 loses relative precision: outside, no bound on rounding would hold.
 MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64
@@ -72,7 +70,7 @@ class QuantileClipping:
         """√(1 + weight²/4) in units of the clipping norm, enlarged for floating-point error."""
         return with_slack(math.sqrt(1.0 + self.weight**2 / 4.0))
 
-    def joined(self, clipped: FloatVector, norm: float, *, within: int, units: int) -> FloatVector:
+    def joined(self, clipped: Floats, norm: float, *, within: int, units: int) -> Floats:
         """Returns the sum over units of what each contributes, shape ``(d + 1,)``, in units of ``norm``.
 
         Args:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.errors import HowTo, PrivacyRefusal
 from discreet.learning.clients import clients_at_once
@@ -36,7 +37,6 @@ from discreet.models.convexity import convexity
 from discreet.models.parameters import flatten, load_flat
 from discreet.randomness import SeededRandom
 
-Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 _SHIFTS = (1, 5)
@@ -90,7 +90,7 @@ class _Probe(Protocol):
         ...
 
     def numbers(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats, labels: Labels
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
     ) -> list[torch.Tensor]:
         """Returns numbers of every row, each of shape ``(rows, ...)``."""
         ...
@@ -104,7 +104,7 @@ class _Clipped:
     records_per_row: None = None
 
     def numbers(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats, labels: Labels
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
     ) -> list[torch.Tensor]:
         """Returns logits, losses, norms, and the pieces of the gradients."""
         device = _prepared(model, parameters, features)
@@ -122,7 +122,7 @@ class _Tangent:
     records_per_row: None = None
 
     def numbers(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats, labels: Labels
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
     ) -> list[torch.Tensor]:
         """Returns logits, spreads, lengths, and the rows of the Jacobian."""
         del labels
@@ -138,7 +138,7 @@ class _Linear:
     records_per_row: None = None
 
     def numbers(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats, labels: Labels
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
     ) -> list[torch.Tensor]:
         """Returns losses, residuals, norms and what is usable."""
         head = convexity(model)
@@ -157,7 +157,7 @@ class _Shards:
     records_per_row: int
 
     def numbers(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats, labels: Labels
+        self, model: nn.Module, parameters: Floats, features: Float32s, labels: Labels
     ) -> list[torch.Tensor]:
         """Returns gradients and losses."""
         load_flat(model, parameters)
@@ -190,15 +190,13 @@ def _probe(training: LocalTraining | NoisySteps, model: nn.Module) -> _Probe | N
             return None
 
 
-def _alike(
-    probe: _Probe, model: nn.Module, parameters: npt.NDArray[np.float64], feature_shape: tuple[int, ...]
-) -> bool:
+def _alike(probe: _Probe, model: nn.Module, parameters: Floats, feature_shape: tuple[int, ...]) -> bool:
     """Compares rows with themselves in other places, in other company and, if there may be fewer, in less."""
     rng, inner = np.random.default_rng(1), () if probe.records_per_row is None else (probe.records_per_row,)
     rows = rng.normal(size=(probe.rows, *inner, *feature_shape)).astype(np.float32)
     labels = rng.integers(0, 2, (probe.rows, *inner))
 
-    def marks(order: npt.NDArray[np.int64], others: Floats) -> list[torch.Tensor]:
+    def marks(order: Integers, others: Float32s) -> list[torch.Tensor]:
         found = probe.numbers(model, parameters, others, labels[order])
         return [_marks(numbers) for numbers in found]
 
@@ -222,7 +220,7 @@ def _alike(
     return all(torch.equal(one, other[:1]) for one, other in zip(alone, expected, strict=True))
 
 
-def _strange(rows: Floats) -> Floats:
+def _strange(rows: Float32s) -> Float32s:
     """Returns as many rows of numbers as large, as small or as equal as float32 allows."""
     largest = np.finfo(np.float32).max
     scales = np.resize(np.array([largest, 0.0, 1e-42, 1e20], np.float32), len(rows))
@@ -248,7 +246,7 @@ def _tensors(values: Iterable[object]) -> list[torch.Tensor]:
     return found
 
 
-def _prepared(model: nn.Module, parameters: npt.NDArray[np.float64], features: Floats) -> torch.device:
+def _prepared(model: nn.Module, parameters: Floats, features: Float32s) -> torch.device:
     """Loads the parameters; a model that draws random numbers is measured as it is without them."""
     prepare(model, parameters)
     device = device_of(model)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from discreet.arrays import Indices
 from discreet.errors import PrivacyViolation
 from discreet.randomness import RandomSource
-
-Indices = npt.NDArray[np.int64]
 
 MOST_FAILURE_PROB = 1e-12
 # SciPy's quantile takes one minus its argument, which must not round to one; the tail itself is exact.

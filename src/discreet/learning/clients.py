@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.learning.local_sgd import LocalSgd
 from discreet.learning.objective import Client, objective_for
 from discreet.learning.torch_state import one_thread
-
-FloatVector = npt.NDArray[np.float64]
 
 # Stacks of so many float64 numbers stay in the processor's cache; and so many clients hide what a call costs.
 _PARAMETERS_AT_ONCE = 1 << 17
@@ -28,11 +25,11 @@ def clients_at_once(dimension: int) -> int:
 def trained(
     local: LocalSgd,
     model: nn.Module,
-    start: FloatVector,
+    start: Floats,
     clients: Sequence[Client],
     *,
     radius: float = math.inf,
-) -> Iterator[tuple[FloatVector, float]]:
+) -> Iterator[tuple[Floats, float]]:
     """Yields how far each client moved from ``start``, shape ``(d,)``, and its mean loss, in order.
 
     Args:

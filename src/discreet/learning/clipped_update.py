@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clients import trained
@@ -101,7 +101,7 @@ class ClippedUpdate(CountingTraining):
     def counted_update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:
@@ -115,7 +115,7 @@ class ClippedUpdate(CountingTraining):
         (counted,) = self.counted_updates(model, parameters, [client])
         return counted
 
-    def absent(self, parameters: npt.NDArray[np.float64]) -> CountedUpdate:
+    def absent(self, parameters: Floats) -> CountedUpdate:
         """Returns the contribution of a client that stays out: zero."""
         return CountedUpdate(LocalUpdate(np.zeros_like(parameters), loss=0.0, batch=0), within=0)
 
@@ -125,7 +125,7 @@ class ClippedUpdate(CountingTraining):
         return enters and len(client.records) > 0
 
     def counted_updates(
-        self, model: nn.Module, parameters: npt.NDArray[np.float64], clients: Sequence[Client]
+        self, model: nn.Module, parameters: Floats, clients: Sequence[Client]
     ) -> Iterator[CountedUpdate]:
         """Yields what `counted_update` returns for each of several clients that take part, to the bit."""
         radius = self.clip_norm if self.project_steps else math.inf

@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
@@ -26,7 +25,7 @@ class LocalUpdate:
         batch: number of records (or clients) that took part; private.
     """
 
-    vector: npt.NDArray[np.float64]
+    vector: Floats
     loss: float
     batch: int
 
@@ -59,7 +58,7 @@ class CountingTraining(ABC):
     def counted_update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:
@@ -68,7 +67,7 @@ class CountingTraining(ABC):
     def update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> LocalUpdate:
@@ -116,7 +115,7 @@ class LocalTraining(Protocol):
     def update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> LocalUpdate:

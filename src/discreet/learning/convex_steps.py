@@ -12,7 +12,7 @@ from discreet.learning.float_error import with_slack
 from discreet.models.capped import ConvexLoss
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
-from discreet.sampling.samplers import Poisson
+from discreet.sampling import Poisson
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.models.convexity import BinaryLogistic, ConvexHead, Softmax
 
-Floats = npt.NDArray[np.float32]
-FloatArray = npt.NDArray[np.float64]
 _Float = TypeVar("_Float", np.float32, np.float64)
 
 
@@ -31,15 +30,15 @@ class _Layer(Protocol):
         """Number of its parameters."""
         ...
 
-    def forward(self, own: Floats, inputs: Floats) -> Floats:
+    def forward(self, own: Float32s, inputs: Float32s) -> Float32s:
         """Returns the outputs."""
         ...
 
-    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+    def write_gradients(self, inputs: Float32s, upward: Float32s, out: Floats) -> None:
         """Writes the gradients by its parameters, given ``upward``, those by its outputs."""
         ...
 
-    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+    def below(self, own: Float32s, outputs: Float32s, upward: Float32s) -> Float32s:
         """Returns the gradients by its inputs."""
         ...
 
@@ -56,20 +55,20 @@ class _Affine:
     def size(self) -> int:
         return self.outputs * (self.inputs + self.has_bias)
 
-    def forward(self, own: Floats, inputs: Floats) -> Floats:
-        found: Floats = inputs @ self._weights(own).swapaxes(1, 2)
+    def forward(self, own: Float32s, inputs: Float32s) -> Float32s:
+        found: Float32s = inputs @ self._weights(own).swapaxes(1, 2)
         if self.has_bias:
             found += own[:, None, -self.outputs :]
         return found
 
-    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+    def write_gradients(self, inputs: Float32s, upward: Float32s, out: Floats) -> None:
         self._weights(out)[...] = upward.swapaxes(1, 2) @ inputs
         if self.has_bias:
             out[:, -self.outputs :] = upward.sum(axis=1)
 
-    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+    def below(self, own: Float32s, outputs: Float32s, upward: Float32s) -> Float32s:
         del outputs
-        found: Floats = upward @ self._weights(own)
+        found: Float32s = upward @ self._weights(own)
         return found
 
     def _weights(self, own: npt.NDArray[_Float]) -> npt.NDArray[_Float]:
@@ -81,34 +80,34 @@ class _Affine:
 class _Activation:
     """A function of single entries, and its derivative by way of its value."""
 
-    function: Callable[[Floats], Floats]
-    slope: Callable[[Floats], Floats]
+    function: Callable[[Float32s], Float32s]
+    slope: Callable[[Float32s], Float32s]
 
     @property
     def size(self) -> int:
         return 0
 
-    def forward(self, own: Floats, inputs: Floats) -> Floats:
+    def forward(self, own: Float32s, inputs: Float32s) -> Float32s:
         del own
         return self.function(inputs)
 
-    def write_gradients(self, inputs: Floats, upward: Floats, out: FloatArray) -> None:
+    def write_gradients(self, inputs: Float32s, upward: Float32s, out: Floats) -> None:
         """Writes nothing: there are no parameters."""
 
-    def below(self, own: Floats, outputs: Floats, upward: Floats) -> Floats:
+    def below(self, own: Float32s, outputs: Float32s, upward: Float32s) -> Float32s:
         del own
         return upward * self.slope(outputs)
 
 
-def _rectified(inputs: Floats) -> Floats:
+def _rectified(inputs: Float32s) -> Float32s:
     return np.maximum(inputs, np.float32(0.0))
 
 
-def _rectified_slope(outputs: Floats) -> Floats:
+def _rectified_slope(outputs: Float32s) -> Float32s:
     return (outputs > 0).astype(np.float32)
 
 
-def _tanh_slope(outputs: Floats) -> Floats:
+def _tanh_slope(outputs: Float32s) -> Float32s:
     return np.float32(1.0) - outputs * outputs
 
 
@@ -129,8 +128,8 @@ class DenseNetwork:
     head: ConvexHead
 
     def mean_gradients(
-        self, parameters: FloatArray, features: Floats, labels: npt.NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
+        self, parameters: Floats, features: Float32s, labels: Integers
+    ) -> tuple[Floats, Floats]:
         """Returns the gradient of each client's mean loss, shape ``(m, d)``, and the losses, ``(m,)``.
 
         Args:

@@ -25,8 +25,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 
 FLOAT_SLACK = 2.0**-10
@@ -131,7 +131,7 @@ def tangent_gradient_error(
     return 1.01 * (through_residual + residual + 2.0 * sum_error * longest_row)
 
 
-def finite_or_zero(vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def finite_or_zero(vector: Floats) -> Floats:
     """Returns ``vector``, or zeros if any entry of it is not a finite number.
 
     What one unit contributes may be any function of that unit, but must not be an error: an aborted round is
@@ -144,7 +144,7 @@ def finite_or_zero(vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return vector if bool(np.all(np.isfinite(vector))) else np.zeros_like(vector)
 
 
-def project(vector: npt.NDArray[np.float64], radius: float) -> npt.NDArray[np.float64]:
+def project(vector: Floats, radius: float) -> Floats:
     """Returns the nearest point of the ball of ``radius``; a non-expansive map, so sensitivities survive it.
 
     Example:

@@ -11,13 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Indices
 from discreet.errors import ConfigurationError
 from discreet.learning.objective import Client, Objective
-
-FloatArray = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,8 @@ class LocalSgd:
 
     @np.errstate(all="ignore")
     def run(
-        self, objective: Objective, start: FloatArray, clients: Sequence[Client], *, radius: float = math.inf
-    ) -> tuple[FloatArray, FloatArray]:
+        self, objective: Objective, start: Floats, clients: Sequence[Client], *, radius: float = math.inf
+    ) -> tuple[Floats, Floats]:
         """Returns how far training moved each of m clients, shape ``(m, d)``, and mean losses, ``(m,)``.
 
         A client whose training diverges ends with numbers that are not finite; nothing is raised for it.
@@ -89,9 +86,7 @@ class LocalSgd:
                     losses[place].append(loss)
         return moved, np.array([np.mean(of_client) for of_client in losses])
 
-    def _velocity(
-        self, velocity: FloatArray, places: list[int], gradients: FloatArray, here: FloatArray
-    ) -> FloatArray:
+    def _velocity(self, velocity: Floats, places: list[int], gradients: Floats, here: Floats) -> Floats:
         """Returns momentum·velocity + gradients + weight_decay·here; gradients and here are scratch space.
 
         The velocity of the clients at ``places`` is written down if there is any momentum.
@@ -120,7 +115,7 @@ def _in_step(orders: list[Indices], batch_size: int) -> Iterator[tuple[list[int]
                 yield places, np.stack([batches[place] for place in places])
 
 
-def _project_rows(vectors: FloatArray, radius: float) -> None:
+def _project_rows(vectors: Floats, radius: float) -> None:
     """Brings every row into the ball; rows inside are left alone to the bit."""
     if radius == math.inf:
         return

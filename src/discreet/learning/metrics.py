@@ -10,6 +10,7 @@ import scipy
 import torch
 from torch import nn
 
+from discreet.arrays import Floats, Integers
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning.clipping.chunks import in_order, models_for_threads
@@ -55,7 +56,7 @@ def logits(model: nn.Module, records: Records) -> torch.Tensor:
     return found.cpu()
 
 
-def evaluation(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> Evaluation:
+def evaluation(outputs: torch.Tensor, labels: Integers) -> Evaluation:
     """Returns the means over records whose outputs are known; at least one."""
     loss = float(record_losses(outputs, torch.from_numpy(labels)).double().mean())
     accuracy = float(is_right(outputs, labels).mean())
@@ -65,13 +66,13 @@ def evaluation(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> Evaluati
     return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), labels))
 
 
-def is_right(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def is_right(outputs: torch.Tensor, labels: Integers) -> npt.NDArray[np.bool_]:
     """Says for each record whether the likeliest class is its label."""
     predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(dim=1)
     return np.asarray(predicted.numpy() == labels)
 
 
-def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float | None:
+def area_under_roc(scores: Floats, labels: Integers) -> float | None:
     """Probability that a random positive scores above a random negative, ties counting one half.
 
     The Mann-Whitney statistic on mid-ranks (Hanley and McNeil 1982). None when a class is absent.

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats, Integers
 from discreet.data.records import Records
 from discreet.encoding import Grid, StepWeights, encode, planned_weights
 from discreet.errors import ConfigurationError
@@ -27,9 +27,7 @@ from discreet.mechanisms import add_share
 from discreet.privacy.events import IntegerNoise, Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
-
-FloatVector = npt.NDArray[np.float64]
+from discreet.sampling import Poisson
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (
@@ -53,7 +51,7 @@ class NoisyUpdate:
     ``encoding_seconds`` is the wall time of rounding and noise, in all steps.
     """
 
-    combined: npt.NDArray[np.int64]
+    combined: Integers
     loss: float
     batch: int
     encoding_seconds: float
@@ -116,14 +114,14 @@ class NoisySteps:
     def update(
         self,
         model: nn.Module,
-        parameters: FloatVector,
+        parameters: Floats,
         records: Records,
         noise: StepNoise,
         randomness: RandomSource,
     ) -> NoisyUpdate:
         """Runs the steps; each gradient sum is rounded and gets its noise before it moves the local model."""
         place, velocity = parameters.copy(), np.zeros_like(parameters)
-        steps: list[npt.NDArray[np.int64]] = []
+        steps: list[Integers] = []
         loss, batch, encoding_seconds = 0.0, 0, 0.0
         for rate in self.rates:
             released, step_loss, size, seconds = self._step(model, place, records, noise, randomness)
@@ -136,11 +134,11 @@ class NoisySteps:
     def _step(
         self,
         model: nn.Module,
-        place: FloatVector,
+        place: Floats,
         records: Records,
         noise: StepNoise,
         randomness: RandomSource,
-    ) -> tuple[npt.NDArray[np.int64], float, int, float]:
+    ) -> tuple[Integers, float, int, float]:
         """One noisy integer gradient sum, the batch's summed loss and size, and the seconds of encoding."""
         chosen = Poisson(self.sampling_prob).draw(len(records), randomness)
         total = clipped_gradient_sum(

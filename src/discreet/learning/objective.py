@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats, Indices
 from discreet.data.records import Records
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.dense import DenseNetwork, dense_network
@@ -27,8 +28,6 @@ from discreet.models.convexity import ConvexHead, convexity
 from discreet.models.parameters import load_flat, trainable
 from discreet.randomness import RandomSource
 
-FloatArray = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 _Float = TypeVar("_Float", np.float32, np.float64)
 
 
@@ -48,8 +47,8 @@ class Objective(Protocol):
     """
 
     def mean_gradients(
-        self, parameters: FloatArray, places: Sequence[int], batches: Indices
-    ) -> tuple[FloatArray, FloatArray]:
+        self, parameters: Floats, places: Sequence[int], batches: Indices
+    ) -> tuple[Floats, Floats]:
         """Returns the gradients of m of the clients, shape ``(m, d)``, and their losses, ``(m,)``.
 
         Args:
@@ -68,8 +67,8 @@ class LinearObjective:
     clients: tuple[Records, ...]
 
     def mean_gradients(
-        self, parameters: FloatArray, places: Sequence[int], batches: Indices
-    ) -> tuple[FloatArray, FloatArray]:
+        self, parameters: Floats, places: Sequence[int], batches: Indices
+    ) -> tuple[Floats, Floats]:
         """Returns the closed-form gradients and the losses."""
         clients, batch = batches.shape
         features, labels = _gathered(
@@ -93,8 +92,8 @@ class DenseObjective:
     clients: tuple[Records, ...]
 
     def mean_gradients(
-        self, parameters: FloatArray, places: Sequence[int], batches: Indices
-    ) -> tuple[FloatArray, FloatArray]:
+        self, parameters: Floats, places: Sequence[int], batches: Indices
+    ) -> tuple[Floats, Floats]:
         """Returns the gradients by back-propagation and the losses."""
         features, labels = _gathered(
             [self.clients[place] for place in places], batches, self.network.head, np.float32
@@ -110,8 +109,8 @@ class NetworkObjective:
     clients: tuple[Client, ...]
 
     def mean_gradients(
-        self, parameters: FloatArray, places: Sequence[int], batches: Indices
-    ) -> tuple[FloatArray, FloatArray]:
+        self, parameters: Floats, places: Sequence[int], batches: Indices
+    ) -> tuple[Floats, Floats]:
         """Returns the gradients by back-propagation and the losses."""
         found = [
             self._mean_gradient(own, self.clients[place], batch)
@@ -119,9 +118,7 @@ class NetworkObjective:
         ]
         return np.stack([gradient for gradient, _ in found]), np.array([loss for _, loss in found])
 
-    def _mean_gradient(
-        self, parameters: FloatArray, client: Client, batch: Indices
-    ) -> tuple[FloatArray, float]:
+    def _mean_gradient(self, parameters: Floats, client: Client, batch: Indices) -> tuple[Floats, float]:
         if not bool(np.isfinite(parameters).all()):
             return np.full_like(parameters, math.nan), math.nan
         load_flat(self.model, parameters)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, HowTo
 from discreet.learning.adaptive_clipping import QuantileClipping, require_usable_norm
@@ -91,7 +90,7 @@ class QuantileClipped:
     def update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> LocalUpdate:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clients import trained
@@ -20,9 +20,7 @@ from discreet.learning.objective import Client
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
-
-FloatVector = npt.NDArray[np.float64]
+from discreet.sampling import Poisson
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class Sharded:
         return Poisson(self.sampling_prob).event()
 
     def update(
-        self, model: nn.Module, parameters: FloatVector, records: Records, randomness: RandomSource
+        self, model: nn.Module, parameters: Floats, records: Records, randomness: RandomSource
     ) -> LocalUpdate:
         """Trains every sampled shard that is not empty."""
         taking_part = Poisson(self.sampling_prob).draw(self.num_shards, randomness)

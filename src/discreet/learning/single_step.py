@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
@@ -20,7 +19,7 @@ from discreet.learning.float_error import ROWS_ALIKE, project, require_summable,
 from discreet.privacy.events import Sampling
 from discreet.privacy.units import Unit
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import EVERY_ONE, FixedSize, Poisson
+from discreet.sampling import EVERY_ONE, FixedSize, Poisson
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class SingleStep(CountingTraining):
     def counted_update(
         self,
         model: nn.Module,
-        parameters: npt.NDArray[np.float64],
+        parameters: Floats,
         records: Records,
         randomness: RandomSource,
     ) -> CountedUpdate:

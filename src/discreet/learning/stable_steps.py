@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.errors import PrivacyViolation, UnsupportedAnalysisError
 from discreet.learning.batch_guard import guarded_batches, require_capacity
@@ -25,9 +25,7 @@ from discreet.learning.losses import last_class
 from discreet.models.capped import linear_head_of
 from discreet.models.convexity import convexity
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
-
-FloatArray = npt.NDArray[np.float64]
+from discreet.sampling import Poisson
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class StableSteps(ConvexSteps):
         return self.l2_regulariser
 
     def update(
-        self, model: nn.Module, parameters: FloatArray, records: Records, randomness: RandomSource
+        self, model: nn.Module, parameters: Floats, records: Records, randomness: RandomSource
     ) -> LocalUpdate:
         """Takes the steps, in float64; see the class for what is guaranteed.
 
@@ -83,9 +81,7 @@ class StableSteps(ConvexSteps):
         mean_loss = total_loss / max(1, self.passes * len(entered))
         return LocalUpdate(project(moved, self.projection_radius), mean_loss, len(entered))
 
-    def _step(
-        self, weights: FloatArray, batch: FloatArray, labels: npt.NDArray[np.int64]
-    ) -> tuple[FloatArray, float]:
+    def _step(self, weights: Floats, batch: Floats, labels: Integers) -> tuple[Floats, float]:
         """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
         logits = batch @ weights.T
         losses, residuals = self.loss.losses_and_residuals(logits, labels)
@@ -102,13 +98,13 @@ class StableSteps(ConvexSteps):
                 "kind for any network: tangent-steps or sharded (several steps), or single-step."
             )
 
-    def _in_ball(self, features: npt.NDArray[np.float32]) -> FloatArray:
+    def _in_ball(self, features: Float32s) -> Floats:
         """Returns the features in float64, longer ones scaled down to the bound.
 
         Scaling is continuous, so it does not matter what rounding makes of a norm next to the bound. Leaving
         such a record out would be decided by the last bit of its norm.
         """
-        exact: FloatArray = features.astype(np.float64)
+        exact: Floats = features.astype(np.float64)
         limit = self.norm_bound * (1.0 + FEATURE_NORM_TOLERANCE)
         norms = np.sqrt(np.vecdot(exact, exact))
         if bool(np.all(norms <= limit)):
@@ -116,7 +112,7 @@ class StableSteps(ConvexSteps):
         exact *= (limit / np.maximum(norms, limit))[:, None]
         return exact
 
-    def _require_exact(self, start: FloatArray, num_features: int) -> None:
+    def _require_exact(self, start: Floats, num_features: int) -> None:
         """Checks, from public numbers only, that rounding stays within the claimed slack."""
         error = linear_step_error(
             num_features=num_features,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats, Indices, Integers
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.learning.batch_guard import guarded_batches, require_capacity
@@ -24,10 +24,7 @@ from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, one_thread, torch_seeded
 from discreet.randomness import RandomSource
-from discreet.sampling.samplers import Poisson
-
-FloatVector = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from discreet.sampling import Poisson
 
 _LONGEST_CHUNK = 64
 # A record whose factored rows are longer than this times C is scaled down further, so that rounding errors,
@@ -41,7 +38,7 @@ class _Part:
 
     tangent: TangentModel
     factors: torch.Tensor
-    labels: npt.NDArray[np.int64]
+    labels: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class TangentSteps(ConvexSteps):
         return chunk_length(ExpectedBatch(mean, spread), _LONGEST_CHUNK)
 
     def update(
-        self, model: nn.Module, parameters: FloatVector, records: Records, randomness: RandomSource
+        self, model: nn.Module, parameters: Floats, records: Records, randomness: RandomSource
     ) -> LocalUpdate:
         """Takes the steps, in float64 along float32 gradients of the logits; see the class.
 
@@ -95,8 +92,8 @@ class TangentSteps(ConvexSteps):
         return LocalUpdate(project(delta, self.projection_radius), mean_loss, len(entered))
 
     def _pass(
-        self, model: nn.Module, delta: FloatVector, records: Records, batches: list[Indices]
-    ) -> tuple[FloatVector, float]:
+        self, model: nn.Module, delta: Floats, records: Records, batches: list[Indices]
+    ) -> tuple[Floats, float]:
         """One step for each batch, from Δ; returns the new Δ and the summed loss."""
         gradient, loss, current = np.zeros_like(delta), 0.0, 0
         for step, part in self._parts(model, records, batches):

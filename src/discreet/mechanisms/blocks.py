@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.arrays import Integers
+from discreet.mechanisms.scratch import Scratch
 from discreet.randomness import RandomSource
 
 # Long enough that Python's share of the time is small, short enough for the buffers to stay in cache.

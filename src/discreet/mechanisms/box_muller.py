@@ -30,6 +30,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.mechanisms.bits import GUARD_BITS, Tails
 from discreet.mechanisms.exponentials import (
     Extended,
@@ -40,7 +41,7 @@ from discreet.mechanisms.exponentials import (
     log_uniform,
 )
 from discreet.mechanisms.intervals import Interval
-from discreet.mechanisms.scratch import Floats, Scratch, Words
+from discreet.mechanisms.scratch import Scratch, Words
 from discreet.randomness import RandomSource
 
 _EXTENDED_SLACK = np.longdouble(2.0**-58)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats
 from discreet.mechanisms.bits import Tails
 from discreet.mechanisms.intervals import Interval
-from discreet.mechanisms.scratch import Floats, Scratch, Words
+from discreet.mechanisms.scratch import Scratch, Words
 
 Extended = npt.NDArray[np.longdouble]
 Indices = npt.NDArray[np.intp]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Integers
 from discreet.mechanisms.bits import Tails
-from discreet.mechanisms.scratch import Integers, Scratch
+from discreet.mechanisms.scratch import Scratch
 from discreet.randomness import RandomSource
 
 CDF_BITS = 128

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arrays import Floats, Integers
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS
 from discreet.mechanisms.box_muller import GaussianPairs, error_bound, gaussian_pairs
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
-from discreet.mechanisms.scratch import Floats, Integers, Scratch
+from discreet.mechanisms.scratch import Scratch
 from discreet.randomness import RandomSource
 
 

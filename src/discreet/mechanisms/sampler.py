@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.mechanisms.blocks import Draw, added, fill
 from discreet.mechanisms.domain import check_law, check_size
 from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian, round_with_gaussian
@@ -16,9 +16,7 @@ from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, Rounded
 from discreet.randomness import RandomSource
 
 
-def sample_share(
-    law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1
-) -> npt.NDArray[np.int64]:
+def sample_share(law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1) -> Integers:
     """Draws ONE silo's share of ``law``, ``size`` coordinates, in grid units.
 
     Guarantee:
@@ -49,9 +47,7 @@ def sample_share(
     return out
 
 
-def add_share(
-    values: npt.NDArray[np.int64], law: IntegerNoise, randomness: RandomSource, *, workers: int = 1
-) -> None:
+def add_share(values: Integers, law: IntegerNoise, randomness: RandomSource, *, workers: int = 1) -> None:
     """Adds to ``values``, in place, the very draws that `sample_share` would return: no second vector.
 
     Args:
@@ -75,8 +71,8 @@ def add_share(
 
 
 def round_with_noise(
-    values: npt.NDArray[np.float64], law: RoundedGaussianNoise, randomness: RandomSource, *, workers: int = 1
-) -> npt.NDArray[np.int64]:
+    values: Floats, law: RoundedGaussianNoise, randomness: RandomSource, *, workers: int = 1
+) -> Integers:
     """Adds real Gaussian noise to real ``values`` and rounds once: round(x + N(0, σ²)), exactly.
 
     Guarantee:

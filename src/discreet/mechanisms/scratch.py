@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
+
 Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Scratch:

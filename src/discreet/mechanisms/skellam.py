@@ -23,11 +23,12 @@ import numpy as np
 from mpmath import libmp
 from scipy.special import binom
 
+from discreet.arrays import Floats, Integers
 from discreet.mechanisms.bits import FIRST_EXTRA_BITS, Tails
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.inversion import InversionTable
-from discreet.mechanisms.scratch import Floats, Integers, Scratch
+from discreet.mechanisms.scratch import Scratch
 from discreet.mechanisms.thinning import draw_discrete_gaussian, until_accepted
 from discreet.randomness import RandomSource
 

@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from discreet.arrays import Floats, Integers
 from discreet.mechanisms.bits import GUARD_BITS
 from discreet.mechanisms.box_muller import error_bound
 from discreet.mechanisms.exponentials import Indices
 from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.rounded_gaussian import RoundedBatch, exact_nearest, rounded_batch
-from discreet.mechanisms.scratch import Floats, Integers, Scratch, Words
+from discreet.mechanisms.scratch import Scratch, Words
 from discreet.randomness import RandomSource
 
 # The largest float64 below 2^64.

@@ -22,12 +22,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
 from discreet.models.convexity import ConvexHead
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,7 @@ class Capped:
         """Bounds the largest eigenvalue of any record's Hessian: the head's own bound."""
         return self.head.smoothness(feature_norm_bound)
 
-    def losses_and_residuals(
-        self, logits: FloatArray, labels: npt.NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
+    def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, outputs)``."""
         losses, residuals = self.head.losses_and_residuals(logits, labels)
         # The own class has the largest entry, 1 - p: the others share it (softmax), or there is none.

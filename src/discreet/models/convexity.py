@@ -16,14 +16,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.special import expit
 from torch import nn
 
+from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError, DataError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,10 @@ class BinaryLogistic:
         """Bounds the largest eigenvalue of any record's Hessian: R²/4."""
         return _checked(feature_norm_bound) ** 2 / 4.0
 
-    def losses_and_residuals(
-        self, logits: FloatArray, labels: npt.NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
+    def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, shape ``(n, 1)``."""
         _require_labels(labels, 2)
-        losses: FloatArray = np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0]
+        losses: Floats = np.logaddexp(0.0, logits[:, 0]) - labels * logits[:, 0]
         return losses, np.asarray(expit(logits)) - labels[:, None]
 
 
@@ -75,9 +71,7 @@ class Softmax:
         """Bounds the largest eigenvalue of any record's Hessian: R²/2."""
         return _checked(feature_norm_bound) ** 2 / 2.0
 
-    def losses_and_residuals(
-        self, logits: FloatArray, labels: npt.NDArray[np.int64]
-    ) -> tuple[FloatArray, FloatArray]:
+    def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, num_classes)``."""
         _require_labels(labels, self.num_classes)
         rows = np.arange(len(labels))
@@ -130,7 +124,7 @@ def convexity(model: nn.Module) -> ConvexHead | None:
     return BinaryLogistic() if outputs == 1 else Softmax(outputs)
 
 
-def _require_labels(labels: npt.NDArray[np.int64], num_classes: int) -> None:
+def _require_labels(labels: Integers, num_classes: int) -> None:
     """The bounds above hold for labels of the model's own classes only."""
     if not (len(labels) == 0 or int(labels.max()) < num_classes):
         raise DataError(

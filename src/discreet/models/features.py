@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from discreet.arrays import Float32s
 from discreet.models.scattering import Scattering
 
-FloatArray = npt.NDArray[np.float32]
-FeatureMap = Callable[[FloatArray], FloatArray]
+FeatureMap = Callable[[Float32s], Float32s]
 
 _CHANNELS_PER_GROUP = 3
 
 
-def centred_pixels(images: FloatArray) -> FloatArray:
+def centred_pixels(images: Float32s) -> Float32s:
     """Returns square roots of the pixels minus the image's own mean, shape ``(n, d)``.
 
     Args:
@@ -30,7 +29,7 @@ def centred_pixels(images: FloatArray) -> FloatArray:
     return np.asarray(flat - flat.mean(axis=1, keepdims=True))
 
 
-def scattering_maps(images: FloatArray) -> FloatArray:
+def scattering_maps(images: Float32s) -> Float32s:
     """Returns the maps of a scattering transform of depth 2 with 8 rotations, for networks on top of them.
 
     Args:
@@ -42,7 +41,7 @@ def scattering_maps(images: FloatArray) -> FloatArray:
     return Scattering()(images)
 
 
-def normalised_scattering(images: FloatArray) -> FloatArray:
+def normalised_scattering(images: Float32s) -> Float32s:
     """Returns scattering features, normalised per record in groups of three channels, shape ``(n, d)``.
 
     Tramèr and Boneh (2021), section 2.1, use the same features and show that group normalisation is what

@@ -7,10 +7,10 @@ Flattening order: `torch.nn.Module.parameters()` order, each array row-major; fr
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 
 
@@ -19,7 +19,7 @@ def trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return [(name, param) for name, param in model.named_parameters() if param.requires_grad]
 
 
-def flatten(model: nn.Module) -> npt.NDArray[np.float64]:
+def flatten(model: nn.Module) -> Floats:
     """Returns a copy of the trainable parameters, shape ``(d,)``.
 
     Example:
@@ -30,7 +30,7 @@ def flatten(model: nn.Module) -> npt.NDArray[np.float64]:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def load_flat(model: nn.Module, vector: npt.NDArray[np.float64]) -> None:
+def load_flat(model: nn.Module, vector: Floats) -> None:
     """Writes ``vector`` into the trainable parameters, rounding to their own precision.
 
     A value too large for that precision becomes its largest.

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.nn import functional
 
 from discreet.archives import read_arrays
+from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 
 _BATCH_NORM_EPS = 1e-5
@@ -56,7 +56,7 @@ class FrozenResidual:
             raise ConfigurationError(f"{path.name} must hold conv1 and three stages of a residual network.")
         return cls(weights)
 
-    def __call__(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def __call__(self, images: Float32s) -> Float32s:
         """Returns features, shape ``(n, channels)``, of images in [0, 1] of shape ``(n, 3, rows, columns)``.
 
         Raises:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from discreet.arrays import Float32s
 from discreet.errors import ConfigurationError
 
 _IMAGES_PER_CHUNK = 256
@@ -55,7 +56,7 @@ class Scattering:
         channels = 1 + self.depth * self.rotations + pairs * self.rotations**2
         return colours * channels, rows // scale, columns // scale
 
-    def __call__(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def __call__(self, images: Float32s) -> Float32s:
         """Transforms images, shape ``(n, rows, columns)`` or ``(n, colours, rows, columns)``.
 
         Colours are transformed one by one and stacked: all channels of the first colour come first.

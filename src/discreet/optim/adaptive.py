@@ -8,8 +8,8 @@ from enum import Enum
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
-from discreet.optim.contract import FloatVector
 from discreet.optim.schedules import CONSTANT, Schedule, require_rate
 
 
@@ -26,8 +26,8 @@ class Moments:
     """Round number and running first and second moments, shape ``(d,)`` each."""
 
     rounds: int
-    first: FloatVector
-    second: FloatVector
+    first: Floats
+    second: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,7 @@ class Adaptive:
         """Returns zero and τ²."""
         return Moments(0, np.zeros(dimension), np.full(dimension, self.adaptivity**2))
 
-    def step(
-        self, state: Moments, parameters: FloatVector, aggregate_mean: FloatVector
-    ) -> tuple[Moments, FloatVector]:
+    def step(self, state: Moments, parameters: Floats, aggregate_mean: Floats) -> tuple[Moments, Floats]:
         """Updates both moments, then follows their quotient."""
         first = self.first_decay * state.first + (1.0 - self.first_decay) * aggregate_mean
         second = self._second(state.second, aggregate_mean**2)
@@ -76,7 +74,7 @@ class Adaptive:
         moved = parameters + rate * first / (np.sqrt(second) + self.adaptivity)
         return Moments(state.rounds + 1, first, second), moved
 
-    def _second(self, second: FloatVector, squared: FloatVector) -> FloatVector:
+    def _second(self, second: Floats, squared: Floats) -> Floats:
         match self.second_moment:
             case SecondMoment.ADAGRAD:
                 return second + squared

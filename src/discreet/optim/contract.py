@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
+from discreet.arrays import Floats
 
-FloatVector = npt.NDArray[np.float64]
 State = Any  # each rule has its own frozen state type; the loop only hands it back
 
 
@@ -22,8 +20,6 @@ class ServerRule(Protocol):
         """Returns the state before the first round, for ``dimension`` parameters."""
         ...
 
-    def step(
-        self, state: State, parameters: FloatVector, aggregate_mean: FloatVector
-    ) -> tuple[State, FloatVector]:
+    def step(self, state: State, parameters: Floats, aggregate_mean: Floats) -> tuple[State, Floats]:
         """Returns the next state and the next parameters; the arguments are left unchanged."""
         ...

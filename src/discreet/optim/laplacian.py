@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solveh_banded
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
-from discreet.optim.contract import FloatVector, ServerRule
+from discreet.optim.contract import ServerRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Circulant:
     def __post_init__(self) -> None:
         _require_sigma("Circulant", self.sigma)
 
-    def smooth(self, vector: FloatVector) -> FloatVector:
+    def smooth(self, vector: Floats) -> Floats:
         """Returns A⁻¹·``vector``."""
         angles = 2.0 * math.pi * np.arange(len(vector) // 2 + 1) / len(vector)
         spectrum = np.fft.rfft(vector) / (1.0 + self.sigma * (2.0 - 2.0 * np.cos(angles)))
@@ -50,7 +51,7 @@ class Chain:
     def __post_init__(self) -> None:
         _require_sigma("Chain", self.sigma)
 
-    def smooth(self, vector: FloatVector) -> FloatVector:
+    def smooth(self, vector: Floats) -> Floats:
         """Returns A⁻¹·``vector``."""
         if len(vector) == 1:
             return vector.copy()
@@ -79,9 +80,7 @@ class LaplacianSmoothing:
         """Returns the state of ``rule``."""
         return self.rule.init(dimension)
 
-    def step(
-        self, state: Any, parameters: FloatVector, aggregate_mean: FloatVector
-    ) -> tuple[Any, FloatVector]:
+    def step(self, state: Any, parameters: Floats, aggregate_mean: Floats) -> tuple[Any, Floats]:
         """Takes the step of ``rule`` along the smoothed mean."""
         return self.rule.step(state, parameters, self.smoother.smooth(aggregate_mean))
 

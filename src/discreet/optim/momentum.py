@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
-from discreet.optim.contract import FloatVector
 from discreet.optim.schedules import CONSTANT, Schedule, require_rate
 
 
@@ -39,8 +39,8 @@ class Averaging:
         return RoundCount()
 
     def step(
-        self, state: RoundCount, parameters: FloatVector, aggregate_mean: FloatVector
-    ) -> tuple[RoundCount, FloatVector]:
+        self, state: RoundCount, parameters: Floats, aggregate_mean: Floats
+    ) -> tuple[RoundCount, Floats]:
         """Adds the scaled mean."""
         rate = self.learning_rate * self.schedule.factor(state.rounds)
         return RoundCount(state.rounds + 1), parameters + rate * aggregate_mean
@@ -51,7 +51,7 @@ class Velocity:
     """The running direction of `Momentum`, shape ``(d,)``, and the round number."""
 
     rounds: int
-    velocity: FloatVector
+    velocity: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,7 @@ class Momentum:
         """Returns a velocity of zero."""
         return Velocity(0, np.zeros(dimension))
 
-    def step(
-        self, state: Velocity, parameters: FloatVector, aggregate_mean: FloatVector
-    ) -> tuple[Velocity, FloatVector]:
+    def step(self, state: Velocity, parameters: Floats, aggregate_mean: Floats) -> tuple[Velocity, Floats]:
         """Updates the velocity, then follows it."""
         velocity = self.momentum * state.velocity + aggregate_mean
         rate = self.learning_rate * self.schedule.factor(state.rounds)

@@ -10,7 +10,6 @@ from torch import nn
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import Grid, GridRequest, plan_grid
-from discreet.encoding.ring import MAX_BITS
 from discreet.errors import ConfigurationError, HowTo
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -38,6 +37,7 @@ from discreet.plan.releases import (
 from discreet.plan.training import local_training, quantile_clipping, silo_setting
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.secagg.ring import MAX_BITS
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.

@@ -3,10 +3,10 @@
 from discreet.policy.allow_list import Consortium, SignedAllowList
 from discreet.policy.budget import Account, Charge
 from discreet.policy.document import Policy, load_policy
-from discreet.policy.keys import generate_key, load_key
 from discreet.policy.ledger import SiloLedger
 from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.policy.review import Approval, read_plan, review
+from discreet.secagg.keyfile import generate_key, load_key
 
 __all__ = [
     "Account",

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from discreet.config import Config, parse_config
-from discreet.engines.local import run
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -42,6 +41,9 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
 
 def accuracy(config: Config) -> float:
     """Trains as ``config`` says in a folder of its own and returns the held-out accuracy in per cent."""
+    # The list of reproductions is shown without loading torch.
+    from discreet.engines.local import run
+
     with tempfile.TemporaryDirectory() as folder:
         return 100.0 * run(config, Path(folder) / "run").metrics["accuracy"]
 

@@ -26,7 +26,7 @@ from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.adversary import ReleasedModels
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
-from discreet.sampling.samplers import FixedSize
+from discreet.sampling import FixedSize
 
 SETTINGS = AuditSettings(canaries=650, trials=8)
 

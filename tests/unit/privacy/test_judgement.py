@@ -28,7 +28,7 @@ def row(epsilon: float, delta: float = 1e-5, **changes: object) -> Guarantee:
 
 @given(st.floats(0.0, 30.0), st.floats(0.0, 1.0))
 def test_the_best_guess_is_that_of_the_trade_off_curve(epsilon: float, delta: float) -> None:
-    # At an even prior it is half of 1 + TPR − FPR on the curve that (ε, δ) implies; the chord of δ(0) is exact.
+    # At an even prior it is half of 1 + TPR − FPR on the curve that (ε, δ) implies; δ(0) is exact.
     advantage = PiecewiseTradeoff(((epsilon, delta),)).advantage
     assert best_guess(epsilon, delta) == pytest.approx((1.0 + advantage) / 2.0, rel=1e-9)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.learning.clipping.ghost import ghost_gradients, layer_without_rule
@@ -31,8 +30,6 @@ from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat
 from discreet.randomness import RandomSource
 
-FloatVector = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClippedSum:
@@ -44,14 +41,14 @@ class ClippedSum:
         within: how many records' whole gradients were no longer than the clipping norm.
     """
 
-    vector: FloatVector
+    vector: Floats
     loss: float
     within: int
 
 
 def clipped_gradient_sum(
     model: nn.Module,
-    parameters: FloatVector,
+    parameters: Floats,
     records: Records,
     *,
     clip_norm: float,
@@ -112,7 +109,7 @@ def differentiation_of(
     return written_out_gradients
 
 
-def prepare(model: nn.Module, parameters: FloatVector) -> None:
+def prepare(model: nn.Module, parameters: Floats) -> None:
     """Checks the model, loads the parameters and sets the layout and flags that fast clipping needs."""
     check_model(model)
     load_flat(model, parameters)

@@ -8,25 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.learning.clipping.shapes import chunks
 from discreet.learning.losses import last_class
 from discreet.models.convexity import ConvexHead
 
-FloatArray = npt.NDArray[np.float64]
-
 # The length of every chunk, whatever the number of records; float64 copies of so many stay in the cache.
 CHUNK = 64
 
 
-def flat_features(records: Records) -> npt.NDArray[np.float32]:
+def flat_features(records: Records) -> Float32s:
     """Each record's features as one row, shape ``(n, p)``; also for no records."""
     return records.features.reshape(len(records), math.prod(records.features.shape[1:]))
 
 
 def clipped_linear_sum(
-    head: ConvexHead, weights: FloatArray, records: Records, clip_norm: float
-) -> tuple[FloatArray, float, int]:
+    head: ConvexHead, weights: Floats, records: Records, clip_norm: float
+) -> tuple[Floats, float, int]:
     """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, the summed loss, the count.
 
     A record's gradient is residual ⊗ features, whose norm is the product of the two norms; scaling the
@@ -66,18 +65,18 @@ class LinearRows:
         usable: shape ``(L,)``; false also for a label that is not one of the head's.
     """
 
-    features: FloatArray
-    losses: FloatArray
-    residuals: FloatArray
-    norms: FloatArray
+    features: Floats
+    losses: Floats
+    residuals: Floats
+    norms: Floats
     usable: npt.NDArray[np.bool_]
 
 
 def linear_rows(
     head: ConvexHead,
-    weights: npt.NDArray[np.float32],
-    features: npt.NDArray[np.float32],
-    labels: npt.NDArray[np.int64],
+    weights: Float32s,
+    features: Float32s,
+    labels: Integers,
 ) -> LinearRows:
     """Computes the rows of one chunk, logits in float32: a residual may be any function of its own record.
 
@@ -94,7 +93,7 @@ def linear_rows(
     return LinearRows(exact, losses, residuals, norms, finite & (labels <= last))
 
 
-def in_single_precision(weights: FloatArray) -> npt.NDArray[np.float32]:
+def in_single_precision(weights: Floats) -> Float32s:
     """Rounds to float32; what is too large for it becomes infinite."""
     with np.errstate(over="ignore"):
         return weights.astype(np.float32)

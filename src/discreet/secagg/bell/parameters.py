@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from discreet.errors import ConfigurationError
 from discreet.secagg.modes import SemiHonest, SemiMalicious
@@ -161,6 +160,9 @@ def _log_avoid(others: int, avoided: Numbers | int, degree: int) -> Numbers:
 
 def _log_comb(total: Numbers | int, chosen: Numbers | int) -> Numbers:
     """Returns the logarithms of binomial coefficients."""
+    # Only sparse graphs need it: a silo's key is made, and a list signed, without loading scipy.
+    from scipy.special import gammaln
+
     logs: Numbers = (
         gammaln(np.add(total, 1)) - gammaln(np.add(chosen, 1)) - gammaln(np.subtract(total, chosen) + 1)
     )

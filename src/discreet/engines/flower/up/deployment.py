@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import discreet
 from discreet.engines.flower.certificates import Certificates, make_certificates, make_node_key
 from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.engines.flower.up.processes import Child, Children
@@ -125,7 +124,7 @@ def require_flower() -> None:
 
 def _remedy() -> str:
     """Returns the command that works here: in a checkout, Flower has an environment of its own."""
-    checkout = Path(discreet.__file__).parents[2]
+    checkout = Path(__file__).parents[5]
     if not (checkout / "constraints-flower.txt").exists():
         return "Run: pip install 'discreet[flower]'"
     own = checkout / ".venv-flower" / "bin" / "discreet"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from discreet.errors import ConfigurationError
 from discreet.randomness import SecureRandom
-from discreet.secagg import Identity
 from discreet.secagg.hazmat.secret import Secret
+from discreet.secagg.identity import Identity
 
 _KEY_BYTES = 32
 _OWNER_ONLY = 0o600

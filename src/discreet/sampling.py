@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Indices
 from discreet.errors import ConfigurationError
 from discreet.privacy.events import (
     FixedSizeSampling,
@@ -19,8 +19,6 @@ from discreet.privacy.events import (
     Sampling,
 )
 from discreet.randomness import RandomSource
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
