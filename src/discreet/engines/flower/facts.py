@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from discreet.config import Config
+from discreet.data import PublicFacts
 from discreet.data.columns import Categories, Column, Numeric
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
@@ -14,7 +15,6 @@ from discreet.models import build_model, flatten
 from discreet.plan import FederationFacts, Plan, make_plan, model_digest
 
 _DEFAULT_NORM_BOUND = 1.0
-_BINARY = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,6 @@ def _shape(config: Config) -> _Shape:
         )
     return _Shape(
         num_features=sum(len(column.names) for column in columns) + 1,
-        num_classes=_BINARY if data.num_classes is None else data.num_classes,
+        num_classes=len(PublicFacts(num_classes=data.num_classes, classes=data.classes).class_texts()),
         norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
     )

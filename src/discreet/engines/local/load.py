@@ -53,6 +53,7 @@ def load(data: DataConfig, *, silo: str | None = None, exchanged: bool = False) 
             id=data.id,
             ranges=data.ranges,
             categories=data.categories,
+            classes=data.classes,
             num_classes=data.num_classes,
             feature_norm_bound=None if data.transform else data.feature_norm_bound,
         ),
