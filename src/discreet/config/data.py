@@ -91,6 +91,9 @@ class DataConfig(Section):
     transform: Transform | None = None
 
 
+CAPACITY = "no silo holds more training records than its record_capacity"
+"""What makes one record more or less of a silo one training record more or less."""
+
 _FILES = ("csv:", "parquet:", "npz:")
 
 
@@ -100,7 +103,7 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
     Each is about which data sets are neighbours: those for which the loader changes more than one record are
     not, unless a guarantee says so.
     """
-    found = ["no silo holds more training records than its record_capacity"]
+    found = [CAPACITY]
     match data.partition:
         case IidPartition() | DirichletPartition():
             found.append(

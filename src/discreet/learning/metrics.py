@@ -80,6 +80,16 @@ def is_right(outputs: torch.Tensor, labels: npt.NDArray[np.int64]) -> npt.NDArra
     return np.asarray(predicted.numpy() == labels)
 
 
+def base_rate(labels: npt.NDArray[np.int64]) -> float:
+    """Returns the share of the commonest label: the accuracy of who always names it; at least one label.
+
+    Example:
+        >>> base_rate(np.array([0, 2, 2, 1]))
+        0.5
+    """
+    return float(np.bincount(labels).max() / len(labels))
+
+
 def area_under_roc(scores: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float | None:
     """Probability that a random positive scores above a random negative, ties counting one half.
 
