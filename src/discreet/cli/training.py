@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -131,13 +131,15 @@ def _told(prepared: Prepared) -> Told:
 
 
 def _already_finished(request: Request) -> bool:
-    """Says whether there is nothing to go on with: the last round is charged, and the files are sealed."""
+    """Says whether --resume has nothing to go on with: every round is charged, and its result is written.
+
+    A config that makes another plan is left to the training, which refuses it.
+    """
     directory = RunDirectory(request.directory)
     if not (request.resume and directory.file("result.json").is_file() and directory.plan.is_file()):
         return False
     plan = load_plan(directory.plan)
-    kept = {"data", "model", "training", "privacy", "aggregation"}
-    if plan.config.model_dump(include=kept) != request.config.model_dump(include=kept):
+    if replace(plan, config=request.config).digest() != plan.digest():
         return False
     spent = spending(tuple(line.entry for line in read_ledger(directory.ledger)))
     return spent.pending is None and spent.charged >= plan.rounds

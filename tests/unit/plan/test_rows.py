@@ -22,6 +22,7 @@ from discreet.privacy.adversary import (
     ServerWithColluders,
     WithoutSecureAggregation,
 )
+from discreet.privacy.assumptions import numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.secagg import Bell
@@ -213,3 +214,28 @@ def test_a_silo_that_shows_its_message_has_its_own_noise_only() -> None:
 def test_the_smallest_delta_of_all_gets_a_plan(delta: float, aggregation: dict[str, Any], silos: int) -> None:
     made = plan(silos=silos, delta=delta, aggregation=aggregation)
     assert 1.99 <= made.spent(20).epsilon <= 2.0
+
+
+@pytest.mark.parametrize(
+    "local", [SINGLE, STABLE, TANGENT, SHARDED, CLIPPED, NOISY], ids=lambda kind: kind["kind"]
+)
+@pytest.mark.parametrize("mode", ["malicious", "semi-honest", "one-phase"])
+def test_every_assumption_has_a_number_of_its_own(local: dict[str, Any], mode: str) -> None:
+    unit = {"unit": "client"} if local is CLIPPED else {}
+    accepted = {"accept_assumptions": ["independent-local-state"]} if local is NOISY else {}
+    made = plan(
+        local,
+        aggregation={"mode": mode, "max_colluding": 1},
+        rounds=1,
+        data={"test_fraction": 0.0},
+        **unit,
+        **accepted,
+    )
+    numbers = numbered(made.guarantees)
+    assert set(numbers.values()) <= set(range(1, 21)), numbers
+
+
+def test_a_large_sparse_graph_has_numbers_for_its_assumptions() -> None:
+    numbers = numbered(plan(silos=60, aggregation={"protocol": "bell"}).guarantees)
+    assert {10, 11, 14} & set(numbers.values())
+    assert max(numbers.values()) <= 20, numbers

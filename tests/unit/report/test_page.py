@@ -261,4 +261,6 @@ def test_light_dark_and_print_have_enough_contrast(theme: int) -> None:
 def test_the_base_rate_stands_beside_the_accuracy(report: ReportInput) -> None:
     shown = visible(report)
     assert "Accuracy\n77.8 %\nalways the commonest class: 60.0 %; AUC 0.876 (guessing: 0.500)" in shown
-    assert "no records: always the commonest class\nthe base rate: a count, not private\n60.0 %\n0.500" in shown
+    assert (
+        "no records: always the commonest class\nthe base rate: a count, not private\n60.0 %\n0.500" in shown
+    )
