@@ -75,8 +75,8 @@ def beyond_capacity(plan: Plan, guarantees: Sequence[Guarantee], surplus: Mappin
     held = ", ".join(f"{silo} held {count} more" for silo, count in surplus.items())
     epsilon, delta = 2.0 * budget.epsilon, (1.0 + math.exp(budget.epsilon)) * budget.delta
     return (
-        f"A{number} FAILS HERE: {held} than the capacity, and these records were left out. So one record more "
-        "or less can put another one out or in, and every guarantee is weaker than it says: against "
+        f"A{number} FAILS HERE: {held} than the capacity, and these records were left out. So one record "
+        "more or less can put another one out or in, and every guarantee is weaker than it says: against "
         f"{budget.adversary.describe()}, {pair_text(epsilon, delta)} in place of "
         f"{pair_text(budget.epsilon, budget.delta)}. Agree on a larger record_capacity."
     )
