@@ -65,3 +65,17 @@ def test_the_report_refuses_foreign_scripts(visit: Visit) -> None:
     )
     assert page.evaluate("window.ran === undefined")
     assert "Content Security Policy" in " ".join(page.told())
+
+
+@pytest.mark.parametrize("width", [PHONE, 400])
+def test_a_phone_shows_what_a_guarantee_is_worth_without_scrolling_sideways(visit: Visit, width: int) -> None:
+    page = visit("report", width=width)
+    hidden = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].flatMap((region) => {"
+        " const titles = [...region.querySelectorAll('thead th')];"
+        " const edge = region.getBoundingClientRect().right;"
+        " return titles.filter((title) => ['ε', 'δ', 'Status', 'Judgement'].includes(title.textContent))"
+        "  .map((title) => [title.textContent, title.getBoundingClientRect().right - edge]); })"
+    )
+    assert sorted(title for title, _ in hidden) == sorted(2 * ["ε", "δ", "Status", "Judgement"])
+    assert [(title, beyond) for title, beyond in hidden if beyond > 0] == []

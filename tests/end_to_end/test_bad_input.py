@@ -172,8 +172,8 @@ def test_a_table_with_bad_cells_and_an_empty_silo_trains(
     for words in (
         "1 of 40 rows have another number of cells",
         "column 'ill': 1 of 39 cells are none of the classes 0, 1",
-        "column 'age': 1 of 38 cells hold no finite number",
-        "column 'sex': 1 of 38 cells are none of f, m",
+        "column 'age': 1 of 39 cells hold no finite number",
+        "column 'sex': 1 of 39 cells are none of f, m",
         "1 of 38 records are of no silo of the federation",
     ):
         assert words in notes

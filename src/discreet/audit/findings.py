@@ -43,6 +43,11 @@ class CanaryFinding:
         """True when the claim is refuted."""
         return self.audited_epsilon_lower > self.claim.epsilon or self.p_value < 1.0 - self.confidence
 
+    @property
+    def saw_nothing(self) -> bool:
+        """True when the guesses are no better than a coin shows: that says little for the claim."""
+        return not max(self.audited_epsilon_lower, self.audited_gaussian_epsilon_lower) > 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class NoiseFinding:
@@ -73,6 +78,11 @@ class NoiseFinding:
         """True when the noise does not follow the plan."""
         return self.p_value < (1.0 - self.confidence) / self.checks
 
+    @property
+    def saw_nothing(self) -> bool:
+        """True when there was nothing to look at."""
+        return self.samples == 0
+
 
 @dataclass(frozen=True, slots=True)
 class SensitivityFinding:
@@ -95,6 +105,11 @@ class SensitivityFinding:
         """True when a pair of neighbours breaks the bound: a proof, not a statistic."""
         return not self.largest <= self.claimed
 
+    @property
+    def saw_nothing(self) -> bool:
+        """True when no pair moved the update, as where a silo has no record to leave out."""
+        return self.largest == 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingFinding:
@@ -115,6 +130,11 @@ class SamplingFinding:
     def exceeded(self) -> bool:
         """True when units take part more often than accounted, by however little."""
         return self.is_larger
+
+    @property
+    def saw_nothing(self) -> bool:
+        """Never: the probability is exact."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +171,11 @@ class LocalStateFinding:
         """True when the analysis is refuted for this federation."""
         return self.audited_epsilon_lower > self.claimed
 
+    @property
+    def saw_nothing(self) -> bool:
+        """True when the attack did no better than a coin."""
+        return not self.audited_epsilon_lower > 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class PostProcessingFinding:
@@ -172,6 +197,11 @@ class PostProcessingFinding:
     def exceeded(self) -> bool:
         """True when a model depends on records by another way than the sums: a proof, not a statistic."""
         return not self.largest <= 0.0
+
+    @property
+    def saw_nothing(self) -> bool:
+        """True when no model was compared."""
+        return self.rounds == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +226,11 @@ class NeighbourFinding:
     def exceeded(self) -> bool:
         """True when a pair moves too far or can be told apart otherwise: a proof, not a statistic."""
         return bool(self.differences) or not self.largest <= 1.0
+
+    @property
+    def saw_nothing(self) -> bool:
+        """True when no pair was tried, or none moved what is sent."""
+        return not self.differences and self.largest == 0.0
 
 
 Finding = (

@@ -37,6 +37,7 @@ from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation, Unit
 
 _SMALLEST, _LARGEST = 0.02, 1e5
+_HOW_MANY = " Say how many records there are with --records, and δ is judged among them."
 
 
 class Mechanism(Enum):
@@ -175,7 +176,8 @@ def account(
     console().print(
         f"({epsilon_text(bound.epsilon)}, {delta_text(bound.delta)})-DP under {neighboring.value}, "
         f"{bound.status.value}, by {facts['accountant']}; noise multiplier {noise_multiplier:.6g}, {steps} "
-        f"releases, sampling {sampling.value}.\nJudged by ε and δ alone: {facts['judgement']}.",
+        f"{'release' if steps == 1 else 'releases'}, sampling {sampling.value}.\n"
+        f"Judged by ε and δ alone: {facts['judgement']}.{'' if records else _HOW_MANY}",
         highlight=False,
         overflow="fold",
     )
@@ -229,7 +231,8 @@ def _sampling(kind: SamplingKind, prob: float | None) -> Sampling:
             raise ConfigurationError("--sampling-prob needs --sampling poisson or fixed-size.")
         return NoSampling()
     if prob is None or not 0.0 < prob <= 1.0:
-        raise ConfigurationError(f"--sampling-prob must be in (0, 1]; got {prob}.")
+        got = "nothing" if prob is None else prob
+        raise ConfigurationError(f"--sampling-prob must be in (0, 1]; got {got}.")
     if kind is SamplingKind.POISSON:
         return PoissonSampling(prob)
     share = Fraction(repr(prob))

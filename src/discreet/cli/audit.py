@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.text import Text
 
 from discreet.audit import (
     AuditSettings,
@@ -26,6 +26,8 @@ from discreet.audit import (
     crafted_findings,
 )
 from discreet.audit import audit as audit_claims
+from discreet.cli.console import console
+from discreet.cli.listing import Listing
 from discreet.config import Config, load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
@@ -40,10 +42,12 @@ from discreet.privacy.adversary import (
 from discreet.privacy.wire import to_json
 from discreet.rounds import RunDirectory
 
-Row = tuple[str, str, str, str]
-# How a terminal that is too narrow for one line a finding is shared out.
-_COLUMNS = (("attack", 16), ("against", 12), ("found", 22), ("claimed", 11))
-_WIDE = 130
+Facts = tuple[str, str, str, str]
+Row = tuple[str, str, str, str, str]
+_LEGEND = (
+    "ε ≥: what the guesses show, and in brackets what they show if the trade-off curve is Gaussian; p: of so "
+    "many right guesses if the claim is true, or of noise so far off"
+)
 _Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SamplingFinding
 
 
@@ -79,8 +83,8 @@ def audit(
     if crafted:
         _report_crafted(prepared, CraftedSettings(trials=trials, seed=seed), as_json=as_json)
         return
-    console = Console(stderr=True, highlight=False)
-    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+    screen = Console(stderr=True, highlight=False)
+    with Progress(console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("audit", total=None)
 
         def show(what: str, done: int, total: int) -> None:
@@ -90,8 +94,7 @@ def audit(
     if as_json:
         typer.echo(json.dumps(document(prepared, settings, findings), indent=1))
     else:
-        printer = Console(highlight=False)
-        printer.print(findings_table(prepared, settings, findings, narrow=printer.width < _WIDE))
+        _print(findings_table(prepared, settings, findings), _LEGEND, conclusion(findings))
     if any(finding.exceeded for finding in findings):
         raise typer.Exit(1)
 
@@ -105,26 +108,56 @@ def _report_crafted(prepared: Prepared, settings: CraftedSettings, *, as_json: b
         facts = {"plan": prepared.plan.digest(), "seed": settings.seed, "exceeded": exceeded}
         typer.echo(json.dumps({**facts, "findings": found}, indent=1))
     else:
-        printer = Console(highlight=False)
-        printer.print(crafted_table(prepared, findings, narrow=printer.width < _WIDE))
+        _print(crafted_table(prepared, findings), conclusion(findings))
     if exceeded:
         raise typer.Exit(1)
 
 
-def crafted_table(prepared: Prepared, findings: tuple[NeighbourFinding, ...], *, narrow: bool) -> Table:
+def crafted_table(prepared: Prepared, findings: tuple[NeighbourFinding, ...]) -> Listing:
     """Returns one line for each way to craft neighbours."""
-    table = Table(
-        title=f"crafted neighbours of {prepared.config.name}: how far one {prepared.plan.unit.value} moves "
-        "what is sent, as a share of the claim, and what else tells neighbours apart",
-        title_justify="left", title_style="bold", show_edge=False, pad_edge=False, expand=narrow)  # fmt: skip
-    for name in ("path", "crafted", "pairs", "moves by", "else", "verdict"):
-        table.add_column(name, overflow="fold", min_width=len("EXCEEDED") if name == "verdict" else None)
-    for finding in findings:
-        other = "\n".join(finding.differences) or "nothing"
-        verdict = "EXCEEDED" if finding.exceeded else "holds"
-        row = (finding.path, finding.crafted, str(finding.trials), f"{finding.largest:.5f}", other, verdict)
-        table.add_row(*row, style="bold red" if finding.exceeded else "")
-    return table
+    rows = tuple(
+        (
+            finding.path,
+            finding.crafted,
+            str(finding.trials),
+            f"{finding.largest:.5f}",
+            "; ".join(finding.differences) or "nothing",
+            verdict(finding),
+        )
+        for finding in findings
+    )
+    title = (
+        f"crafted neighbours of {prepared.config.name}: how far one {prepared.plan.unit.value} moves what is "
+        "sent, as a share of the claim, and what else tells neighbours apart"
+    )
+    return Listing(title, ("path", "crafted", "pairs", "moves by", "else", "verdict"), rows, wraps=1)
+
+
+def verdict(finding: Finding | NeighbourFinding) -> str:
+    """Says what came of one attack; one that saw nothing at all confirms nothing."""
+    return "EXCEEDED" if finding.exceeded else "saw nothing" if finding.saw_nothing else "holds"
+
+
+def conclusion(findings: Sequence[Finding | NeighbourFinding]) -> str:
+    """Says in a sentence what all attacks together came to."""
+    exceeded = sum(finding.exceeded for finding in findings)
+    blind = sum(finding.saw_nothing and not finding.exceeded for finding in findings)
+    if exceeded:
+        return f"{exceeded} of {len(findings)} attacks EXCEEDED a claim: it does not hold as stated."
+    without = f"; {blind} of them saw nothing, which confirms nothing" if blind else ""
+    return (
+        f"None of {len(findings)} attacks exceeded a claim{without}. An attack that fails proves nothing: "
+        "the guarantees rest on their proofs."
+    )
+
+
+def _print(table: Listing, *lines: str) -> None:
+    """Prints a table and lines below it, whole at any width."""
+    printer = console()
+    printer.print(table)
+    for line in lines:
+        printer.print()
+        printer.print(Text(line, overflow="fold"))
 
 
 def _config(target: Path) -> Config:
@@ -140,27 +173,16 @@ def _config(target: Path) -> Config:
     return load_plan(plan).config
 
 
-def findings_table(
-    prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...], *, narrow: bool
-) -> Table:
+def findings_table(prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...]) -> Listing:
     """Returns one table: what was attacked, what was found, what was claimed, whether it held."""
-    table = Table(
-        title=f"audit of {prepared.config.name}: claims at δ = {prepared.config.privacy.delta:g}, each "
-        f"statement with {settings.confidence:.3g} confidence",
-        caption="ε ≥: what the guesses show, and in brackets what they show if the trade-off curve is "
-        "Gaussian; p: of so many right guesses if the claim is true, or of noise so far off",
-        title_justify="left", caption_justify="left", title_style="bold", show_edge=False,
-        pad_edge=False, expand=narrow)  # fmt: skip
-    for name, ratio in _COLUMNS:
-        table.add_column(name, ratio=ratio)
-    table.add_column("verdict", width=len("EXCEEDED"))
-    for row, exceeded in _rows(findings):
-        verdict = "EXCEEDED" if exceeded else "holds"
-        table.add_row(*row, verdict, style="bold red" if exceeded else "")
-    return table
+    title = (
+        f"audit of {prepared.config.name}: claims at δ = {prepared.config.privacy.delta:g}, each statement "
+        f"with {settings.confidence:.3g} confidence"
+    )
+    return Listing(title, ("attack", "against", "found", "claimed", "verdict"), tuple(_rows(findings)))
 
 
-def _rows(findings: tuple[Finding, ...]) -> Iterator[tuple[Row, bool]]:
+def _rows(findings: tuple[Finding, ...]) -> Iterator[Row]:
     """Summarises each family of findings by its worst, and gives every other finding a line."""
     noise: dict[str, list[NoiseFinding]] = {}
     silos: list[SensitivityFinding] = []
@@ -171,14 +193,20 @@ def _rows(findings: tuple[Finding, ...]) -> Iterator[tuple[Row, bool]]:
             case SensitivityFinding():
                 silos.append(finding)
             case _:
-                yield _row(finding), finding.exceeded
+                yield (*_row(finding), verdict(finding))
     if silos:
-        yield _neighbours_row(silos), any(finding.exceeded for finding in silos)
+        yield (*_neighbours_row(silos), _worst(silos))
     for family in noise.values():
-        yield _noise_row(family), any(check.exceeded for check in family)
+        yield (*_noise_row(family), _worst(family))
 
 
-def _noise_row(family: list[NoiseFinding]) -> Row:
+def _worst(family: Sequence[Finding]) -> str:
+    """Returns the verdict on a family: it saw something if one of it did."""
+    verdicts = {verdict(finding) for finding in family}
+    return next(word for word in ("EXCEEDED", "holds", "saw nothing") if word in verdicts)
+
+
+def _noise_row(family: list[NoiseFinding]) -> Facts:
     """The check that is furthest off."""
     worst = min(family, key=lambda check: check.p_value)
     return (
@@ -189,7 +217,7 @@ def _noise_row(family: list[NoiseFinding]) -> Row:
     )
 
 
-def _neighbours_row(silos: list[SensitivityFinding]) -> Row:
+def _neighbours_row(silos: list[SensitivityFinding]) -> Facts:
     """The silo that came closest to its bound."""
     worst = max(silos, key=lambda finding: finding.largest / finding.claimed)
     return (
@@ -200,7 +228,7 @@ def _neighbours_row(silos: list[SensitivityFinding]) -> Row:
     )
 
 
-def _row(finding: _Single) -> Row:
+def _row(finding: _Single) -> Facts:
     match finding:
         case LocalStateFinding():
             return (
@@ -265,4 +293,5 @@ def _finding_json(finding: Finding | NeighbourFinding) -> dict[str, Any]:
         fields["claim"] = to_json(finding.claim)
     if isinstance(finding, LocalStateFinding):
         fields["status"] = finding.status.value
-    return {"kind": type(finding).__name__, "exceeded": finding.exceeded, **fields}
+    found = {"kind": type(finding).__name__, "exceeded": finding.exceeded, "saw_nothing": finding.saw_nothing}
+    return found | fields

@@ -29,19 +29,24 @@ class Answers:
     features: str
     epsilon: float
     capacity: int
+    classes: str = ""
 
 
 def init(
     out: Annotated[Path, typer.Argument(help="The config to write.")] = Path("discreet.toml"),
     source: Annotated[
-        str | None, typer.Option(help="heart-disease, digits, csv:PATH, npz:PATH or module:function.")
+        str | None,
+        typer.Option(help="heart-disease, digits, csv:PATH, parquet:PATH, npz:PATH or module:function."),
     ] = None,
     silos: Annotated[
         str | None, typer.Option(help="Column that names the silo, or a number to deal one table out.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="csv: the column to predict.")] = None,
+    label: Annotated[str | None, typer.Option(help="csv, parquet: the column to predict.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="csv, parquet: the label's texts, no|yes; left out, 0 and 1.")
+    ] = None,
     features: Annotated[
-        str | None, typer.Option(help="csv: age=20:90,sex=female|male, from public knowledge.")
+        str | None, typer.Option(help="csv, parquet: age=20:90,sex=female|male, from public knowledge.")
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget ε.")] = None,
     capacity: Annotated[
@@ -55,16 +60,17 @@ def init(
     if out.exists():
         raise ConfigurationError(f"the config to write must not exist yet; {out} does. Give another name.")
     source = source or typer.prompt("1. Where are the records? (csv:PATH, npz:PATH, heart-disease, digits)")
-    table = source.startswith("csv:")
-    if table:
+    table = source.startswith(("csv:", "parquet:"))
+    if source.startswith("csv:"):
         typer.echo(f"   columns: {', '.join(_columns(source.removeprefix('csv:')))}", err=True)
     answers = Answers(
         source=source,
         silos=_ask(silos, "2. Column that names the silo, or a number", needed=source != "heart-disease"),
-        label=_ask(label, "3. Column to predict (0 or 1)", needed=table),
+        label=_ask(label, "3. Column to predict (0 or 1; else --classes)", needed=table),
         features=_ask(features, "4. Features with public ranges (age=20:90,sex=female|male)", needed=table),
         epsilon=typer.prompt("5. Privacy budget ε", default=1.0, type=float) if epsilon is None else epsilon,
         capacity=capacity or _CAPACITIES.get(source, _USUAL_CAPACITY),
+        classes=classes or "",
     )
     text = write_config(answers, name=out.stem)
     parse_config(tomllib.loads(text), source=out.name)
@@ -135,7 +141,10 @@ def _table(answers: Answers) -> str:
             raise ConfigurationError(
                 f"a feature must be NAME=LOW:HIGH or NAME=TEXT|TEXT; got {feature.strip()!r}."
             )
-    lines = [f"label = {_text(answers.label)}", "# From public knowledge, never from the records."]
+    lines = [f"label = {_text(answers.label)}"]
+    if answers.classes:
+        lines.append(f"classes = {json.dumps(answers.classes.split('|'), ensure_ascii=False)}")
+    lines += ["# From public knowledge, never from the records."]
     for title, found in (("ranges", ranges), ("categories", categories)):
         if found:
             inside = ", ".join(f"{_text(name)} = {values}" for name, values in found.items())

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.cli.log import log
-from discreet.cli.promises import promises
+from discreet.cli.promises import beyond_capacity, promises
 from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
-from discreet.engines.local import Opening, RunResult
+from discreet.config.data import CAPACITY
+from discreet.engines.local import Opening, Prepared, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
+from discreet.plan import load_plan
 from discreet.policy import load_key
+from discreet.privacy.ledger import read_ledger, spending
+from discreet.rounds import RunDirectory
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
 from discreet.verify import manifest_digest, require_key
@@ -56,6 +61,10 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     if request.resume:
         require_key(directory, identity)
     screen = console(stderr=request.as_json)
+    if _already_finished(request):
+        _say_finished(request)
+        return
+    told: list[Told] = []
     asked = trackers(request.tensorboard, request.mlflow, config.name)
     with ExitStack() as opened:
         for tracker in asked:
@@ -63,13 +72,18 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
         planned = config.training.rounds
         display = opened.enter_context(RunDisplay(screen, planned=planned, quiet=request.quiet))
         watch = Watch(screen, display, asked, request.quiet, request.per_silo)
+
+        def announce(prepared: Prepared) -> None:
+            told.append(_told(prepared))
+            watch.announce(prepared)
+
         try:
             result = run_locally(
                 config,
                 directory,
                 opening=request.opening,
                 observe=watch.observe,
-                announce=watch.announce,
+                announce=announce,
                 early=early,
             )
         except KeyboardInterrupt:
@@ -78,13 +92,62 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
             raise typer.Exit(EXIT_INTERRUPTED) from None
     report = finish(result, identity)
     log("done", directory=directory, manifest=manifest_digest(directory))
+    (owner,) = told
     if request.as_json:
-        typer.echo(json.dumps(summarise(result), indent=1))
+        # The files are for others, so what depends on records is printed and not written.
+        typer.echo(json.dumps(summarise(result) | {"warnings": owner.lines(result)}, indent=1))
     elif not request.quiet:
-        _show(screen, result, report)
+        _show(screen, result, report, owner)
 
 
-def _show(screen: Console, result: RunResult, report: Path) -> None:
+def _say_finished(request: Request) -> None:
+    """Says that nothing was changed."""
+    said = f"the training in {request.directory} is finished; nothing was changed."
+    typer.echo(f"{said} Look at it again: discreet report {request.directory}", err=True)
+    if request.as_json:
+        typer.echo(RunDirectory(request.directory).file("result.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What only the owner of the records may know.
+
+    Attributes:
+        notes: of records that could not be used as they are.
+        surplus: silo to its number of training records above its capacity, which were left out.
+    """
+
+    notes: tuple[str, ...]
+    surplus: Mapping[str, int]
+
+    def lines(self, result: RunResult) -> list[str]:
+        """Returns everything, a line each."""
+        failing = beyond_capacity(result.plan, result.guarantees, self.surplus)
+        return [*self.notes, *([failing] if failing else [])]
+
+
+def _told(prepared: Prepared) -> Told:
+    """Takes out of what was prepared what its owner is told again at the end."""
+    surplus = {silo.name: silo.surplus for silo in prepared.federation.silos if silo.surplus}
+    return Told(prepared.notes, surplus)
+
+
+def _already_finished(request: Request) -> bool:
+    """Says whether --resume has nothing to go on with: every round is charged, and its result is written.
+
+    A config that makes another plan is left to the training, which refuses it.
+    """
+    directory = RunDirectory(request.directory)
+    if not (request.resume and directory.file("result.json").is_file() and directory.plan.is_file()):
+        return False
+    plan = load_plan(directory.plan)
+    if replace(plan, config=request.config).digest() != plan.digest():
+        return False
+    spent = spending(tuple(line.entry for line in read_ledger(directory.ledger)))
+    return spent.pending is None and spent.charged >= plan.rounds
+
+
+def _show(screen: Console, result: RunResult, report: Path, owner: Told) -> None:
     """Prints what was promised, what it cost, and where the report is."""
     if result.seeded:
         screen.print(
@@ -93,7 +156,8 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
         )
     screen.print("")
     guarantees = result.guarantees
-    screen.print(promises(result.plan, guarantees, title="who can learn what"))
+    failing = frozenset({CAPACITY} if beyond_capacity(result.plan, guarantees, owner.surplus) else ())
+    screen.print(promises(result.plan, guarantees, title="who can learn what", failing=failing))
     if any(row.assumptions for row in guarantees):
         screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
     if result.metrics:
@@ -102,6 +166,11 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     lost = len(result.spending.lost)
     if lost:
         screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
+    lines = owner.lines(result)
+    if lines:
+        screen.print("\n[bold yellow]Look at the records[/] (only you are told; no file holds this):")
+        for line in lines:
+            screen.print(Text(f"- {line}", overflow="fold"))
     screen.print(f"\nreport: {report}")
 
 
@@ -112,9 +181,17 @@ def _price(result: RunResult) -> Listing:
         models["pooled without privacy (not private, not released)"] = result.comparison.pooled
         for silo, metrics in result.comparison.alone.items():
             models[f"{silo} alone (not private, not released)"] = metrics
-    rows = tuple(
-        (name, f"{100 * found['accuracy']:.1f} %", f"{found['auc']:.3f}" if "auc" in found else "–")
-        for name, found in models.items()
+    base = (
+        "always the commonest class (base rate)",
+        f"{100 * result.metrics['base_rate']:.1f} %",
+        "0.500" if "auc" in result.metrics else "–",
+    )
+    rows = (
+        *(
+            (name, f"{100 * found['accuracy']:.1f} %", f"{found['auc']:.3f}" if "auc" in found else "–")
+            for name, found in models.items()
+        ),
+        base,
     )
     title = "what it cost, and what joining brought (held-out records; not covered by the guarantee)"
     return Listing(title, ("model", "accuracy", "AUC"), rows, frozenset({"accuracy", "AUC"}))

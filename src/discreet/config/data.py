@@ -66,7 +66,8 @@ class DataConfig(Section):
         label: the column to predict (csv).
         ranges: numeric feature columns with their plausible range (csv).
         categories: categorical feature columns with their possible texts (csv).
-        num_classes: number of classes.
+        classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
+        num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         partition: which record belongs to which silo; left out, the source's own silos.
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
@@ -83,11 +84,15 @@ class DataConfig(Section):
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
+    classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
 
+
+CAPACITY = "no silo holds more training records than its record_capacity"
+"""What makes one record more or less of a silo one training record more or less."""
 
 _FILES = ("csv:", "parquet:", "npz:")
 
@@ -98,7 +103,7 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
     Each is about which data sets are neighbours: those for which the loader changes more than one record are
     not, unless a guarantee says so.
     """
-    found = ["no silo holds more training records than its record_capacity"]
+    found = [CAPACITY]
     match data.partition:
         case IidPartition() | DirichletPartition():
             found.append(

@@ -7,6 +7,7 @@ for every cell: what one record holds must not decide whether a silo takes part.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -58,12 +59,7 @@ class Numeric:
         """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and notes for the owner."""
         numbers = table.numbers(self.column)
         unreadable = np.isnan(numbers)
-        notes = cells_note(
-            table,
-            self.column,
-            int(unreadable.sum()),
-            "hold no finite number; they count as the middle of the range",
-        )
+        notes = self._notes(table, numbers)
         position = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
         scaled = 2.0 * position - 1.0
         if self.not_measured is None:
@@ -71,6 +67,25 @@ class Numeric:
         absent = numbers == self.not_measured
         neutral = np.where(absent | unreadable, 0.0, scaled)
         return np.stack([neutral, absent.astype(np.float64)], axis=1), notes
+
+    def _notes(self, table: Table, numbers: npt.NDArray[np.float64]) -> tuple[str, ...]:
+        """Counts the cells that hold no number, and those that are clipped."""
+        unreadable = cells_note(
+            table,
+            self.column,
+            int(np.isnan(numbers).sum()),
+            "hold no finite number; they count as the middle of the range",
+            f'texts need categories = {{ {json.dumps(self.column)} = ["TEXT", "OTHER TEXT"] }}',
+        )
+        outside = ((numbers < self.low) | (numbers > self.high)) & (numbers != self.not_measured)
+        if not outside.any():
+            return unreadable
+        clipped = (
+            f"{table.name}, column {self.column!r}: {int(outside.sum())} of {len(table)} cells are outside "
+            f"[{self.low:g}, {self.high:g}] and are clipped to it. If that is more than mistakes, widen the "
+            f"range by public knowledge: ranges = {{ {json.dumps(self.column)} = [LOW, HIGH] }}.",
+        )
+        return unreadable + clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +174,9 @@ def _unknown(
 ) -> tuple[str, ...]:
     """Returns a note about cells that are none of ``values``."""
     what = f"are none of {', '.join(values)}; they count as none of them"
-    return cells_note(table, column, int((numbers < 0).sum()), what)
+    known = json.dumps([*values, "TEXT"], ensure_ascii=False)
+    accept = f"name every text, categories = {{ {json.dumps(column)} = {known} }}"
+    return cells_note(table, column, int((numbers < 0).sum()), what, accept)
 
 
 def encode(

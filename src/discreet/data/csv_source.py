@@ -9,7 +9,8 @@ from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import Pool
 from discreet.data.records import Records
-from discreet.data.table import Table, cells_note
+from discreet.data.remarks import id_notes, label_notes
+from discreet.data.table import Table
 from discreet.errors import DataError
 
 CONSTANT = "constant"
@@ -55,10 +56,13 @@ def pool_of_table(
         DataError: if a column is missing.
     """
     labels = category_numbers(table, schema.label, schema.classes)
-    what = f"are none of the classes {', '.join(schema.classes)}; these records are left out"
-    left_out = cells_note(table, schema.label, int((labels < 0).sum()), what)
-    table, labels = table.take(labels >= 0), labels[labels >= 0]
-    features, names, notes = encode(table, schema.columns)
+    notes = [*table.notes, *label_notes(table, schema.label, schema.classes, labels)]
+    features, names, of_cells = encode(table, schema.columns)
+    notes += of_cells
+    if schema.id is not None:
+        notes += id_notes(table, schema.id, labels)
+    known = labels >= 0
+    table, features, labels = table.take(known), features[known], labels[known]
     ids = None if schema.id is None else [as_whole(cell) for cell in table.column(schema.id)]
     identities = Identities.of_content(features, labels) if ids is None else Identities.of_texts(ids)
     return Pool(
@@ -71,5 +75,5 @@ def pool_of_table(
         feature_norm_bound=feature_norm_bound,
         feature_names=(*names, CONSTANT),
         attribution=attribution,
-        notes=(*table.notes, *left_out, *notes),
+        notes=tuple(notes),
     )

@@ -22,11 +22,13 @@ class Silo:
         train: records that training may touch; the guarantee covers these. There may be none: the silo then
             takes part with nothing but its noise.
         test: held-out records; numbers measured on them are not covered by any guarantee.
+        surplus: how many training records were left out because there were more than the capacity.
     """
 
     name: str
     train: Records
     test: Records
+    surplus: int = 0
 
 
 @dataclass(frozen=True, slots=True)

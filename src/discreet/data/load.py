@@ -23,8 +23,9 @@ from discreet.data.npz_source import pool_of_npz
 from discreet.data.parquet_source import read_parquet
 from discreet.data.partition import ColumnSilos, Partition, deal
 from discreet.data.pool import Pool
+from discreet.data.remarks import unused_note
 from discreet.data.split import Split
-from discreet.data.table import Table, nearest_hint, read_table
+from discreet.data.table import nearest_hint, read_table
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
@@ -46,7 +47,9 @@ class PublicFacts:
         id: column, or array of an npz file, that says whose record it is.
         ranges: numeric feature columns with their plausible range (tables).
         categories: categorical feature columns with their possible texts (tables).
-        num_classes: number of classes (tables: labels are then 0, 1, ...; default 2).
+        classes: the labels' texts in order, the first of which is class 0 (tables).
+        num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
+            out, as many as there are ``classes``, or 2).
         feature_norm_bound: L2 norm that records are scaled to (tables: default 1; npz: default no scaling).
     """
 
@@ -56,6 +59,24 @@ class PublicFacts:
     categories: Mapping[str, Sequence[str]] | None = None
     num_classes: int | None = None
     feature_norm_bound: float | None = None
+    classes: Sequence[str] | None = None
+
+    def class_texts(self) -> tuple[str, ...]:
+        """Returns the texts of a table's labels, in the order of their numbers.
+
+        Raises:
+            DataError: if ``num_classes`` is not the number of ``classes``.
+        """
+        if self.classes is None:
+            return tuple(
+                str(number) for number in range(_BINARY if self.num_classes is None else self.num_classes)
+            )
+        if self.num_classes not in (None, len(self.classes)):
+            raise DataError(
+                f"num_classes must be the number of classes, {len(self.classes)}; got {self.num_classes}. "
+                "Leave num_classes out."
+            )
+        return tuple(self.classes)
 
 
 def load_federation(
@@ -142,7 +163,7 @@ def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_
     if scheme in ("csv", "parquet"):
         return _table_pool(scheme, Path(path), facts, partition)
     if scheme == "npz":
-        if facts.label is not None or facts.ranges or facts.categories:
+        if facts.label is not None or facts.ranges or facts.categories or facts.classes:
             raise DataError(f"{source}: label and feature columns are for csv or parquet files; remove them.")
         return pool_of_npz(
             Path(path),
@@ -182,18 +203,19 @@ def _memory_pool(
 def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partition | None) -> Pool:
     """Reads a table whose features are numbers and categories that the user named."""
     schema = _schema(path.name, facts)
-    table = _table(scheme, path, schema, partition)
-    return pool_of_table(table, schema, feature_norm_bound=_norm_bound(facts))
+    used = [schema.label, *(column.column for column in schema.columns)]
+    used += [schema.id] if schema.id is not None else []
+    used += [partition.column] if isinstance(partition, ColumnSilos) else []
+    table = read_table(path) if scheme == "csv" else read_parquet(path, used)
+    pool = pool_of_table(table, schema, feature_norm_bound=_norm_bound(facts))
+    return replace(pool, notes=(*pool.notes, *unused_note(table, used)))
 
 
 def _schema(name: str, facts: PublicFacts) -> TableSchema:
     """Returns the public rules by which the cells of a table are read."""
     if facts.label is None:
         raise DataError(f"{name}: the label column must be named; set label.")
-    classes = tuple(
-        str(number) for number in range(_BINARY if facts.num_classes is None else facts.num_classes)
-    )
-    return TableSchema(facts.label, classes, table_columns(facts), silo=None, id=facts.id)
+    return TableSchema(facts.label, facts.class_texts(), table_columns(facts), silo=None, id=facts.id)
 
 
 def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
@@ -227,16 +249,6 @@ def _norm_bound(facts: PublicFacts) -> float:
     return _DEFAULT_NORM_BOUND if facts.feature_norm_bound is None else facts.feature_norm_bound
 
 
-def _table(scheme: str, path: Path, schema: TableSchema, partition: Partition | None) -> Table:
-    """Reads a table: all of a CSV file, or the columns that are used of a Parquet file."""
-    if scheme == "csv":
-        return read_table(path)
-    used = [schema.label, *(column.column for column in schema.columns)]
-    used += [schema.id] if schema.id is not None else []
-    used += [partition.column] if isinstance(partition, ColumnSilos) else []
-    return read_parquet(path, used)
-
-
 def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bool) -> Federation:
     """Deals the pool out and holds test records out."""
     names, assigned, test_silos = deal(pool, partition, SeededRandom(split.seed).derive("partition"))
@@ -247,6 +259,9 @@ def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bo
             f"{pool.name}: {elsewhere} of {len(assigned)} records are of no silo of the federation; they are "
             "left out."
         )
+    if not names:
+        problems = "".join(f"\n  {note}" for note in notes)
+        raise DataError(f"{pool.name}: no record can be used, so there is no silo to train.{problems}")
     for number, name in enumerate(names):
         own = np.flatnonzero(assigned == number)
         held_out = np.zeros(len(own), dtype=np.bool_)
@@ -256,8 +271,10 @@ def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bo
             held_out = split.held_out(coins.take(own), name)
             test = pool.records.take(own[held_out])
         kept, surplus = split.used(coins.take(own[~held_out]), name)
-        silos.append(Silo(name, train=pool.records.take(own[~held_out][kept]), test=test))
+        train = pool.records.take(own[~held_out][kept])
+        silos.append(Silo(name, train, test, surplus=int((~kept).sum())))
         notes += surplus
+    notes += _empty(silos)
     return Federation(
         name=pool.name,
         silos=tuple(silos),
@@ -276,6 +293,16 @@ def _cut_to_capacity(federation: Federation, split: Split) -> Federation:
     for silo in federation.silos:
         known = Identities.of_content(silo.train.features, silo.train.labels)
         kept, surplus = split.used(known, silo.name)
-        silos.append(replace(silo, train=silo.train.take(kept)) if surplus else silo)
+        used = replace(silo, train=silo.train.take(kept), surplus=int((~kept).sum()))
+        silos.append(used if surplus else silo)
         notes += surplus
-    return replace(federation, silos=tuple(silos), warnings=tuple(notes))
+    return replace(federation, silos=tuple(silos), warnings=(*notes, *_empty(silos)))
+
+
+def _empty(silos: Sequence[Silo]) -> tuple[str, ...]:
+    """Returns a note for every silo that has nothing to train on."""
+    return tuple(
+        f"silo {silo.name!r}: NO TRAINING RECORD is its own; it takes part with its noise only."
+        for silo in silos
+        if not len(silo.train)
+    )

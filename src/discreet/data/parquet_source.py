@@ -44,7 +44,8 @@ def read_parquet(path: Path, wanted: Sequence[str]) -> Table:
     except (OSError, ArrowException) as error:
         raise DataError(f"{path.name} must be a readable Parquet file; got {type(error).__name__}.") from None
     columns = {name: _cells(found.column(name)) for name in names}
-    return Table(path.name, columns, np.arange(found.num_rows, dtype=np.int64))
+    not_read = tuple(name for name in known if name not in columns)
+    return Table(path.name, columns, np.arange(found.num_rows, dtype=np.int64), not_read=not_read)
 
 
 def _cells(column: pyarrow.ChunkedArray) -> tuple[str, ...]:

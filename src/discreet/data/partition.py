@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,10 +117,21 @@ def _by_column(pool: Pool, partition: ColumnSilos) -> tuple[tuple[str, ...], Ass
         raise DataError(
             f"{pool.name}: the silo column {column!r} does not exist.{nearest_hint(column, pool.groups)}"
         )
+    if partition.names is None:
+        _require_readable(pool.groups[column], column, pool.name)
     found = pool.groups[column] if partition.names is None else partition.names
     names = sorted(name for name in set(found) if name.strip())
     number = {name: place for place, name in enumerate(names)}
     return tuple(names), np.array([number.get(name, -1) for name in pool.groups[column]], dtype=np.int64)
+
+
+def _require_readable(cells: Sequence[str], column: str, name: str) -> None:
+    """Refuses names that were not UTF-8: different ones are read as equal, and silos would merge."""
+    if unreadable := sum("\ufffd" in cell for cell in cells):
+        raise DataError(
+            f"{name}: the names of silos, column {column!r}, must be UTF-8; {unreadable} of {len(cells)} "
+            "cells are not. Save the file as UTF-8, or list the names: partition.names."
+        )
 
 
 def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:

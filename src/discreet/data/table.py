@@ -28,12 +28,14 @@ class Table:
         columns: header to cells, every column of equal length.
         places: row of the file that each row of the table is, shape ``(n,)``.
         notes: what the owner should know of rows that could not be read; counts, and no cell.
+        not_read: columns of the file that were not even read.
     """
 
     name: str
     columns: dict[str, tuple[str, ...]]
     places: npt.NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -70,7 +72,7 @@ class Table:
         return f"Table({self.name!r}, {len(self)} rows, {len(self.columns)} columns)"
 
 
-def cells_note(table: Table, column: str, unusable: int, what: str) -> tuple[str, ...]:
+def cells_note(table: Table, column: str, unusable: int, what: str, accept: str) -> tuple[str, ...]:
     """Returns a line for the owner about ``unusable`` cells of a column; nothing if there are none.
 
     Args:
@@ -78,11 +80,15 @@ def cells_note(table: Table, column: str, unusable: int, what: str) -> tuple[str
         column: the column's name.
         unusable: how many of its cells.
         what: what such cells are and what becomes of them, after "3 of 303 cells".
+        accept: an example of the public rule that would accept them, made from no cell.
     """
     if not unusable:
         return ()
     loud = "NOT ONE CELL CAN BE USED; is this the right column? " if unusable == len(table) else ""
-    return (f"{table.name}, column {column!r}: {loud}{unusable} of {len(table)} cells {what}.",)
+    return (
+        f"{table.name}, column {column!r}: {loud}{unusable} of {len(table)} cells {what}. "
+        f"To accept them: {accept}.",
+    )
 
 
 def read_table(path: Path) -> Table:

@@ -121,5 +121,6 @@ class ConvexSteps:
                 f"non-expansive; got learning_rate {self.learning_rate:.4g}, smoothness * largest_batch "
                 f"{curvature:.4g} (batches of up to {largest} records) and l2_regulariser "
                 f"{self.regulariser:.4g}. Use a learning_rate of at most "
-                f"{2.0 / (curvature + self.regulariser):.4g}, more steps, or a smaller norm bound."
+                f"{2.0 / (curvature + self.regulariser):.4g}, more steps, or a smaller norm bound. The limit "
+                f"shrinks as record_capacity, {self.record_capacity}, grows, for a batch may be larger then."
             )

@@ -72,6 +72,16 @@ def is_right(outputs: torch.Tensor, labels: Integers) -> npt.NDArray[np.bool_]:
     return np.asarray(predicted.numpy() == labels)
 
 
+def base_rate(labels: Integers) -> float:
+    """Returns the share of the commonest label: the accuracy of who always names it; at least one label.
+
+    Example:
+        >>> base_rate(np.array([0, 2, 2, 1]))
+        0.5
+    """
+    return float(np.bincount(labels).max() / len(labels))
+
+
 def area_under_roc(scores: Floats, labels: Integers) -> float | None:
     """Probability that a random positive scores above a random negative, ties counting one half.
 

@@ -85,7 +85,8 @@ def _against_server(
     if trust.server != _ANYTHING:
         assumed.append(trust.server)
     if config.aggregation.mode == "malicious":
-        assumed.append(f"at most {rounds} sums are opened; a silo's own ledger counts those that it was in")
+        sums = "sum is" if rounds == 1 else "sums are"
+        assumed.append(f"at most {rounds} {sums} opened; a silo's own ledger counts those that it was in")
     else:
         assumed.append(ONE_SET)
     if release.graph_failure_prob > 0.0:

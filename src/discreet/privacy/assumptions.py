@@ -1,4 +1,7 @@
-"""Assumptions by number: a table of guarantees names them shortly, a list below says each once."""
+"""Assumptions by number: a table of guarantees names them shortly, a list below says each once.
+
+A number means one assumption in every run, whatever else a run assumes; so reports can be compared.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,52 @@ from itertools import pairwise
 
 from discreet.privacy.guarantee import Guarantee
 
+# How each begins, by its number from 1. A number that was printed once keeps its meaning: append only.
+_KNOWN = (
+    "no silo holds more training records than its record_capacity",
+    "no honest silo's dropping out depends on",
+    "AES-256 in counter mode",
+    "float64 arithmetic, square roots",
+    "no silo conspires with the server",
+    "identities were enrolled honestly",
+    "X25519, Ed25519, AES-256-GCM",
+    "at most {number} sum",
+    "at most {number} silo",
+    "the server follows the protocol",
+    "the server may do anything once",
+    "the server discards unread",
+    "one survivor set a round is opened",
+    "the sparse graph of masks is drawn at most",
+    "no round is tried again",
+    "on each silo's machine, numerical kernels",
+    "silos are dealt at random from one file",
+    "which silos there are, read from the records, is public",
+    "which clients take part",
+    "the gradients of later local steps do not depend",
+)
+
 
 def numbered(guarantees: Iterable[Guarantee]) -> dict[str, int]:
-    """Returns every distinct assumption with its number from 1, in order of appearance."""
-    distinct = dict.fromkeys(assumption for row in guarantees for assumption in row.assumptions)
-    return {assumption: number for number, assumption in enumerate(distinct, start=1)}
+    """Returns every distinct assumption with its number, by number.
+
+    One that has no number of its own, such as what a module of the user's promises, is given a further one in
+    order of appearance.
+    """
+    numbers: dict[str, int] = {}
+    further = len(_KNOWN)
+    for assumption in dict.fromkeys(text for row in guarantees for text in row.assumptions):
+        number = _number(assumption)
+        if number is None or number in numbers.values():
+            further += 1
+            number = further
+        numbers[assumption] = number
+    return dict(sorted(numbers.items(), key=lambda pair: pair[1]))
+
+
+def _number(assumption: str) -> int | None:
+    """Returns the number of a known assumption, whatever count it names."""
+    plain = " ".join("{number}" if word.isdigit() else word for word in assumption.split())
+    return next((place for place, start in enumerate(_KNOWN, start=1) if plain.startswith(start)), None)
 
 
 def named(guarantee: Guarantee, numbers: Mapping[str, int]) -> str:

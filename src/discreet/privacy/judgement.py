@@ -31,6 +31,11 @@ _OFTEN_PUBLISHED = 0.1
 # One that does so more seldom is not worth a number.
 _NEVER_PUBLISHED = 1e-6
 
+# A δ of so much is not fine for any number of units, and worthless for a hundred or more.
+_NEVER_FINE = 1e-2
+# More units than there are people, many times over.
+_COUNTABLE = 1e12
+
 
 class Level(Enum):
     """How much a guarantee protects, from the most to nothing."""
@@ -143,12 +148,25 @@ def _guess_allows(level: Level, guess: float, question: str) -> str:
     return told
 
 
+def _unknown_number(delta: float, unit: Unit) -> tuple[Level, str]:
+    """Judges δ where nobody said how many units there are: by how many would make it worthless."""
+    many = _MANY[unit]
+    if not delta * _COUNTABLE > 1.0:
+        return Level.STRONG, f"{delta_is(delta)} is negligible among any number of {many}"
+    level = Level.WORTHLESS if delta >= _NEVER_FINE else Level.STRONG
+    return level, (
+        f"{delta_is(delta)} must be far below one over the number of {many}, which is not known here: with "
+        f"{math.ceil(1.0 / delta):,} of them or more, a mechanism that publishes one at random would "
+        "satisfy it"
+    )
+
+
 def _delta_allows(delta: float, unit: Unit, units: int | None) -> tuple[Level, str]:
     """Says what δ alone would allow, and the best level that it leaves."""
-    some_published = min(1.0, (units or 1) * delta)
-    level = Level.WEAK if some_published > _OFTEN_PUBLISHED else Level.STRONG
     if units is None:
-        return level, f"{delta_is(delta)} must be far below one over the number of {_MANY[unit]}"
+        return _unknown_number(delta, unit)
+    some_published = min(1.0, units * delta)
+    level = Level.WEAK if some_published > _OFTEN_PUBLISHED or delta >= _NEVER_FINE else Level.STRONG
     among = f"one of {units:,} {_MANY[unit]}"
     if delta * units >= 1.0:
         return (

@@ -117,12 +117,13 @@ def _measured(line: Mapping[str, Any]) -> Measured | None:
         for name, value in sorted(line.items())
         if name.startswith(_SILO_PREFIX)
     )
-    auc = line.get("auc")
+    auc, base_rate = line.get("auc"), line.get("base_rate")
     return Measured(
         accuracy=float(line["accuracy"]),
         loss=float(line["loss"]),
         auc=None if auc is None else float(auc),
         by_silo=by_silo,
+        base_rate=None if base_rate is None else float(base_rate),
     )
 
 

@@ -16,12 +16,14 @@ class Measured:
         loss: mean loss, or None if it was not measured.
         auc: area under the ROC curve for two classes, else None.
         by_silo: name and accuracy of each silo that holds test records.
+        base_rate: accuracy of a model that always names the commonest class, or None if it was not measured.
     """
 
     accuracy: float
     loss: float | None
     auc: float | None
     by_silo: tuple[tuple[str, float], ...]
+    base_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

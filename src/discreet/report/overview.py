@@ -142,9 +142,11 @@ def _key_figures(report: ReportInput) -> Html:
         _worth(report),
     ]
     if report.final is not None:
-        auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f}; "
+        auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f} (guessing: 0.500); "
+        base = report.final.base_rate
+        always = "" if base is None else f"always the commonest class: {accuracy_text(base)}; "
         figures.append(
-            ("Accuracy", accuracy_text(report.final.accuracy), f"{auc}held-out records, not private")
+            ("Accuracy", accuracy_text(report.final.accuracy), f"{always}{auc}held-out records, not private")
         )
     return tag(
         "dl",
@@ -177,11 +179,11 @@ def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], report: 
         who,
         "ε",
         "δ",
-        "Protected unit",
-        "Neighbouring data sets",
         "Status",
         "Judgement",
         "Assumptions",
+        "Protected unit",
+        "Neighbouring data sets",
     )
     return table(
         caption,
@@ -191,11 +193,11 @@ def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], report: 
                 _adversary(guarantee.adversary),
                 epsilon_text(guarantee.epsilon),
                 delta_text(guarantee.delta),
-                UNITS[guarantee.unit],
-                f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
                 status_text(guarantee),
                 judge(guarantee, report.units).short,
                 named(guarantee, numbers),
+                UNITS[guarantee.unit],
+                f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
             )
             for guarantee in rows
         ],

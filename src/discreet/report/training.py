@@ -182,6 +182,11 @@ def _comparison(report: ReportInput) -> Html:
         at = dict(measured.by_silo)
         by_silo = [accuracy_text(at[silo]) if silo in at else _UNKNOWN for silo in silos]
         rows.append((label, standing, *_measured_cells(measured)[:2], *by_silo))
+    base = next((measured.base_rate for _, _, measured in models if measured.base_rate is not None), None)
+    if base is not None:
+        auc = _UNKNOWN if models[0][2].auc is None else "0.500"
+        always = ("no records: always the commonest class", "the base rate: a count, not private")
+        rows.append((*always, accuracy_text(base), auc, *(_UNKNOWN for _ in silos)))
     header = (
         "Trained on",
         "Standing",

@@ -134,7 +134,7 @@ def default_threshold(num_clients: int, min_survivors: int, max_colluding: int, 
     threshold = max(2, max_colluding + 1, majority)
     if not threshold <= min_survivors:
         raise ConfigurationError(
-            f"min_survivors must be at least {threshold} for {num_clients} clients, max_colluding="
+            f"min_survivors must be at least {threshold} for {num_clients} silos, max_colluding="
             f"{max_colluding} in {mode.name} mode; got {min_survivors}. Raise min_survivors or lower "
             "max_colluding."
         )

@@ -22,11 +22,12 @@ class Frames:
 
     Attributes:
         tables: the table of each silo by its public name: a pandas or polars frame, or a mapping of columns.
-        label: the column to predict; it holds 0, 1 and so on.
+        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
         id: the column that says whose record it is; records of equal id are held out together.
-        num_classes: labels are below this.
+        classes: the texts of the label, in the order of the classes; left out, labels are numbers.
+        num_classes: labels are below this; left out, 2 or the number of ``classes``.
         test_fraction: probability that a record is held out for measurements.
         split_seed: public seed of the split.
         feature_norm_bound: L2 norm that every record is scaled to.
@@ -43,7 +44,8 @@ class Frames:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     id: str | None = None
-    num_classes: int = 2
+    classes: Sequence[str] | None = None
+    num_classes: int | None = None
     test_fraction: float = 0.25
     split_seed: int = 0
     feature_norm_bound: float = 1.0
@@ -74,6 +76,7 @@ class Frames:
                 "label": self.label,
                 "ranges": dict(self.ranges) or None,
                 "categories": dict(self.categories) or None,
+                "classes": self.classes,
                 "num_classes": self.num_classes,
                 "feature_norm_bound": self.feature_norm_bound,
             }

@@ -70,7 +70,7 @@ def describe(report: RoundReport) -> str:
         parts.append(f"clip norm {report.clip_norm:.3g}")
     measured = [
         f"{name} {report.metrics[key]:.3f}"
-        for key, name in (("accuracy", "accuracy"), ("auc", "AUC"))
+        for key, name in (("accuracy", "accuracy"), ("base_rate", "base rate"), ("auc", "AUC"))
         if key in report.metrics
     ]
     if report.sum.training_loss is not None:

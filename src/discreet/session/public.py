@@ -18,7 +18,6 @@ from discreet.models import build_model, flatten
 from discreet.plan import FederationFacts, Plan, make_plan, model_digest
 
 _DEFAULT_NORM_BOUND = 1.0
-_BINARY = 2
 _TABLES = ("csv:", "parquet:")
 _LINEAR = "logistic"
 # Those of `discreet init`: they suit a linear model over features of norm 1.
@@ -160,6 +159,6 @@ def _shape(config: Config) -> _Shape:
         )
     return _Shape(
         num_features=sum(len(column.names) for column in columns) + 1,
-        num_classes=_BINARY if data.num_classes is None else data.num_classes,
+        num_classes=len(public_facts(data).class_texts()),
         norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
     )

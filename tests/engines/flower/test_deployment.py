@@ -11,9 +11,8 @@ import time
 
 import pytest
 
-import discreet
 from discreet.engines.flower.certificates import make_certificates, make_node_key
-from discreet.engines.flower.up import Killing
+from discreet.engines.flower.up import Killing, deployment
 from discreet.engines.flower.up.deployment import Settings, require_flower, start
 from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.flower.up.processes import Children
@@ -58,7 +57,11 @@ def checkout(tmp_path, *files):
 def test_flower_missing_is_one_line_with_the_command_that_works(monkeypatch, tmp_path, files, words):
     checkout(tmp_path, *files)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setattr(discreet, "__file__", str(tmp_path / "src" / "discreet" / "__init__.py"))
+    monkeypatch.setattr(
+        deployment,
+        "__file__",
+        str(tmp_path / "src" / "discreet" / "engines" / "flower" / "up" / "deployment.py"),
+    )
     with pytest.raises(ConfigurationError, match=words) as refused:
         require_flower()
     assert "\n" not in str(refused.value)

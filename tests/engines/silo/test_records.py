@@ -92,7 +92,7 @@ def test_surplus_records_are_left_out_and_the_owner_is_told(prepared, tables):
     (tables / "north.csv").write_text("".join(lines + lines[1:] + lines[1:]))
     notes = []
     assert len(load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north", note=notes.append)) == 40
-    assert "more than its record_capacity of 40" in notes[0]
+    assert any("more than its record_capacity of 40" in note for note in notes)
 
 
 def training_rows(records):
@@ -201,10 +201,9 @@ def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared, tables):
     notes = []
     source = write_parquet(tables, gaps)
     assert len(load_records(source, prepared.plan, "north", note=notes.append)) > 0
-    assert [note.split("; ")[0] for note in notes] == [
-        "north.parquet, column 'age': 1 of 30 cells hold no finite number",
-        "north.parquet, column 'smoker': 1 of 30 cells are none of no, yes",
-    ]
+    told = [note.split("; ")[0] for note in notes]
+    assert "north.parquet, column 'age': 1 of 30 cells hold no finite number" in told
+    assert "north.parquet, column 'smoker': 1 of 30 cells are none of no, yes" in told
 
 
 def test_a_file_that_is_no_parquet_is_refused(prepared, tables):

@@ -252,7 +252,10 @@ def test_the_dry_run_says_what_becomes_of_the_records(tables, fraction, words):
     assert words in found.held_out
     assert ("set data.test_fraction = 0" in found.held_out) == (fraction > 0)
     assert found.features == 4
-    assert found.notes == (
-        "own.csv, column 'smoker': NOT ONE CELL CAN BE USED; is this the right column? 1 of 1 cells are none "
-        "of no, yes; they count as none of them.",
+    assert any(
+        note.startswith(
+            "own.csv, column 'smoker': NOT ONE CELL CAN BE USED; is this the right column? 1 of 1 cells are "
+            "none of no, yes; they count as none of them."
+        )
+        for note in found.notes
     )

@@ -25,6 +25,8 @@ def test_audit_of_the_demo_prints_one_table() -> None:
     assert "local training, 4 silos; worst" in result.output
     assert "the same sums, one record fewer" in result.output
     assert "EXCEEDED" not in result.output
+    assert "saw nothing" in result.output
+    assert "attacks exceeded a claim; " in result.output
 
 
 def test_audit_of_a_finished_run_uses_its_plan(tmp_path: Path) -> None:
@@ -75,3 +77,9 @@ def test_bad_settings_are_refused(option: list[str]) -> None:
     result = CliRunner().invoke(app, ["audit", str(HEART), *option])
     assert result.exit_code != 0
     assert option[0].removeprefix("--") in str(result.exception)
+
+
+def test_the_search_for_crafted_neighbours_ends_with_a_conclusion() -> None:
+    result = CliRunner().invoke(app, ["audit", str(HEART), "--crafted", "--trials", "2"])
+    assert result.exit_code == 0, result.output
+    assert "attacks exceeded a claim" in " ".join(result.output.split())

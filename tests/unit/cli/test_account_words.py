@@ -40,3 +40,19 @@ def test_proven_is_not_good() -> None:
     assert "publishes one of 1,000 records at random would satisfy it" in shown
     asked = ("--noise-multiplier", "5", "--delta", "1e-5", "--records", "1000", "--json")
     assert json.loads(account(*asked))["judgement"].startswith("moderate: ")
+
+
+def test_a_delta_is_judged_where_the_number_of_records_is_not_known() -> None:
+    shown = account("--noise-multiplier", "5", "--delta", "0.5")
+    assert "Judged by ε and δ alone: worthless" in shown
+    assert "with 2 of them or more, a mechanism that publishes one at random would satisfy it" in shown
+    assert "--records" in shown
+    assert "--records" not in account("--noise-multiplier", "5", "--delta", "1e-5", "--records", "10")
+
+
+def test_counts_are_written_as_a_person_would() -> None:
+    assert "1 release, sampling none" in account("--noise-multiplier", "5", "--delta", "1e-5")
+    assert "2 releases" in account("--noise-multiplier", "5", "--delta", "1e-5", "--steps", "2")
+    asked = ["account", "--noise-multiplier", "5", "--delta", "1e-5", "--sampling", "poisson"]
+    error = CliRunner().invoke(app, asked).exception
+    assert str(error) == "--sampling-prob must be in (0, 1]; got nothing."

@@ -87,6 +87,21 @@ def test_the_config_of_a_table_plans(command: Command, tmp_path: Path) -> None:
     assert plan.facts.dimension == 5  # two numbers, two indicators, the constant
 
 
+def test_a_label_of_texts_is_named_by_its_classes(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text(TABLE.replace(",0\n", ",no\n").replace(",1\n", ",yes\n"))
+    options = ("--source", "csv:patients.csv", "--silos", "hospital", "--label", "disease", "--epsilon", "2")
+    code, _, err = command("init", *options, "--features", FEATURES, "--classes", "no|yes")
+    assert code == 0, err
+    prepared = prepare(load_config(tmp_path / "discreet.toml"))
+    assert prepared.plan.config.data.classes == ("no", "yes")
+    assert sum(len(silo.train) + len(silo.test) for silo in prepared.federation.silos) == 6
+    code, _, err = command(
+        "init", "pq.toml", *options[2:], "--source", "parquet:p.parquet", "--features", FEATURES
+    )
+    assert code == 0, err
+    assert load_config(tmp_path / "pq.toml").data.label == "disease"
+
+
 def test_the_five_questions_are_asked_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "patients.csv").write_text(TABLE)

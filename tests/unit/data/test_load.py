@@ -172,10 +172,13 @@ def test_cells_that_cannot_be_used_count_as_nothing_and_the_owner_is_told(tmp_pa
     assert federation.silo("north").train.features[0].tolist()[:3] == [0.0, 0.0, 0.0]
     assert federation.warnings == (
         "patients.csv: 1 of 31 rows have another number of cells than the header's 4; they are left out.",
-        "patients.csv, column 'ill': 1 of 30 cells are none of the classes 0, 1; these records are left out.",
-        "patients.csv, column 'age': 2 of 29 cells hold no finite number; they count as the middle of the "
-        "range.",
-        "patients.csv, column 'smoker': 1 of 29 cells are none of no, yes; they count as none of them.",
+        "patients.csv, column 'ill': 1 of 30 cells are none of the classes 0, 1; THESE RECORDS ARE LEFT "
+        'OUT. To accept them: name every class by its text, as in classes = ["no", "yes"], or raise '
+        "num_classes.",
+        "patients.csv, column 'age': 2 of 30 cells hold no finite number; they count as the middle of the "
+        'range. To accept them: texts need categories = { "age" = ["TEXT", "OTHER TEXT"] }.',
+        "patients.csv, column 'smoker': 1 of 30 cells are none of no, yes; they count as none of them. To "
+        'accept them: name every text, categories = { "smoker" = ["no", "yes", "TEXT"] }.',
     )
 
 
@@ -189,8 +192,9 @@ def test_bytes_that_are_no_text_spoil_their_own_cell_only(tmp_path: Path) -> Non
     path.write_bytes(CSV.replace("21,yes", "21,y\xe9s").encode("latin-1"))
     federation = load_federation(f"csv:{path}", partition=ColumnSilos("site"), facts=FACTS, test_fraction=0.0)
     assert sizes(federation) == {"north": 20, "south": 10}
-    assert federation.warnings == (
-        "patients.csv, column 'smoker': 1 of 30 cells are none of no, yes; they count as none of them.",
+    (note,) = federation.warnings
+    assert note.startswith(
+        "patients.csv, column 'smoker': 1 of 30 cells are none of no, yes; they count as none of them."
     )
 
 
@@ -214,6 +218,7 @@ def test_silos_that_are_named_are_there_without_records(tmp_path: Path) -> None:
     assert sizes(federation) == {"south": 10, "west": 0}
     assert federation.warnings == (
         "patients.csv: 20 of 30 records are of no silo of the federation; they are left out.",
+        "silo 'west': NO TRAINING RECORD is its own; it takes part with its noise only.",
     )
     # A blank cell names no silo.
     assert sizes(loaded(tmp_path, CSV + ",30,no,1\n")) == {"north": 20, "south": 10}

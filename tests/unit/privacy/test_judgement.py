@@ -81,8 +81,19 @@ def test_a_delta_of_one_over_the_records_is_worthless_whatever_epsilon_is() -> N
     assert judge(row(0.1, 0.1, unit=Unit.CLIENT), 10).level is Level.WORTHLESS
 
 
+@pytest.mark.parametrize("delta", [0.5, 0.1, 0.01])
+def test_a_delta_of_a_hundredth_is_never_fine(delta: float) -> None:
+    assert judge(row(0.1, delta), None).level is Level.WORTHLESS
+    for few in (1, 2, 5):
+        assert ORDER.index(judge(row(0.1, delta), few).level) >= ORDER.index(Level.WEAK)
+
+
 def test_without_a_number_of_records_the_reader_is_told_what_delta_needs() -> None:
-    assert "far below one over the number of records" in judge(row(1.0), None).sentence
+    unknown = judge(row(1.0), None)
+    assert unknown.level is Level.MODERATE
+    assert "far below one over the number of records, which is not known here" in unknown.sentence
+    assert "with 100,000 of them or more, a mechanism that publishes one at random" in unknown.sentence
+    assert "negligible among any number" in judge(row(1.0, 1e-20), None).sentence
     assert "negligible" in judge(row(1.0, 0.0), 1_000).sentence
     with pytest.raises(ConfigurationError, match="at least 1"):
         judge(row(1.0), 0)

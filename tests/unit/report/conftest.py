@@ -79,7 +79,9 @@ def guarantee(adversary: object, epsilon: float, **changes: object) -> Guarantee
 @pytest.fixture
 def report() -> ReportInput:
     budget = guarantee(ServerWithColluders(1), 0.98765)
-    good = Measured(accuracy=0.7777, loss=0.4567, auc=0.8765, by_silo=(("a", 0.75), (HOSTILE, 0.8)))
+    good = Measured(
+        accuracy=0.7777, loss=0.4567, auc=0.8765, by_silo=(("a", 0.75), (HOSTILE, 0.8)), base_rate=0.6
+    )
     return ReportInput(
         title=f"trial {HOSTILE}",
         seeded=False,

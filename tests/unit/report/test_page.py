@@ -121,15 +121,15 @@ def test_every_outcome_of_a_round_is_told_apart(report: ReportInput) -> None:
 def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None:
     shown = visible(report)
     assert "CONDITIONAL: holds only if the stated assumption holds" in shown
-    assert "A1\nthe local state" in shown
+    assert "A21\nthe local state" in shown
     assert "stays secret" in shown
 
 
 def test_assumptions_are_numbered_beside_every_row(report: ReportInput) -> None:
     rows = [dataclasses.replace(row, assumptions=("first", "second", "third")) for row in report.guarantees]
     shown = visible(dataclasses.replace(report, guarantees=tuple(rows)))
-    assert shown.count("A1–A3") == len(rows)
-    for line in ("A1\nfirst", "A2\nsecond", "A3\nthird"):
+    assert shown.count("A21–A23") == len(rows)
+    for line in ("A21\nfirst", "A22\nsecond", "A23\nthird"):
         assert line in shown
 
 
@@ -256,3 +256,11 @@ def test_light_dark_and_print_have_enough_contrast(theme: int) -> None:
         assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
     for line in ("first", "second", "third"):
         assert contrast(colours[line], colours["paper"]) >= 3.0, line
+
+
+def test_the_base_rate_stands_beside_the_accuracy(report: ReportInput) -> None:
+    shown = visible(report)
+    assert "Accuracy\n77.8 %\nalways the commonest class: 60.0 %; AUC 0.876 (guessing: 0.500)" in shown
+    assert (
+        "no records: always the commonest class\nthe base rate: a count, not private\n60.0 %\n0.500" in shown
+    )

@@ -37,6 +37,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         id=data.id,
         ranges=data.ranges,
         categories=data.categories,
+        classes=data.classes,
         num_classes=data.num_classes,
         feature_norm_bound=None if data.transform else data.feature_norm_bound,
     )

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.data import Federation
-from discreet.learning.metrics import evaluation, is_right, logits
+from discreet.learning.metrics import base_rate, evaluation, is_right, logits
 from discreet.models import load_flat
 
 
@@ -16,6 +16,7 @@ def measure(
 ) -> dict[str, float]:
     """Returns loss, accuracy, AUC (two classes) over all held-out records, and accuracy in each silo.
 
+    Beside the accuracy stands the base rate: that of a model which always names the commonest class.
     Where no record is held out there is nothing to return.
     """
     load_flat(model, parameters)
@@ -24,7 +25,7 @@ def measure(
         return {}
     outputs, labels = logits(model, test), test.labels
     overall = evaluation(outputs, labels)
-    measured = {"loss": overall.loss, "accuracy": overall.accuracy}
+    measured = {"loss": overall.loss, "accuracy": overall.accuracy, "base_rate": base_rate(labels)}
     if overall.auc is not None:
         measured["auc"] = overall.auc
     right, first = is_right(outputs, labels), 0

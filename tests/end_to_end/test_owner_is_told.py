@@ -1,0 +1,109 @@
+"""What a run tells the owner of the records: on the terminal and in --json, at the end again, in no file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from discreet.cli.app import app
+from discreet.errors import ConfigurationError
+
+Run = Callable[..., Result]
+
+CONFIG = """
+name = "t"
+[data]
+source = "csv:{folder}/t.csv"
+label = "ill"
+classes = ["no", "yes"]
+ranges = {{ age = [20, 40] }}
+partition = {{ kind = "column", column = "site", names = ["north", "south", "west"] }}
+record_capacity = {capacity}
+[training]
+rounds = 2
+local = {{ kind = "stable-steps", learning_rate = 0.05, steps = 2 }}
+[privacy]
+epsilon = 1.0
+delta = 1e-5
+[run]
+compare = false
+seed = 3
+"""
+
+
+@pytest.fixture
+def go(tmp_path: Path) -> Run:
+    rows = [f"{['north', 'south'][n % 2]},{20 + n},{['no', 'yes'][n % 3 % 2]}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["site,age,ill", *rows]))
+
+    def run(*options: str, capacity: int = 40) -> Result:
+        (tmp_path / "t.toml").write_text(CONFIG.format(folder=tmp_path, capacity=capacity))
+        return CliRunner().invoke(
+            app, ["run", str(tmp_path / "t.toml"), "--out", str(tmp_path / "out"), *options]
+        )
+
+    return run
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_last_lines_repeat_what_became_of_the_records_and_no_file_holds_it(
+    go: Run, tmp_path: Path
+) -> None:
+    result = go()
+    assert result.exit_code == 0, result.output
+    closing = one_line(result.stdout.partition("Look at the records")[2])
+    assert "39 of 60 cells are outside [20, 40] and are clipped to it" in closing
+    assert "silo 'west': NO TRAINING RECORD is its own" in closing
+    assert "FAILS" not in result.stdout
+    for file in (tmp_path / "out").iterdir():
+        assert b"clipped to it" not in file.read_bytes(), file
+        assert b"NO TRAINING RECORD" not in file.read_bytes(), file
+
+
+def test_the_warnings_are_in_the_json_and_not_in_the_file(go: Run, tmp_path: Path) -> None:
+    result = go("--json", capacity=10)
+    found = json.loads(result.stdout)
+    assert any("clipped to it" in line for line in found["warnings"])
+    assert found["warnings"][-1].startswith("A1 FAILS HERE: north held ")
+    assert "warnings" not in json.loads((tmp_path / "out" / "result.json").read_text())
+
+
+def test_a_capacity_that_was_exceeded_stands_beside_the_status(go: Run) -> None:
+    shown = go(capacity=10).stdout
+    assert "PROVEN, but A1 FAILS" in shown
+    # Two steps of one record: twice ε, and (1 + e) δ = 3.72e-5.
+    assert "knows its own noise, ε 2.000, δ 3.72e-5 in place of ε 1.000, δ 1e-5" in one_line(shown)
+
+
+def test_the_base_rate_stands_beside_every_accuracy(go: Run, tmp_path: Path) -> None:
+    shown = one_line(go().stdout)
+    lines = [json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()]
+    rate = lines[-1]["base_rate"]
+    assert 0.5 <= rate < 1.0
+    assert shown.count(f"base rate {rate:.3f}") == 2
+    assert "always the commonest class (base rate)" in shown
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["final"]["base_rate"] == rate
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]["base_rate"] == rate
+
+
+def test_resuming_a_finished_run_changes_nothing_and_says_so(go: Run, tmp_path: Path) -> None:
+    assert go().exit_code == 0
+    before = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    result = go("--resume")
+    assert result.exit_code == 0, result.output
+    assert "is finished; nothing was changed" in result.stderr
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
+    # Another config is still refused, and a result that was lost is written again.
+    assert isinstance(go("--resume", capacity=41).exception, ConfigurationError)
+    (tmp_path / "out" / "result.json").unlink()
+    assert go("--resume").exit_code == 0
+    again = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert again["metrics"] == json.loads(before["result.json"])["metrics"]
