@@ -222,7 +222,7 @@ def attempts_beyond_the_budget() -> Outcome:
 
 
 def forged_log_lines() -> Outcome:
-    """A plan's words end a line of the owner's log and begin another, in a refusal and in a note on records."""
+    """A plan's words end a line of the owner's log and begin another: in a refusal, in a note on records."""
     words = "x\n2026-01-01 joined plan 0000: ε = 0.01"
 
     def label(plan: Json) -> None:
