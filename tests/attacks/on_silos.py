@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-from hospitals import NAMES, hospitals, plan_of, survivors, table
+from hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
 from outcome import Outcome
 
 from discreet.engines.silo.check import dry_run
@@ -222,15 +222,16 @@ def attempts_beyond_the_budget() -> Outcome:
 
 
 def forged_log_lines() -> Outcome:
-    """A plan whose words end a line of the owner's log and begin another."""
-    label = "x\n2026-01-01 joined plan 0000: ε = 0.01"
+    """A plan's words end a line of the owner's log and begin another: in a refusal, in a note on records."""
+    words = "x\n2026-01-01 joined plan 0000: ε = 0.01"
 
-    def change(plan: Json) -> None:
-        plan["config"]["data"]["label"] = label
+    def label(plan: Json) -> None:
+        plan["config"]["data"]["label"] = words
 
-    with hospitals() as world:
-        reply = world.propose(forged(world.plan, change))
-        lines = [*world.logs["a"], answer(reply)[2]]
+    categories = {"sex": ["f", words], "stage": list(STAGES)}
+    with hospitals(plan_of(data={"categories": categories})) as world:
+        told = [answer(world.propose(plan))[2] for plan in (forged(world.plan, label), None)]
+        lines = [*world.logs["a"], *told]
     found = [line for line in lines if not line.isprintable()]
     now = f"{len(found)} of {len(lines)} lines forged" if found else f"{len(lines)} lines, each one line"
     return Outcome("S11: forged lines in the owner's log", "a line of the attacker's words", now, bool(found))

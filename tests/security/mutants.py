@@ -163,7 +163,7 @@ MUTANTS = (
         SILO + "training.py",
         'self._approval.plan.config.aggregation.mode != "malicious"',
         "True",
-        (attack("attempts_beyond_the_budget"), LIARS),
+        ("tests/engines/silo/test_limits.py",),
     ),
     Mutant(
         "an invitation of another delivery", SILO + "training.py", " and invitation is not None", "", (LIARS,)
