@@ -25,7 +25,7 @@ hospitals = discreet.Frames(
     {"north": made_up_patients(280, 1), "east": made_up_patients(210, 2), "south": made_up_patients(240, 3)},
     label="disease",
     # Public knowledge, never read from the tables.
-    ranges={"age": (18, 100), "pressure": (80, 220)},
+    ranges={"age": (18, 100), "pressure": (40, 240)},
     categories={"smoking": ("yes", "no")},
 )
 

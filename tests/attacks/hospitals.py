@@ -17,7 +17,6 @@ import numpy as np
 
 from discreet.config import parse_config
 from discreet.engines.flower.engine import FlowerEngine, Proposal
-from discreet.engines.flower.facts import plan_without_data
 from discreet.engines.silo.requests import Propose, Reply
 from discreet.engines.silo.silo import Silo, Surroundings, open_silo
 from discreet.errors import DiscreetError, NotEnoughSurvivors
@@ -26,6 +25,7 @@ from discreet.policy import Consortium, SignedAllowList, generate_key
 from discreet.randomness import SecureRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import Identity
+from discreet.session.public import plan_without_data
 
 TESTS = Path(__file__).parents[1]
 PATIENCE = 0.05

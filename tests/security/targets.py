@@ -20,7 +20,6 @@ import numpy as np
 from safetensors.numpy import save
 
 from discreet.config import load_config, parse_config
-from discreet.encoding.framing import RingVector, frame, unframe
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.local.load import load
 from discreet.engines.silo.requests import Deliver, Hello, Joined, Propose, Refused, decode, encode
@@ -48,7 +47,6 @@ from discreet.privacy.ledger import (
 from discreet.privacy.wire import digest
 from discreet.rounds import RunDirectory
 from discreet.secagg import AllowList, Bonawitz, FileJournal, codec
-from discreet.secagg.frames import FrameAssembler, split
 from discreet.secagg.journal import Deed
 from discreet.secagg.transitions import ServerState
 from discreet.verify import VerificationFailure
@@ -164,10 +162,6 @@ def _sums() -> Iterator[Target]:
         yield Target(f"client-{stage}", partial(_client_hears, stage), ProtocolAbort, (truth,))
         reply = stages[stage].replies.get("client-0", b"")
         yield Target(f"server-{stage}", partial(_server_hears, stage), ProtocolAbort, (reply,))
-    frames = tuple(split(b"x" * 150, 60))
-    yield Target("frames", lambda data: FrameAssembler(200).add(data), PeerProtocolError, frames)
-    framed = frame(RingVector(np.arange(5, dtype=np.uint64), 20))
-    yield Target("framing", lambda data: unframe(data, bits=20, length=5), ConfigurationError, (framed,))
 
 
 # --- documents ----------------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ from safetensors.numpy import load_file
 
 pytest.importorskip("flwr")
 
-from discreet.cli.finish import finish
 from discreet.config import parse_config
 from discreet.engines.flower.outcome import finished_run
 from discreet.engines.flower.up import bring_up, keeper
 from discreet.engines.flower.up.keeper import descendants
 from discreet.privacy.ledger import Completed, Intent, Lost, read_ledger, spending
+from discreet.session.finish import finish
 from discreet.verify import verify
 
 pytestmark = pytest.mark.slow

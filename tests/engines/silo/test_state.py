@@ -6,7 +6,7 @@ import pytest
 
 from discreet.engines.silo.state import SiloState
 from discreet.policy import Consortium, PolicyRefusal, RefusalCode, load_policy
-from discreet.policy.keys import load_key
+from discreet.secagg.keyfile import load_key
 
 NAME = "cleveland"
 

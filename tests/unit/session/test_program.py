@@ -125,7 +125,8 @@ def test_a_silo_without_a_row_takes_part(frames: Frames, tmp_path: Path) -> None
     empty = {name: [] for name in ("age", "sex", "ill")}
     some = Frames({**frames.tables, "none": empty}, **PUBLIC)
     plan = plan_training(some.public(capacity=100), target=Target(4.0), rounds=1)
-    run = train(plan, some, out=tmp_path / "run", seed=1)
+    with pytest.warns(UserWarning, match="none"):
+        run = train(plan, some, out=tmp_path / "run", seed=1)
     assert run.record.spending.completed[0].survivors == ("east", "none", "north", "west")
 
 
