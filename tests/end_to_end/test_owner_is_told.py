@@ -105,5 +105,6 @@ def test_resuming_a_finished_run_changes_nothing_and_says_so(go: Run, tmp_path: 
     assert isinstance(go("--resume", capacity=41).exception, ConfigurationError)
     (tmp_path / "out" / "result.json").unlink()
     assert go("--resume").exit_code == 0
+    assert (tmp_path / "out" / "ledger.jsonl").read_bytes() == before["ledger.jsonl"]
     again = json.loads((tmp_path / "out" / "result.json").read_text())
     assert again["metrics"] == json.loads(before["result.json"])["metrics"]

@@ -76,8 +76,8 @@ def beyond_capacity(plan: Plan, guarantees: Sequence[Guarantee], surplus: Mappin
     epsilon, delta = 2.0 * budget.epsilon, (1.0 + math.exp(budget.epsilon)) * budget.delta
     return (
         f"A{number} FAILS HERE: {held} than the capacity, and these records were left out. So one record "
-        "more or less can put another one out or in, and every guarantee is weaker than it says: against "
-        f"{budget.adversary.describe()}, {pair_text(epsilon, delta)} in place of "
+        "more or less there can put another one out or in, and every guarantee is weaker than it says: "
+        f"against {budget.adversary.describe()}, {pair_text(epsilon, delta)} in place of "
         f"{pair_text(budget.epsilon, budget.delta)}. Agree on a larger record_capacity."
     )
 

@@ -135,7 +135,8 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     """Reopens the ledger of an interrupted training and settles what the interruption left open.
 
     An intent without an end is `Completed` if the state that followed it is on disk, otherwise `Lost`:
-    its sum may have been seen, so it stays charged and is never repeated.
+    its sum may have been seen, so it stays charged and is never repeated. Where every round is charged there
+    is nothing to go on with, and nothing is appended.
 
     Raises:
         LedgerError: if the ledger belongs to another plan, is broken, or does not match the saved state.
@@ -152,7 +153,8 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         spent = spending(ledger.entries)
         if spent.pending is not None:
             _settle(directory, ledger, spent.pending)
-        ledger.append(Resumed(plan.digest()))
+        if spending(ledger.entries).charged < plan.rounds:
+            ledger.append(Resumed(plan.digest()))
     except LedgerError:
         ledger.close()
         raise

@@ -224,3 +224,24 @@ def test_capacities_by_name_are_what_names_the_silos(project):
     data = config.data.model_copy(update={"record_capacity": 300})
     with pytest.raises(ConfigurationError, match="record_capacity"):
         plan_without_data(config.model_copy(update={"data": data}))
+
+
+def test_classes_that_are_texts_are_planned_as_at_a_silo():
+    """The plan without records has the classes that each silo's table will be read with."""
+    config = parse_config(
+        {
+            "data": {
+                "source": "csv:own.csv",
+                "label": "stage",
+                "classes": ["none", "early", "late"],
+                "ranges": {"age": [20, 90]},
+                "record_capacity": dict.fromkeys(SILOS, 100),
+                "test_fraction": 0.0,
+            },
+            "training": {"rounds": 2, "local": {"kind": "stable-steps", "learning_rate": 0.02, "steps": 2}},
+            "privacy": {"epsilon": 2.0, "delta": 1e-5},
+        }
+    )
+    plan = plan_without_data(config)
+    assert plan.facts.num_classes == 3
+    assert plan.config.data.classes == ("none", "early", "late")

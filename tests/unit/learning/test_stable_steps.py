@@ -76,8 +76,9 @@ def test_a_rate_too_large_for_the_guard_is_refused_with_the_largest_allowed() ->
     beta = R**2 / 2
     limit = 2.0 / (beta * kind(learning_rate=1e-6).guard().max_batch)
     kind(learning_rate=limit * 0.999)
-    with pytest.raises(ConfigurationError, match=f"at most {limit:.4g}"):
+    with pytest.raises(ConfigurationError, match=f"at most {limit:.4g}") as refused:
         kind(learning_rate=limit * 1.001)
+    assert "The limit shrinks as record_capacity" in str(refused.value)
 
 
 def test_the_regulariser_counts_in_the_condition() -> None:
