@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import discreet
 import discreet.engines.local
 import discreet.reproduction
 from discreet.cli.lazy import SUMMARIES
+from discreet.sklearn import FederatedClassifier
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "discreet"
@@ -49,14 +51,25 @@ def entries() -> set[Place]:
     }
     for package in (discreet, discreet.engines.local):
         found |= {(f"{package.__name__}.{home}", name) for name, home in package._HOME_OF.items()}
+    found |= set(_methods_for_programs())
     for template in SOURCE.rglob("*.py.tmpl"):
         found |= imported_names(template.read_text(encoding="utf-8"))
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for program in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
             found |= imported_names(program)
-    for program in (ROOT / "docs").glob("*.py"):
+    for program in (*(ROOT / "docs").glob("*.py"), *(ROOT / "examples").glob("*.py")):
         found |= imported_names(program.read_text(encoding="utf-8"))
     return found
+
+
+def _methods_for_programs() -> Iterator[Place]:
+    """Yields the public methods of exported classes, and those by which a notebook shows them."""
+    for exported in (*(getattr(discreet, name) for name in discreet.__all__), FederatedClassifier):
+        if isinstance(exported, type):
+            yield exported.__module__, exported.__name__
+            for method in vars(exported):
+                if not method.startswith("_") or method.startswith("_repr_"):
+                    yield exported.__module__, f"{exported.__name__}.{method}"
 
 
 def allowed(place: Place) -> bool:
