@@ -11,7 +11,11 @@ import discreet
 def made_up_patients(count: int, seed: int) -> dict[str, np.ndarray]:
     """Returns a table by columns; blood pressure and smoking raise the risk."""
     draw = np.random.default_rng(seed)
-    age, pressure, smokes = draw.uniform(30, 90, count), draw.normal(140, 25, count), draw.random(count) < 0.3
+    age, pressure, smokes = (
+        draw.uniform(30, 90, count),
+        np.clip(draw.normal(140, 25, count), 60, 220),
+        draw.random(count) < 0.3,
+    )
     risk = 1 / (1 + np.exp(-((age - 60) / 12 + (pressure - 140) / 20 + smokes)))
     return {
         "age": age.round(),
@@ -25,7 +29,7 @@ hospitals = discreet.Frames(
     {"north": made_up_patients(280, 1), "east": made_up_patients(210, 2), "south": made_up_patients(240, 3)},
     label="disease",
     # Public knowledge, never read from the tables.
-    ranges={"age": (18, 100), "pressure": (40, 240)},
+    ranges={"age": (18, 100), "pressure": (60, 220)},
     categories={"smoking": ("yes", "no")},
 )
 

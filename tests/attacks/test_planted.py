@@ -25,7 +25,6 @@ from discreet.engines.silo.state import SiloState
 from discreet.engines.silo.training import SiloTraining
 from discreet.errors import DataError
 from discreet.policy import Account, SignedAllowList
-from discreet.policy.review import Approval
 from discreet.secagg import MemoryJournal
 from discreet.secagg.hazmat import keys
 from discreet.verify import manifest, models
@@ -84,6 +83,7 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
 
     def unguarded(self: Any, start: Any, parameters: bytes) -> bytes:
         values = self._values(self._records, start.terms.attempt, parameters)
+        self._enter()
         self._release = self._ledger.contribute(self._plan_digest, start.terms.context.hex())
         return bytes(self._session.submit(values))
 
@@ -116,13 +116,13 @@ def any_list(patch: pytest.MonkeyPatch) -> None:
 
 
 def proposals_end_trainings(patch: pytest.MonkeyPatch) -> None:
-    honest = Silo._review
+    honest = Silo._join
 
-    def end_first(self: Any, document: bytes) -> Approval:
+    def end_first(self: Any, proposal: Any) -> Any:
         self._end_training()
-        return honest(self, document)
+        return honest(self, proposal)
 
-    patch.setattr(Silo, "_review", end_first)
+    patch.setattr(Silo, "_join", end_first)
 
 
 def seeds_count_as_secret(patch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def no_journal(patch: pytest.MonkeyPatch) -> None:
 
 
 def sources_are_imported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(models, "_data_in", lambda _, evidence: evidence.plan.config.data)
+    patch.setattr(models, "_data_in", lambda _, evidence: evidence.run.plan.config.data)
 
 
 def any_file(patch: pytest.MonkeyPatch) -> None:
