@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -140,3 +141,10 @@ def consortium(tmp_path: Path) -> Iterator[SmallConsortium]:
     yield made
     for silo in made.silos.values():
         silo.close()
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's."""
+    with TemporaryDirectory(prefix="silo-") as folder:
+        yield Path(folder)

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("flwr")
 
-from discreet.engines.flower.up.certificates import make_certificates, make_node_key
+from discreet.engines.flower.certificates import make_certificates, make_node_key
 from discreet.engines.flower.up.deployment import environment
 from discreet.engines.flower.up.processes import Children
 

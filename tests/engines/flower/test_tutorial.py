@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -54,13 +53,6 @@ def await_(ready, child):
 def listening(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture
-def short_folder():
-    """A folder whose path leaves room for a socket's."""
-    with TemporaryDirectory(prefix="page-") as folder:
-        yield Path(folder)
 
 
 @dataclass

@@ -47,13 +47,17 @@ def get(url):
         return response.read().decode()
 
 
-def test_a_silo_serves_metrics_and_writes_json_lines(consortium):
+def test_a_silo_serves_metrics_and_writes_json_lines(consortium, short_folder):
     policy = consortium.folder.policy(NAME)
     consortium.silos[consortium.node(NAME)].close()
-    with running("silo", "serve", policy, "--metrics", "127.0.0.1:0") as process:
+    with running(
+        "silo", "serve", policy, "--metrics", "127.0.0.1:0", "--socket", short_folder / "silo.sock"
+    ) as process:
         lines = []
         while not lines or "listens at" not in lines[-1]["event"]:
-            lines.append(json.loads(process.stderr.readline()))
+            line = process.stderr.readline()
+            assert line.startswith("{"), line + process.stderr.read()
+            lines.append(json.loads(line))
         (base,) = [
             line["event"].removeprefix("metrics at ").removesuffix("/metrics")
             for line in lines
