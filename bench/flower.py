@@ -29,13 +29,13 @@ from discreet.engines.flower.up import bring_up
 from discreet.engines.flower.up.deployment import Settings, environment, start
 from discreet.engines.flower.up.processes import Children
 from discreet.engines.flower.wire import NodeId, Posted
-from discreet.engines.silo.requests import Deliver, Replied, decode, encode
-from discreet.engines.silo.silo import Silo, Surroundings, open_silo
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import Bonawitz
+from discreet.silo.requests import Deliver, Replied, decode, encode
+from discreet.silo.silo import Silo, Surroundings, open_silo
 
 # Message exchanges of a healthy round in the malicious mode; `phases` counts them.
 PHASES = 2

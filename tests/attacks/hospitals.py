@@ -17,15 +17,15 @@ import numpy as np
 
 from discreet.config import parse_config
 from discreet.engines.flower.engine import FlowerEngine, Proposal
-from discreet.engines.silo.requests import Propose, Reply
-from discreet.engines.silo.silo import Silo, Surroundings, open_silo
 from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import Plan
-from discreet.policy import Consortium, SignedAllowList, generate_key
 from discreet.randomness import SecureRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import Identity
 from discreet.session.public import plan_without_data
+from discreet.silo.policy import Consortium, SignedAllowList, generate_key
+from discreet.silo.requests import Propose, Reply
+from discreet.silo.silo import Silo, Surroundings, open_silo
 
 TESTS = Path(__file__).parents[1]
 PATIENCE = 0.05

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.config import load_config
-from discreet.engines.silo.requests import decode
 from discreet.errors import DiscreetError
 from discreet.plan.plan import parse_plan
-from discreet.policy import SignedAllowList, load_policy
 from discreet.privacy.ledger import GENESIS, parse_line
+from discreet.silo.policy import SignedAllowList, load_policy
+from discreet.silo.requests import decode
 from discreet.verify import VerificationFailure, verify
 from discreet.verify.manifest import MANIFEST, Manifest, read_manifest
 from discreet.verify.signature import SIGNATURE, read_signature

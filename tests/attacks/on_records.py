@@ -16,8 +16,8 @@ from discreet.audit.crafted_search import Loader, loader_findings
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.data import Records
-from discreet.engines.silo.records import load_records
 from discreet.randomness import SeededRandom
+from discreet.silo.records import load_records
 
 SMALL = range(1, 25)
 CHUNKS = (64, 65, 80, 128, 129, 144)

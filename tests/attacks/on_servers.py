@@ -10,7 +10,7 @@ from hospitals import PATIENCE, Hospitals, hospitals, survivors
 from outcome import Outcome
 
 from discreet.engines.flower.service import ServerFolder, serve_training
-from discreet.engines.silo.requests import Deliver, Hello, Present, Refused, Reply, Request
+from discreet.silo.requests import Deliver, Hello, Present, Refused, Reply, Request
 
 STRANGER = 999
 

@@ -14,13 +14,13 @@ import numpy as np
 from hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
 from outcome import Outcome
 
-from discreet.engines.silo.check import dry_run
-from discreet.engines.silo.requests import Deliver, Joined, Refused, Reply
-from discreet.engines.silo.training import LARGEST_WEIGHT
 from discreet.errors import DiscreetError
 from discreet.plan import Plan
-from discreet.policy import load_policy
 from discreet.privacy.wire import Json, digest
+from discreet.silo.check import dry_run
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Deliver, Joined, Refused, Reply
+from discreet.silo.training import LARGEST_WEIGHT
 
 # --- code ---------------------------------------------------------------------------------------------------
 

@@ -19,18 +19,18 @@ from hospitals import module_of
 
 from discreet.engines.flower import engine, members
 from discreet.engines.flower.engine import FlowerEngine
-from discreet.engines.silo import requests, silo, training
-from discreet.engines.silo.silo import Silo
-from discreet.engines.silo.state import SiloState
-from discreet.engines.silo.training import SiloTraining
 from discreet.errors import DataError
-from discreet.policy import Account, SignedAllowList
 from discreet.secagg import MemoryJournal
 from discreet.secagg.hazmat import keys
+from discreet.silo import requests, silo, training
+from discreet.silo.policy import Account, SignedAllowList
+from discreet.silo.silo import Silo
+from discreet.silo.state import SiloState
+from discreet.silo.training import SiloTraining
 from discreet.verify import manifest, models
 
-# `discreet.policy.review` is the function of that module.
-reviewing = sys.modules["discreet.policy.review"]
+# `discreet.silo.policy.review` is the function of that module.
+reviewing = sys.modules["discreet.silo.policy.review"]
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from discreet.health import RunState, RunStatus, SiloStatus, SiloWatch, run_metrics
 from discreet.health.exposition import Metric
-from discreet.policy.document import BudgetTable
 from discreet.privacy.ledger import spending
+from discreet.silo.policy.document import BudgetTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch-a-federation.md"
 

@@ -12,9 +12,9 @@ import pytest
 from discreet.config import Config, parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.wire import NodeId, Posted
-from discreet.engines.silo.requests import Deliver, Farewell, Hello, Propose, Reply, Request, decode, encode
-from discreet.engines.silo.silo import Silo, open_silo
 from discreet.plan import Plan
+from discreet.silo.requests import Deliver, Farewell, Hello, Propose, Reply, Request, decode, encode
+from discreet.silo.silo import Silo, open_silo
 
 SEED = 7
 

@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 300
 
-POLICY = "src/discreet/policy/"
-SILO = "src/discreet/engines/silo/"
+POLICY = "src/discreet/silo/policy/"
+SILO = "src/discreet/silo/"
 FLOWER = "src/discreet/engines/flower/"
 SECAGG = "src/discreet/secagg/"
 VERIFY = "src/discreet/verify/"

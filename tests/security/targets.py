@@ -20,9 +20,8 @@ import numpy as np
 from safetensors.numpy import save
 
 from discreet.config import load_config, parse_config
+from discreet.config.federation import federation_of
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.engines.local.load import load
-from discreet.engines.silo.requests import Deliver, Hello, Joined, Propose, Refused, decode, encode
 from discreet.errors import (
     ConfigurationError,
     DataError,
@@ -33,7 +32,6 @@ from discreet.errors import (
 )
 from discreet.models.residual import FrozenResidual
 from discreet.plan.plan import parse_plan
-from discreet.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
 from discreet.privacy.ledger import (
     GENESIS,
     Completed,
@@ -49,6 +47,8 @@ from discreet.rounds import RunDirectory
 from discreet.secagg import AllowList, Bonawitz, FileJournal, codec
 from discreet.secagg.journal import Deed
 from discreet.secagg.transitions import ServerState
+from discreet.silo.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
+from discreet.silo.requests import Deliver, Hello, Joined, Propose, Refused, decode, encode
 from discreet.verify import VerificationFailure
 from discreet.verify.manifest import MANIFEST, REQUIRED, Manifest, read_manifest
 from discreet.verify.signature import SIGNATURE, RunSignature, read_signature
@@ -269,7 +269,7 @@ def _records(kind: str, table: Mapping[str, object], path: Path) -> None:
             "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 0.5},
         }
     )
-    load(config.data, silo="north")
+    federation_of(config.data, silo="north")
 
 
 def written(save_arrays: Callable[..., None], *alone: np.ndarray, **named: np.ndarray) -> bytes:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from discreet.config import load_config, parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.engines.silo.requests import Deliver, Joined, Propose, Refused, decode, encode
 from discreet.errors import ConfigurationError, LedgerError, PeerProtocolError
 from discreet.plan.plan import parse_plan
-from discreet.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
 from discreet.privacy.ledger import GENESIS, Completed, Intent, Line, Opened, parse_line
 from discreet.privacy.wire import digest
+from discreet.silo.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
+from discreet.silo.requests import Deliver, Joined, Propose, Refused, decode, encode
 from discreet.verify import VerificationFailure
 from discreet.verify.manifest import MANIFEST, Manifest, read_manifest
 from discreet.verify.signature import SIGNATURE, RunSignature, read_signature

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.engines.silo.connection import ask
-from discreet.engines.silo.requests import Hello, Present, decode, encode
 from discreet.errors import ConfigurationError
+from discreet.silo.connection import ask
+from discreet.silo.requests import Hello, Present, decode, encode
 
 _PTRACE_ATTACH = 16
 

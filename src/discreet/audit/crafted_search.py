@@ -20,11 +20,11 @@ from discreet.audit.rehearsal import initial_parameters
 from discreet.config.data import ColumnPartition, DataConfig
 from discreet.data import Records
 from discreet.engines.local import Prepared
-from discreet.engines.silo.records import load_records
 from discreet.errors import ConfigurationError
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
+from discreet.silo.records import load_records
 
 Loader = Callable[[str], Records]
 

@@ -26,9 +26,9 @@ def check(
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
-    from discreet.engines.silo.check import dry_run
     from discreet.plan import judged
-    from discreet.policy import load_policy
+    from discreet.silo.check import dry_run
+    from discreet.silo.policy import load_policy
 
     try:
         document = plan.read_bytes()

@@ -16,8 +16,8 @@ from discreet.cli.promises import worth
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
 from discreet.plan import judged
-from discreet.policy import Consortium, SignedAllowList, load_key
 from discreet.rounds.directory import write_durably
+from discreet.silo.policy import Consortium, SignedAllowList, load_key
 
 consortium = typer.Typer(
     name="consortium",

@@ -8,7 +8,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from discreet.engines.silo.events import (
+from discreet.log_line import Level, LogFormat, LogLine, log_now
+from discreet.privacy.notation import pair_text
+from discreet.silo.events import (
     RequestAnswered,
     RequestArrived,
     RoundAnswered,
@@ -17,8 +19,6 @@ from discreet.engines.silo.events import (
     TrainingEnded,
     TrainingJoined,
 )
-from discreet.log_line import Level, LogFormat, LogLine, log_now
-from discreet.privacy.notation import pair_text
 
 
 @dataclass(frozen=True, slots=True)

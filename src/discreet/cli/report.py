@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.policy import load_key
 from discreet.session import report_again
+from discreet.silo.policy import load_key
 
 
 def report(

@@ -48,18 +48,18 @@ def serve(
     Examples: [bold]discreet silo serve hospital/policy.toml --socket-group hospital[/bold],
     [bold]discreet silo serve hospital/policy.toml --metrics 127.0.0.1:9464 --log-format json[/bold]
     """
-    from discreet.engines.silo.hardening import harden
+    from discreet.silo.hardening import harden
 
     # Before anything secret is read, and before libraries start threads.
     warnings = harden()
     from discreet.cli.owner_log import OwnerLog
-    from discreet.engines.silo.custody import require_custody
-    from discreet.engines.silo.doorway import ONE_USER, group_number
-    from discreet.engines.silo.events import SiloEvent
-    from discreet.engines.silo.service import serve as serve_silo
-    from discreet.engines.silo.silo import Surroundings, open_silo
     from discreet.health import Address, SiloWatch, read_silo_status
-    from discreet.policy import load_policy
+    from discreet.silo.custody import require_custody
+    from discreet.silo.doorway import ONE_USER, group_number
+    from discreet.silo.events import SiloEvent
+    from discreet.silo.policy import load_policy
+    from discreet.silo.service import serve as serve_silo
+    from discreet.silo.silo import Surroundings, open_silo
 
     address = None if metrics is None else Address.parse(metrics, option="--metrics")
     stop = threading.Event()
@@ -138,8 +138,8 @@ def approve(
 
     Example: [bold]discreet silo approve hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
-    from discreet.engines.silo.state import SiloState
-    from discreet.policy import load_policy, read_plan
+    from discreet.silo.policy import load_policy, read_plan
+    from discreet.silo.state import SiloState
 
     digest = read_plan(plan.read_bytes()).digest()
     SiloState(load_policy(policy)).approve(digest)
@@ -155,8 +155,8 @@ def anchor(
 
     Example: [bold]discreet silo anchor hospital/policy.toml[/bold]
     """
-    from discreet.engines.silo.state import SiloState
-    from discreet.policy import load_policy
+    from discreet.silo.policy import load_policy
+    from discreet.silo.state import SiloState
 
     made = SiloState(load_policy(policy)).anchor_anew()
     typer.echo(f"anchored a ledger of {made.lines} lines, which charge {made.charged}")

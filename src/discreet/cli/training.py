@@ -24,11 +24,11 @@ from discreet.engines.local import Opening, Prepared, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.plan import load_plan
-from discreet.policy import load_key
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.rounds import RunDirectory
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
+from discreet.silo.policy import load_key
 from discreet.verify import manifest_digest, require_key
 
 

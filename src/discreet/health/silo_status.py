@@ -9,14 +9,14 @@ from pathlib import Path
 
 from discreet.documents import shown
 from discreet.engines.flower.occupancy import occupied
-from discreet.engines.silo.state import SiloState
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
-from discreet.policy import Policy, load_policy
-from discreet.policy.document import BudgetTable
-from discreet.policy.ledger import by_training
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.privacy.notation import pair_text
+from discreet.silo.policy import Policy, load_policy
+from discreet.silo.policy.document import BudgetTable
+from discreet.silo.policy.ledger import by_training
+from discreet.silo.state import SiloState
 
 _MOST_PROPOSALS = 10
 _TAIL_BYTES = 1 << 16

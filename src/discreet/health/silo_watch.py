@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import assert_never, final
 
-from discreet.engines.silo.events import (
+from discreet.health.exposition import Kind, Metric, counter, gauge
+from discreet.health.silo_status import SiloStatus
+from discreet.log_line import iso_time
+from discreet.silo.events import (
     RequestAnswered,
     RequestArrived,
     RoundAnswered,
@@ -23,9 +26,6 @@ from discreet.engines.silo.events import (
     TrainingEnded,
     TrainingJoined,
 )
-from discreet.health.exposition import Kind, Metric, counter, gauge
-from discreet.health.silo_status import SiloStatus
-from discreet.log_line import iso_time
 from discreet.version import __version__
 
 

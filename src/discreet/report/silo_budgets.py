@@ -12,14 +12,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from discreet.engines.silo.state import SiloState
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
-from discreet.policy import Charge, Policy, load_policy
-from discreet.policy.ledger import spent_by_training
 from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
+from discreet.silo.policy import Charge, Policy, load_policy
+from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.state import SiloState
 
 BUDGETS = "budgets.json"
 

@@ -10,9 +10,9 @@ from torch import nn
 
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
+from discreet.config.federation import public_facts
 from discreet.data import IN_MEMORY, table_columns
 from discreet.engines.local.job import prepare
-from discreet.engines.local.load import public_facts
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, flatten
 from discreet.plan import FederationFacts, Plan, make_plan, model_digest

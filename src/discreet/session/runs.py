@@ -11,17 +11,17 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.config.federation import public_facts
 from discreet.data import features_of
-from discreet.engines.local.load import public_facts
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan
-from discreet.policy import load_key
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.rounds import RunRecord, read_record
 from discreet.session.finish import report_again
+from discreet.silo.policy import load_key
 from discreet.verify import Finding, saved_parameters, verify
 
 

@@ -15,12 +15,12 @@ from discreet.engines.local import Opening, Prepared
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
-from discreet.policy import load_key
 from discreet.rounds import RoundReport
 from discreet.session.finish import finish
 from discreet.session.frames import Frames
 from discreet.session.progress import RunDisplay
 from discreet.session.runs import Run, open_run
+from discreet.silo.policy import load_key
 from discreet.verify import require_key
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.policy.review import first_difference
 from discreet.privacy.wire import Json
+from discreet.silo.policy.review import first_difference
 from discreet.verify.failure import VerificationFailure
 
 

@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 from torch import nn
 
 from discreet.config.data import DataConfig
-from discreet.engines.local.load import load as load_records
+from discreet.config.federation import federation_of
 from discreet.engines.local.measure import measure
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import build_model, flatten, load_flat
@@ -119,7 +119,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     lines = {line["release"]: line for line in evidence.run.directory.read_metrics()}
     stated = lines.get(completed[-1].release, {}) if completed else {}
     try:
-        federation = load_records(_data_in(folder, evidence), exchanged=_exchanged(evidence))
+        federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
     measured = measure(_public_model(evidence), federation, _final_parameters(evidence))

@@ -11,9 +11,9 @@ from worlds import CAPACITY, FIXED_SIZE, IMAGE, KINDS, LINEAR_ONLY, config, plan
 
 from discreet.audit.crafted_search import loader_findings, record_findings
 from discreet.audit.findings import NeighbourFinding
+from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.engines.local import prepare
-from discreet.engines.local.load import load
 from discreet.randomness import SeededRandom
 
 SOURCES = [
@@ -125,7 +125,7 @@ def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, 
         if source == "function":
             own_code.PATH, written = Path(written.removeprefix("npz:")), "own_code:federation"
         data = tried.config.data.model_copy(update={"source": written})
-        return load(data), tried.prepared(written).plan.digest()
+        return federation_of(data), tried.prepared(written).plan.digest()
 
     whole, digest = federation(tried.file.write(tmp_path / "all" / "own"))
     before = parts(whole)

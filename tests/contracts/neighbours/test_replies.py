@@ -16,10 +16,10 @@ from worlds import KINDS, config
 from discreet.audit.crafted_files import ArrayFile, SiloFile
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.requests import Reply, Request, decode, encode
-from discreet.engines.silo.silo import Silo, open_silo
 from discreet.plan import Plan, load_plan
 from discreet.randomness import SeededRandom
+from discreet.silo.requests import Reply, Request, decode, encode
+from discreet.silo.silo import Silo, open_silo
 
 NAMES = ("a", "b", "c")
 CAPACITY = 30

@@ -15,14 +15,14 @@ from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile
 from discreet.audit.crafted_search import Loader
 from discreet.audit.neighbours import Rounds
 from discreet.config import Config, parse_config
+from discreet.config.federation import federation_of
 from discreet.data import Records
 from discreet.engines.local import Prepared, prepare
-from discreet.engines.local.load import load
-from discreet.engines.silo.records import load_records
 from discreet.models import build_model, flatten
 from discreet.plan import FederationFacts, make_plan, model_digest
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
+from discreet.silo.records import load_records
 
 IMAGE = (8, 16)
 CAPACITY = 260
@@ -234,7 +234,7 @@ def _reader(config: Config, rounds: Rounds, source: str, *, local: bool) -> Call
             own_code.PATH = Path(written.removeprefix("npz:"))
             written = "own_code:federation"
         if local:
-            return load(config.data.model_copy(update={"source": written})).silo("a").train
+            return federation_of(config.data.model_copy(update={"source": written})).silo("a").train
         return load_records(written, rounds.plan, "a")
 
     return read

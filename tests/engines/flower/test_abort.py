@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from discreet.cli.consortium import consortium as consortium_app
 from discreet.engines.flower.service import serve_training
 from discreet.engines.flower.stopping import StoppedByOperator
-from discreet.engines.silo.requests import Deliver, Farewell
 from discreet.errors import ConfigurationError
 from discreet.health import RunState, read_run_status, read_silo_status
 from discreet.privacy.ledger import read_ledger, spending
+from discreet.silo.requests import Deliver, Farewell
 
 PATIENCE = 0.05
 

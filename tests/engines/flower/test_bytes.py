@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.requests import Deliver, Replied, encode
+from discreet.silo.requests import Deliver, Replied, encode
 
 MOST_OVERHEAD = 1.02
 FIXED_BYTES = 600

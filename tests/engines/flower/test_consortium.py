@@ -21,11 +21,11 @@ from discreet.config import load_config, parse_config
 from discreet.engines.flower.scaffold import write_consortium
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.local import prepare
-from discreet.engines.silo.requests import Deliver
-from discreet.engines.silo.silo import open_silo
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
-from discreet.policy import SignedAllowList, load_key, load_policy
 from discreet.session.public import plan_without_data
+from discreet.silo.policy import SignedAllowList, load_key, load_policy
+from discreet.silo.requests import Deliver
+from discreet.silo.silo import open_silo
 
 SILOS = ("north", "south", "west")
 

@@ -8,9 +8,9 @@ from safetensors.numpy import load_file
 
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
-from discreet.engines.silo.requests import Deliver, Propose
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.secagg import Stage
+from discreet.silo.requests import Deliver, Propose
 
 PATIENCE = 0.05
 # Which request of a round asks for a stage's message, while everybody's input arrives.

@@ -16,8 +16,8 @@ from discreet.engines.flower.grid_wire import MESSAGE_TYPE, GridWire, from_conte
 from discreet.engines.flower.rehearsal import rehearsed, served
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
-from discreet.engines.silo.requests import Hello, Refused, decode, encode
 from discreet.errors import ConfigurationError
+from discreet.silo.requests import Hello, Refused, decode, encode
 
 PATIENCE = 0.3
 

@@ -10,10 +10,10 @@ import pytest
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
+from discreet.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused
 
 STRANGER = 999
 PATIENCE = 0.05

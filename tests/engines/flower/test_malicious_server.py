@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
-from discreet.engines.silo.requests import Deliver, Joined, Propose, Refused, Replied
 from discreet.errors import NotEnoughSurvivors, PrivacyRefusal, PrivacyViolation
 from discreet.models import build_model, flatten
-from discreet.policy import Consortium, SignedAllowList, generate_key
 from discreet.privacy.ledger import read_ledger
 from discreet.privacy.wire import digest
 from discreet.randomness import SeededRandom
@@ -20,6 +18,8 @@ from discreet.rounds import RoundOrder
 from discreet.secagg import AllowList
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, SurvivorSet
+from discreet.silo.policy import Consortium, SignedAllowList, generate_key
+from discreet.silo.requests import Deliver, Joined, Propose, Refused, Replied
 
 PATIENCE = 0.05
 
@@ -135,7 +135,7 @@ def test_a_list_that_the_consortium_did_not_sign_is_refused(consortium, tmp_path
 
 
 def test_an_older_list_is_refused_after_a_newer_one(consortium):
-    from discreet.policy import load_key
+    from discreet.silo.policy import load_key
 
     signer = Consortium(load_key(consortium.folder.consortium_key))
     known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
@@ -148,7 +148,7 @@ def test_an_older_list_is_refused_after_a_newer_one(consortium):
 
 
 def test_a_silo_whose_key_is_not_on_the_list_says_so(consortium, tmp_path):
-    from discreet.policy import load_key
+    from discreet.silo.policy import load_key
 
     signer = Consortium(load_key(consortium.folder.consortium_key))
     known = SignedAllowList.parse((consortium.folder.server.path / "allow-list.json").read_bytes())
@@ -353,7 +353,7 @@ def test_the_allow_list_binds_keys_to_names(consortium):
 
 def test_a_failed_contribution_is_not_tried_again_with_another_model(consortium, direct_wire, monkeypatch):
     """Only an invitation that came with its model is answered; an empty delivery afterwards is not one."""
-    from discreet.engines.silo import training
+    from discreet.silo import training
 
     def fail(*_, **__):
         raise PrivacyViolation("a bound does not hold")

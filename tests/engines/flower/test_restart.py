@@ -8,12 +8,12 @@ import re
 import pytest
 
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.requests import Deliver, Propose
 from discreet.errors import LedgerError
 from discreet.plan import load_plan
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.privacy.wire import from_json
 from discreet.secagg.messages import RoundStart
+from discreet.silo.requests import Deliver, Propose
 
 PATIENCE = 0.05
 

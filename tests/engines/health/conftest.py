@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from discreet.cli.owner_log import OwnerLog
-from discreet.engines.silo.events import SiloEvent
-from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.health import SiloWatch, read_silo_status
 from discreet.log_line import LogFormat
+from discreet.silo.events import SiloEvent
+from discreet.silo.silo import Surroundings, open_silo
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "health"))  # for exposition_text
 

@@ -9,12 +9,12 @@ import pytest
 from exposition_text import parse
 
 from discreet.engines.flower.service import ServerFolder, serve_training
-from discreet.engines.silo.requests import Deliver, Hello, Propose
 from discreet.errors import PrivacyRefusal
 from discreet.health import read_silo_status
 from discreet.health.exposition import exposition
-from discreet.policy import load_policy
 from discreet.privacy.notation import pair_text
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Deliver, Hello, Propose
 
 NAME = "hungary"
 

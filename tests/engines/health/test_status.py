@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from discreet.cli.consortium import consortium as consortium_app
 from discreet.cli.silo import silo as silo_app
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.requests import Deliver, Propose
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
+from discreet.silo.requests import Deliver, Propose
 
 NAME = "hungary"
 PATIENCE = 0.05

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from discreet.config import parse_config
+from discreet.config.federation import federation_of
 from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
-from discreet.engines.local.load import load
-from discreet.engines.silo.check import dry_run
 from discreet.errors import ConfigurationError
-from discreet.policy import load_policy
+from discreet.silo.check import dry_run
+from discreet.silo.policy import load_policy
 
 
 def images(folder: Path, *shape: int) -> str:
@@ -93,14 +93,14 @@ def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest
 def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:
     config = parse_config(document(images(tmp_path, 3, 16, 16), "residual:none.npz", "logistic", STABLE))
     with pytest.raises(ConfigurationError, match=r"residual weights from none\.npz"):
-        load(config.data)
+        federation_of(config.data)
 
 
 def test_maps_for_networks_have_no_norm_to_scale_to(tmp_path: Path) -> None:
     changed = document(images(tmp_path, 28, 28), "scattering-maps", "cnn-group-norm", SINGLE)
     changed["data"]["feature_norm_bound"] = 1.0
     with pytest.raises(ConfigurationError, match="must be left out with scattering-maps"):
-        load(parse_config(changed).data)
+        federation_of(parse_config(changed).data)
 
 
 def test_an_unknown_transform_is_refused_by_name(tmp_path: Path) -> None:

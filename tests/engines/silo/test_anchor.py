@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.engines.silo.anchor import Anchor, read_anchor
-from discreet.engines.silo.check import dry_run
-from discreet.engines.silo.requests import Deliver, Refused
-from discreet.engines.silo.silo import open_silo
-from discreet.engines.silo.state import SiloState
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.policy import load_policy
 from discreet.privacy.ledger import Intent, read_ledger
 from discreet.secagg.transitions import ClientState
+from discreet.silo.anchor import Anchor, read_anchor
+from discreet.silo.check import dry_run
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Deliver, Refused
+from discreet.silo.silo import open_silo
+from discreet.silo.state import SiloState
 
 NAME = "cleveland"
 

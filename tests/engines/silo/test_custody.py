@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from discreet.engines.silo.custody import require_custody
 from discreet.errors import ConfigurationError
-from discreet.policy import load_policy
+from discreet.silo.custody import require_custody
+from discreet.silo.policy import load_policy
 
 
 @pytest.fixture

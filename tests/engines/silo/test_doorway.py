@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from discreet.engines.silo.doorway import group_number, listen, why_not
 from discreet.errors import ConfigurationError
+from discreet.silo.doorway import group_number, listen, why_not
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_group_that_does_not_exist_is_refused():
 def test_a_hardened_process_dumps_no_core_and_is_closed():
     code = """
 import ctypes, os, resource
-from discreet.engines.silo.hardening import harden
+from discreet.silo.hardening import harden
 warnings = harden()
 dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
 print(warnings, resource.getrlimit(resource.RLIMIT_CORE), oct(os.umask(0)), dumpable)

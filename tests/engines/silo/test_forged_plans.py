@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from discreet.engines.flower.rehearsal import served
-from discreet.engines.silo.check import dry_run
-from discreet.engines.silo.connection import ask
-from discreet.engines.silo.requests import Propose, Refused, decode, encode
 from discreet.errors import ConfigurationError, PeerProtocolError
-from discreet.policy import PolicyRefusal, RefusalCode, load_policy
 from discreet.privacy.wire import digest
+from discreet.silo.check import dry_run
+from discreet.silo.connection import ask
+from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy
+from discreet.silo.requests import Propose, Refused, decode, encode
 
 NAME = "cleveland"
 

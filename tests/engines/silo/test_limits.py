@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
-from discreet.engines.silo.requests import Deliver, Propose, Refused
-from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.plan import Plan
@@ -21,6 +19,8 @@ from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, RoundStart
+from discreet.silo.requests import Deliver, Propose, Refused
+from discreet.silo.silo import Surroundings, open_silo
 
 NAME = "cleveland"
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from discreet.engines.silo.requests import Joined, Propose, Refused
-from discreet.policy import load_policy
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Joined, Propose, Refused
 
 CLINIC = """
 from discreet.data import load_federation

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from discreet.engines.silo import intake, proposals, silo, state
-from discreet.engines.silo.proposals import Proposal, ProposalLog, read_proposals
-from discreet.engines.silo.requests import Joined, Propose, Refused
-from discreet.engines.silo.silo import Surroundings, open_silo
 from discreet.errors import LedgerError
 from discreet.plan import parse_plan
-from discreet.policy import Charge
 from discreet.privacy.ledger import read_ledger
 from discreet.privacy.wire import digest
+from discreet.silo import intake, proposals, silo, state
+from discreet.silo.policy import Charge
+from discreet.silo.proposals import Proposal, ProposalLog, read_proposals
+from discreet.silo.requests import Joined, Propose, Refused
+from discreet.silo.silo import Surroundings, open_silo
 
 NAME = "cleveland"
 

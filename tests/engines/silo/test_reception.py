@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from discreet.engines.silo.connection import send
-from discreet.engines.silo.reception import Reception
+from discreet.silo.connection import send
+from discreet.silo.reception import Reception
 
 LONG = 20.0
 

@@ -14,11 +14,11 @@ from discreet.cli.check import check
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
 from discreet.engines.local import prepare
-from discreet.engines.silo import check as silo_check
-from discreet.engines.silo.records import load_records
-from discreet.engines.silo.requests import Joined, Propose, Refused
 from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
 from discreet.plan import FederationFacts
+from discreet.silo import check as silo_check
+from discreet.silo.records import load_records
+from discreet.silo.requests import Joined, Propose, Refused
 
 SILOS = ("north", "south", "west")
 
@@ -238,7 +238,7 @@ def test_records_that_cannot_be_used_are_no_answer(consortium, monkeypatch):
     def unusable(*_, **__):
         raise UnusableRecords("every feature must be a finite number")
 
-    monkeypatch.setattr("discreet.engines.silo.silo.load_records", unusable)
+    monkeypatch.setattr("discreet.silo.silo.load_records", unusable)
     server = consortium.folder.server.path
     reply = consortium.silos[consortium.node("hungary")].handle(
         Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())
@@ -265,7 +265,7 @@ def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypat
     def refuse(plan, model, silos):
         raise PrivacyRefusal(f"{silos} must be alike for {plan.digest()[:4]} and {type(model).__name__}")
 
-    monkeypatch.setattr("discreet.engines.silo.silo.require_rows_alike_for", refuse)
+    monkeypatch.setattr("discreet.silo.silo.require_rows_alike_for", refuse)
     server = consortium.folder.server.path
     reply = consortium.silos[consortium.node("hungary")].handle(
         Propose(1, bytes(32), (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes())

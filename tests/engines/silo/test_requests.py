@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engines.silo.requests import (
+from discreet.errors import PeerProtocolError
+from discreet.secagg import AbortCode
+from discreet.silo.requests import (
     Deliver,
     Farewell,
     Hello,
@@ -18,8 +20,6 @@ from discreet.engines.silo.requests import (
     decode,
     encode,
 )
-from discreet.errors import PeerProtocolError
-from discreet.secagg import AbortCode
 
 messages = st.one_of(
     st.builds(Hello),

@@ -9,9 +9,9 @@ import pytest
 
 from discreet.engines.flower.rehearsal import rehearsed, served
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.connection import ask
-from discreet.engines.silo.requests import Hello, Present, Refused, decode, encode
 from discreet.errors import ConfigurationError
+from discreet.silo.connection import ask
+from discreet.silo.requests import Hello, Present, Refused, decode, encode
 
 TIMEOUT = 20.0
 

@@ -11,16 +11,16 @@ import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
-from discreet.engines.silo.check import dry_run
-from discreet.engines.silo.requests import Joined, Propose, Refused, Replied, encode
-from discreet.engines.silo.silo import Surroundings, open_silo
-from discreet.engines.silo.training import LARGEST_WEIGHT
 from discreet.errors import NotEnoughSurvivors
-from discreet.policy import load_policy
 from discreet.privacy.ledger import read_ledger
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg import codec
+from discreet.silo.check import dry_run
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Joined, Propose, Refused, Replied, encode
+from discreet.silo.silo import Surroundings, open_silo
+from discreet.silo.training import LARGEST_WEIGHT
 
 PATIENCE = 0.05
 VICTIM = "north"
@@ -157,7 +157,7 @@ def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(tables, direct
 def test_training_that_fails_on_the_records_contributes_noise(
     tables, direct_wire, expected, monkeypatch, error
 ):
-    from discreet.engines.silo import training
+    from discreet.silo import training
 
     real = training.contribute
 
@@ -176,7 +176,7 @@ def test_training_that_fails_on_the_records_contributes_noise(
 def test_a_model_out_of_range_is_refused_before_any_record_is_touched(
     tables, direct_wire, monkeypatch, weight
 ):
-    from discreet.engines.silo import training
+    from discreet.silo import training
 
     touched = []
     monkeypatch.setattr(training, "contribute", lambda *_, **__: touched.append(1))
@@ -202,8 +202,8 @@ def test_a_model_out_of_range_is_refused_before_any_record_is_touched(
 
 
 def test_an_error_is_not_named(tables, monkeypatch):
-    from discreet.engines.silo import silo
     from discreet.errors import ConfigurationError
+    from discreet.silo import silo
 
     def failing(*_, **__):
         raise ConfigurationError("secret of row 3")

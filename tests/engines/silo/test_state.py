@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.engines.silo.state import SiloState
-from discreet.policy import Consortium, PolicyRefusal, RefusalCode, load_policy
 from discreet.secagg.keyfile import load_key
+from discreet.silo.policy import Consortium, PolicyRefusal, RefusalCode, load_policy
+from discreet.silo.state import SiloState
 
 NAME = "cleveland"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from discreet.config import parse_config
+from discreet.config.federation import federation_of
 from discreet.data import load_federation
 from discreet.data.load import BUNDLED
-from discreet.engines.local.load import load
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
 
@@ -34,7 +34,7 @@ def test_the_config_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "privacy": {"epsilon": 1.0, "delta": 1e-5},
     }
     config = parse_config({**tomllib.loads(block("toml")), **rest})
-    federation = load(config.data)
+    federation = federation_of(config.data)
     assert federation.silo_names == ("a", "b")
     assert federation.feature_names == ("age", "pressure", "sex = female", "sex = male", "constant")
     Path("patients.csv").write_text(
@@ -42,7 +42,7 @@ def test_the_config_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     shown = re.search(r"^patients\.csv, column 'age'.*$", DOCUMENT, flags=re.MULTILINE)
     assert shown is not None
-    assert load(config.data).warnings == (shown[0].replace("3 of 512", "1 of 40"),)
+    assert federation_of(config.data).warnings == (shown[0].replace("3 of 512", "1 of 40"),)
 
 
 def test_every_bundled_source_is_listed_with_its_size() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.policy import load_policy
+from discreet.silo.policy import load_policy
 
 
 def config(**privacy):

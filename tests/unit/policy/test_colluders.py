@@ -10,9 +10,9 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
-from discreet.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
-from discreet.policy.review import _check_colluders
 from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, SemiMalicious, SumTerms, default_threshold
+from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
+from discreet.silo.policy.review import _check_colluders
 
 TODAY = date(2026, 1, 1)
 

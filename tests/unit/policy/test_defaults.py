@@ -10,8 +10,8 @@ import pytest
 from discreet.cli.init import Answers, write_config
 from discreet.config import parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.policy import Account, load_policy, review
-from discreet.policy.document import RequireTable
+from discreet.silo.policy import Account, load_policy, review
+from discreet.silo.policy.document import RequireTable
 
 
 @pytest.mark.parametrize("silos", [3, 4, 5])

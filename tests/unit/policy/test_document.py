@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.policy import (
+from discreet.silo.policy import (
     Consortium,
     PolicyRefusal,
     SignedAllowList,

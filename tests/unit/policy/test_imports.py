@@ -10,8 +10,8 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.models import build_model
 from discreet.plan import load_plan, model_digest
-from discreet.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
-from discreet.policy.models import ModelRule, permitted
+from discreet.silo.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
+from discreet.silo.policy.models import ModelRule, permitted
 
 FACTORY = """
 from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import LedgerError
-from discreet.policy import SiloLedger
+from discreet.silo.policy import SiloLedger
 
 A, B = "a" * 64, "b" * 64
 

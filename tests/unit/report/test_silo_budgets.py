@@ -9,11 +9,11 @@ import pytest
 
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, load_plan
-from discreet.policy import SiloLedger, load_policy
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.report import collect, state_budgets, write_report
 from discreet.report.silo_budgets import BUDGETS
 from discreet.rounds import RunDirectory
+from discreet.silo.policy import SiloLedger, load_policy
 
 POLICY = """silo = "{silo}"
 expires = 2099-01-01

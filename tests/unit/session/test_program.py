@@ -13,8 +13,8 @@ import pytest
 
 import discreet
 from discreet.config import parse_data
+from discreet.config.federation import federation_of
 from discreet.engines.local import Opening
-from discreet.engines.local.load import load
 from discreet.errors import ConfigurationError, DataError
 from discreet.session import Frames, Run, Target, open_run, plan_training, train
 
@@ -86,7 +86,7 @@ def test_planning_opens_no_table() -> None:
 
 def test_predictions_are_the_models_at_the_same_features(frames: Frames, finished: Run) -> None:
     data = frames.public(capacity=100)
-    records = load(data, frames=frames.tables).silo("east").train.features
+    records = federation_of(data, frames=frames.tables).silo("east").train.features
     by_array = finished.predict_proba(records)
     weights = next(finished.model.parameters()).detach().numpy().astype(np.float64).ravel()
     expected = 1 / (1 + np.exp(-(records.astype(np.float64) @ weights)))
@@ -96,7 +96,7 @@ def test_predictions_are_the_models_at_the_same_features(frames: Frames, finishe
 
 def test_a_frame_is_read_for_predictions_as_it_was_for_training(frames: Frames, finished: Run) -> None:
     whole = Frames(frames.tables, test_fraction=0.0, **PUBLIC)
-    rows = load(whole.public(capacity=100), frames=frames.tables).silo("east").train.features
+    rows = federation_of(whole.public(capacity=100), frames=frames.tables).silo("east").train.features
     np.testing.assert_array_equal(finished.predict_proba(frames.tables["east"]), finished.predict_proba(rows))
 
 
@@ -113,8 +113,8 @@ def test_frames_are_read_as_a_file_of_the_same_cells_is(frames: Frames, tmp_path
         "source": f"csv:{tmp_path / 'all.csv'}",
         "partition": {"kind": "column", "column": "hospital"},
     }
-    from_file = load(parse_data({**data.model_dump(exclude_none=True), **table}))
-    from_memory = load(data, frames=frames.tables)
+    from_file = federation_of(parse_data({**data.model_dump(exclude_none=True), **table}))
+    from_memory = federation_of(data, frames=frames.tables)
     assert from_file.silo_names == from_memory.silo_names
     for one, other in zip(from_file.silos, from_memory.silos, strict=True):
         np.testing.assert_array_equal(one.train.features, other.train.features)
@@ -147,7 +147,7 @@ def test_frames_and_plan_must_belong_together(frames: Frames, tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match="none were given for 'memory'"):
         train(plan, out=tmp_path / "run")
     with pytest.raises(DataError, match="records in memory must come from a program"):
-        load(frames.public(capacity=100))
+        federation_of(frames.public(capacity=100))
 
 
 def test_a_finished_run_goes_on_without_a_change(finished: Run, frames: Frames) -> None:

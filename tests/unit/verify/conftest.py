@@ -10,9 +10,9 @@ import pytest
 
 from discreet.cli import main
 from discreet.plan import load_plan
-from discreet.policy import generate_key, load_key
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
+from discreet.silo.policy import generate_key, load_key
 from discreet.verify import seal_report, sign
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"

@@ -11,8 +11,8 @@ import pytest
 
 from discreet.cli import main
 from discreet.errors import EXIT_BAD_REQUEST
-from discreet.policy import generate_key, load_key
 from discreet.report import write_report
+from discreet.silo.policy import generate_key, load_key
 from discreet.verify import VerificationFailure, seal, seal_report, sign, verify
 from discreet.verify.finding import Basis
 from discreet.verify.signature import SIGNATURE, read_signature

@@ -13,9 +13,9 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from discreet.engines.flower.grid_wire import MESSAGE_TYPE, from_content, to_content
-from discreet.engines.silo.connection import ask
-from discreet.engines.silo.requests import Refused, encode
 from discreet.errors import ConfigurationError
+from discreet.silo.connection import ask
+from discreet.silo.requests import Refused, encode
 
 SOCKET_KEY = "silo-socket"
 REHEARSAL_KEY = "rehearsal"

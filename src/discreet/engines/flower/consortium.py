@@ -16,10 +16,10 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
-from discreet.policy import Consortium, generate_key
-from discreet.policy.review import carried_out_mode
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
+from discreet.silo.policy import Consortium, generate_key
+from discreet.silo.policy.review import carried_out_mode
 
 _REHEARSAL_DAYS = 7
 # Room for attempts that the server says came to nothing: a silo that does not trust the server charges them.

@@ -11,22 +11,8 @@ from discreet.documents import shown
 from discreet.engines.flower.greetings import Greetings
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
-from discreet.engines.silo.requests import (
-    Deliver,
-    Farewell,
-    Joined,
-    Present,
-    Propose,
-    Refused,
-    Replied,
-    Reply,
-    Request,
-    decode,
-    encode,
-)
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
 from discreet.plan import Plan, sum_protocol, sum_terms
-from discreet.policy import RefusalCode, SignedAllowList
 from discreet.randomness import RandomSource
 from discreet.rounds import RoundOrder, RoundSum
 from discreet.secagg import (
@@ -40,6 +26,20 @@ from discreet.secagg import (
     ServerSession,
 )
 from discreet.secagg.transitions import ServerState
+from discreet.silo.policy import RefusalCode, SignedAllowList
+from discreet.silo.requests import (
+    Deliver,
+    Farewell,
+    Joined,
+    Present,
+    Propose,
+    Refused,
+    Replied,
+    Reply,
+    Request,
+    decode,
+    encode,
+)
 
 _SESSION_BYTES = 32
 

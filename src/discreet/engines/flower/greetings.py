@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import final
 
 from discreet.engines.flower.wire import NodeId, Wire
-from discreet.engines.silo.requests import Hello, encode
+from discreet.silo.requests import Hello, encode
 
 
 @final

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from discreet.documents import shown
 from discreet.engines.flower.wire import NodeId
-from discreet.policy import RefusalCode
 from discreet.secagg import ClientId
+from discreet.silo.policy import RefusalCode
 
 # A silo that met a protocol error or failed inside may come back; one that refused by its policy will not.
 _PASSING = {str(RefusalCode.PROTOCOL), str(RefusalCode.INTERNAL)}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from discreet.engines.silo.doorway import check_socket_path
-from discreet.engines.silo.service import serve
-from discreet.engines.silo.silo import Silo, open_silo
 from discreet.errors import ConfigurationError
+from discreet.silo.doorway import check_socket_path
+from discreet.silo.service import serve
+from discreet.silo.silo import Silo, open_silo
 
 _PATIENCE_SECONDS = 60.0
 

@@ -18,7 +18,6 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
 from discreet.models import build_model, flatten, load_flat
 from discreet.plan import Plan, load_plan, model_digest
-from discreet.policy import SignedAllowList
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
@@ -32,6 +31,7 @@ from discreet.rounds import (
     train,
 )
 from discreet.rounds.directory import write_durably
+from discreet.silo.policy import SignedAllowList
 
 # What a run directory holds before its ledger's first line.
 _UNBEGUN = {"plan.json", "ledger.jsonl"}

@@ -16,12 +16,12 @@ from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
+from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.device import torch_device
 from discreet.engines.local.engine import LocalEngine, check_dropouts
-from discreet.engines.local.load import load
 from discreet.engines.local.measure import measure
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
@@ -115,7 +115,7 @@ def prepare(
     """
     device = torch_device(config.speed.device)
     exchanged = isinstance(config.training.sampling, FixedSizeConfig)
-    federation = load(config.data, exchanged=exchanged, frames=frames)
+    federation = federation_of(config.data, exchanged=exchanged, frames=frames)
     model = build_model(
         config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
     )

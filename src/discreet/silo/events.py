@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.silo.requests import Request
-from discreet.policy import RefusalCode
 from discreet.privacy.guarantee import Guarantee
+from discreet.silo.policy import RefusalCode
+from discreet.silo.requests import Request
 
 
 @dataclass(frozen=True, slots=True)

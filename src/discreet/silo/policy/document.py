@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
-from discreet.policy.models import ModelRule
+from discreet.silo.policy.models import ModelRule
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.engines.silo.connection import send
-from discreet.engines.silo.doorway import listen, why_not
-from discreet.engines.silo.reception import Reception
-from discreet.engines.silo.requests import Deliver, Farewell, Hello, Propose, Refused, decode, encode
-from discreet.engines.silo.silo import Silo
 from discreet.errors import PeerProtocolError
-from discreet.policy import RefusalCode
+from discreet.silo.connection import send
+from discreet.silo.doorway import listen, why_not
+from discreet.silo.policy import RefusalCode
+from discreet.silo.reception import Reception
+from discreet.silo.requests import Deliver, Farewell, Hello, Propose, Refused, decode, encode
+from discreet.silo.silo import Silo
 
 _POLL_SECONDS = 0.2
 

@@ -8,10 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.engines.silo.anchor import Anchor, read_anchor, require_anchored
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import load_plan
-from discreet.policy import (
+from discreet.privacy.ledger import Line, Spending, read_ledger
+from discreet.rounds.directory import write_durably
+from discreet.secagg import AllowList
+from discreet.silo.anchor import Anchor, read_anchor, require_anchored
+from discreet.silo.policy import (
     Account,
     Charge,
     Policy,
@@ -21,9 +24,6 @@ from discreet.policy import (
     SiloLedger,
     read_plan,
 )
-from discreet.privacy.ledger import Line, Spending, read_ledger
-from discreet.rounds.directory import write_durably
-from discreet.secagg import AllowList
 
 MOST_WAITING = 20
 """Plans that may wait for a person at a time."""

@@ -43,7 +43,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
     )
 
 
-def load(
+def federation_of(
     data: DataConfig,
     *,
     silo: str | None = None,

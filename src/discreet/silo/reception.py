@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self, final
 
-from discreet.engines.silo.connection import LENGTH_BYTES, PIECE
+from discreet.silo.connection import LENGTH_BYTES, PIECE
 
 _MOST_CALLERS = 8
 _MESSAGE_SECONDS = 60.0

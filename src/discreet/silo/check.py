@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from discreet.engines.silo.records import load_records
-from discreet.engines.silo.state import SiloState
 from discreet.plan import Plan
-from discreet.policy import Policy, load_key, review
-from discreet.policy.ledger import spent_by_training
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
+from discreet.silo.policy import Policy, load_key, review
+from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.records import load_records
+from discreet.silo.state import SiloState
 
 
 @dataclass(frozen=True, slots=True)

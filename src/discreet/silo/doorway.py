@@ -10,8 +10,8 @@ import struct
 import sys
 from pathlib import Path
 
-from discreet.engines.silo.custody import require_kept
 from discreet.errors import ConfigurationError
+from discreet.silo.custody import require_kept
 
 _LONGEST_SOCKET_PATH = 100
 _OWNER_ONLY = 0o600

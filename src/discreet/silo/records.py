@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.config.data import ColumnPartition
+from discreet.config.federation import federation_of
 from discreet.data import Federation, Records, load_federation
-from discreet.engines.local.load import load
 from discreet.errors import DataError
 from discreet.plan import Plan
 from discreet.privacy.units import NeighboringRelation
@@ -88,9 +88,9 @@ def _federation(source: str, plan: Plan, silo: str) -> Federation:
         update: dict[str, object] = {"source": shared}
         if isinstance(data.partition, ColumnPartition) and data.partition.names is None:
             update["partition"] = data.partition.model_copy(update={"names": plan.facts.silos})
-        return load(data.model_copy(update=update), exchanged=exchanged)
+        return federation_of(data.model_copy(update=update), exchanged=exchanged)
     if source.startswith(_FILES):
-        return load(data.model_copy(update={"source": source}), silo=silo, exchanged=exchanged)
+        return federation_of(data.model_copy(update={"source": source}), silo=silo, exchanged=exchanged)
     return load_federation(
         source,
         test_fraction=data.test_fraction,

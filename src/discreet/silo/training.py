@@ -12,13 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
-from discreet.engines.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
-from discreet.engines.silo.records import nothing
-from discreet.engines.silo.requests import Deliver
-from discreet.engines.silo.state import SiloState
 from discreet.errors import DiscreetError
-from discreet.policy import PolicyRefusal, RefusalCode, SiloLedger
-from discreet.policy.review import Approval
 from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, round_rotation, round_training, silo_source
@@ -26,6 +20,12 @@ from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import decode
 from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
+from discreet.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
+from discreet.silo.policy import PolicyRefusal, RefusalCode, SiloLedger
+from discreet.silo.policy.review import Approval
+from discreet.silo.records import nothing
+from discreet.silo.requests import Deliver
+from discreet.silo.state import SiloState
 
 # From these states a session goes back to READY only by releasing shares.
 _RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)

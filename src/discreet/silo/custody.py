@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from discreet.errors import ConfigurationError
-from discreet.policy import Policy
+from discreet.silo.policy import Policy
 
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = stat.S_IRWXG | stat.S_IRWXO

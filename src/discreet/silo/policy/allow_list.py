@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError
-from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.secagg import AllowList, Identity
+from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 _PURPOSE = b"discreet/consortium/v1/allow-list"
 

@@ -18,16 +18,16 @@ from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.models import build_model
 from discreet.plan import Plan, make_plan, model_digest, parse_plan, sum_protocol, sum_terms
-from discreet.policy.budget import Account, Charge
-from discreet.policy.document import Policy
-from discreet.policy.models import permitted
-from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
 from discreet.privacy.wire import Json
 from discreet.secagg import Bell, Bonawitz
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import DIGEST_BYTES
+from discreet.silo.policy.budget import Account, Charge
+from discreet.silo.policy.document import Policy
+from discreet.silo.policy.models import permitted
+from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 # Two machines may differ in the last digits of a calibrated number; a real difference is far larger.
 _SAME = 1e-9

@@ -12,33 +12,20 @@ from typing import final
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
-from discreet.engines.silo.events import (
+from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
+from discreet.plan import Plan, sum_protocol, sum_terms
+from discreet.randomness import RandomSource, SecureRandom, SeededRandom
+from discreet.rounds import require_rows_alike_for
+from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
+from discreet.silo.events import (
     RequestAnswered,
     RequestArrived,
     SiloEvent,
     TrainingEnded,
     TrainingJoined,
 )
-from discreet.engines.silo.intake import Intake
-from discreet.engines.silo.proposals import JOINED, Proposal, ProposalLog
-from discreet.engines.silo.records import load_records, nothing
-from discreet.engines.silo.requests import (
-    Deliver,
-    Farewell,
-    Hello,
-    Joined,
-    Present,
-    Propose,
-    Refused,
-    Replied,
-    Reply,
-    Request,
-)
-from discreet.engines.silo.state import SiloState
-from discreet.engines.silo.training import Book, OpenSession, SiloTraining
-from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
-from discreet.plan import Plan, sum_protocol, sum_terms
-from discreet.policy import (
+from discreet.silo.intake import Intake
+from discreet.silo.policy import (
     Charge,
     Policy,
     PolicyRefusal,
@@ -50,10 +37,23 @@ from discreet.policy import (
     read_plan,
     review,
 )
-from discreet.policy.review import Approval
-from discreet.randomness import RandomSource, SecureRandom, SeededRandom
-from discreet.rounds import require_rows_alike_for
-from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
+from discreet.silo.policy.review import Approval
+from discreet.silo.proposals import JOINED, Proposal, ProposalLog
+from discreet.silo.records import load_records, nothing
+from discreet.silo.requests import (
+    Deliver,
+    Farewell,
+    Hello,
+    Joined,
+    Present,
+    Propose,
+    Refused,
+    Replied,
+    Reply,
+    Request,
+)
+from discreet.silo.state import SiloState
+from discreet.silo.training import Book, OpenSession, SiloTraining
 
 _LONGEST_LINE = 2000
 # Far more than any plan, list of silos or round of messages of a thousand silos takes.

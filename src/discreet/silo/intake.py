@@ -15,10 +15,10 @@ from typing import Self
 
 from discreet.documents import read_json
 from discreet.errors import LedgerError
-from discreet.policy import PolicyRefusal, RefusalCode
 from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
+from discreet.silo.policy import PolicyRefusal, RefusalCode
 
 PROPOSALS_PER_DAY = 10_000
 """Proposals of any plan in one day, known ones included; each may write about a hundred bytes that stay. A

@@ -8,12 +8,12 @@ from typing import Self
 
 from discreet.plan import Plan
 from discreet.plan.plan import adversary_guarantee
-from discreet.policy.document import BudgetTable, Policy
-from discreet.policy.refusal import PolicyRefusal, RefusalCode
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
+from discreet.silo.policy.document import BudgetTable, Policy
+from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
 @dataclass(frozen=True, slots=True)
