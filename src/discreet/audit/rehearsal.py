@@ -10,7 +10,7 @@ from discreet.audit.insider import Insider
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.models import build_model, flatten
+from discreet.models import flatten
 from discreet.plan import Plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, Training, initial_state, round_rotation, update
@@ -105,6 +105,4 @@ def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...
 
 def initial_parameters(prepared: Prepared) -> Floats:
     """Builds the public initial weights again; the prepared model is scratch space."""
-    config, facts = prepared.config, prepared.plan.facts
-    model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
-    return flatten(model)
+    return flatten(prepared.plan.public_model())

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from torch import nn
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
@@ -17,9 +18,10 @@ from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
 from discreet.learning import QuantileClipping
+from discreet.models import build_model
 from discreet.optim import ServerRule
 from discreet.plan.assumptions import assuming
-from discreet.plan.facts import FederationFacts
+from discreet.plan.facts import FederationFacts, model_digest
 from discreet.plan.footprint import NoiseSharing
 from discreet.plan.releases import (
     RoundRelease,
@@ -115,6 +117,23 @@ class Plan:
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
+
+    def public_model(self) -> nn.Module:
+        """Builds the public model, with its initial weights; imports what the config names.
+
+        Raises:
+            ConfigurationError: if it cannot be built here, or is another one than was planned for.
+        """
+        model, facts = self.config.model, self.facts
+        made = build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed)
+        built = model_digest(made)
+        if built != facts.model_digest:
+            raise ConfigurationError(
+                f"'facts.model_digest' must be that of the model built here, {built[:12]}…; the plan names "
+                f"{facts.model_digest[:12]}…. Install the versions that planned it, let a factory depend on "
+                "its arguments alone, or plan again."
+            )
+        return made
 
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""

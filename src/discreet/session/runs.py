@@ -14,7 +14,7 @@ from torch import nn
 from discreet.config.federation import public_facts
 from discreet.data import features_of
 from discreet.errors import ConfigurationError
-from discreet.models import build_model, load_flat
+from discreet.models import load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
@@ -72,8 +72,7 @@ class Run:
                 f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
                 "Open the run with own_code=True if you trust it."
             )
-        facts, seed = self.plan.facts, self.plan.config.model.seed
-        model = build_model(name, facts.feature_shape, facts.num_classes, seed=seed)
+        model = self.plan.public_model()
         parameters = saved_parameters(self.record)
         if parameters is not None:
             load_flat(model, parameters)

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
-from torch import nn
 
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.engines.local.measure import measure
 from discreet.errors import ConfigurationError, DiscreetError
-from discreet.models import build_model, flatten, load_flat
+from discreet.models import flatten, load_flat
 from discreet.models.build import BUNDLED
-from discreet.plan import Plan, make_plan, model_digest
+from discreet.plan import Plan, make_plan
 from discreet.plan.plan import adversary_guarantee
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Intent
@@ -43,16 +42,11 @@ def check_plan(evidence: Evidence) -> Finding:
             return Finding(
                 "plan.json", Basis.RECOMPUTED, f"{len(plan.guarantees)} guarantees; {_WITHOUT_MODEL}"
             )
-        model = _public_model(evidence)
-        again = make_plan(plan.config, plan.facts, model)
+        again = make_plan(plan.config, plan.facts, plan.public_model())
     except VerificationFailure:
         raise
     except DiscreetError as error:
         raise VerificationFailure(f"plan.json must be a plan that can be made; {error}") from None
-    if model_digest(model) != plan.facts.model_digest:
-        raise VerificationFailure(
-            "plan.json must name the model that its config builds; 'facts.model_digest' is another model's."
-        )
     require_same(plan.to_json(), again.to_json(), "plan.json")
     count = len(plan.guarantees)
     return Finding("plan.json", Basis.RECOMPUTED, f"noise, grid, ring, thresholds, {count} guarantees")
@@ -63,7 +57,7 @@ def check_models(evidence: Evidence) -> Finding:
     if not _may_build(evidence):
         saved_parameters(evidence.run)
         return Finding("state.safetensors", Basis.CHAINED, f"as the ledger names it; {_WITHOUT_MODEL}")
-    model = _public_model(evidence)
+    model = evidence.run.plan.public_model()
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
     if intents and intents[0].model_digest != hashlib.sha256(announced.tobytes()).hexdigest():
@@ -100,7 +94,7 @@ def saved_parameters(run: RunRecord) -> Vector | None:
 def _final_parameters(evidence: Evidence) -> Vector:
     """Returns the weights after the last completed release; the initial ones if there is none."""
     saved = saved_parameters(evidence.run)
-    return flatten(_public_model(evidence)) if saved is None else saved
+    return flatten(evidence.run.plan.public_model()) if saved is None else saved
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
@@ -122,7 +116,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    measured = measure(_public_model(evidence), federation, _final_parameters(evidence))
+    measured = measure(evidence.run.plan.public_model(), federation, _final_parameters(evidence))
     shared = {name: value for name, value in measured.items() if name in stated}
     if not shared:
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
@@ -156,11 +150,6 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     if colon:
         update["transform"] = f"{scheme}:{inside(folder, name)}"
     return data.model_copy(update=update)
-
-
-def _public_model(evidence: Evidence) -> nn.Module:
-    config, facts = evidence.run.plan.config, evidence.run.plan.facts
-    return build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
 
 
 def _guarantees(plan: Plan) -> tuple[Guarantee, ...]:

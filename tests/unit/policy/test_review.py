@@ -10,9 +10,10 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import prepare
 from discreet.models import build_model
+from discreet.plan import model_digest
 from discreet.privacy.adversary import Member
 from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
-from discreet.silo.policy.review import first_difference, model_digest
+from discreet.silo.policy.review import first_difference
 
 TODAY = date(2026, 1, 1)
 NOTHING = Account({})
@@ -41,7 +42,7 @@ def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, polic
     unpinned = changed(policy, "require", models=("logistic",))
     error = refusal(altered(lambda plan: plan["facts"].update(model_digest="0" * 64)), unpinned)
     assert error.code is RefusalCode.PLAN
-    assert "model digest must be that of the model built here" in str(error)
+    assert "'facts.model_digest' must be that of the model built here" in str(error)
 
 
 def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):

@@ -16,8 +16,8 @@ from discreet.engines.flower.stopping import Stopping
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
-from discreet.models import build_model, flatten, load_flat
-from discreet.plan import Plan, load_plan, model_digest
+from discreet.models import flatten, load_flat
+from discreet.plan import Plan, load_plan
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
@@ -121,14 +121,7 @@ def _serve(wire: Wire, folder: ServerFolder, announce: _Announce, patience_secon
 def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_seconds: float) -> Training:
     proposal = folder.proposal()
     plan = proposal.plan
-    model = build_model(
-        plan.config.model.name, plan.facts.feature_shape, plan.facts.num_classes, seed=plan.config.model.seed
-    )
-    if model_digest(model) != plan.facts.model_digest:
-        raise ConfigurationError(
-            "the plan's model digest must be that of the model built here; it is another. "
-            "Plan again with the installed versions."
-        )
+    model = plan.public_model()
     await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)
     engine = FlowerEngine(
         proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce

@@ -18,9 +18,6 @@ from discreet.engines.local.device import torch_device
 from discreet.engines.local.failures import failure_frame
 from discreet.engines.local.frames import Frame, read_frame, write_frame
 from discreet.engines.local.work import Assignment, contributions_frame, read_order, source_for
-from discreet.errors import ConfigurationError
-from discreet.models import build_model
-from discreet.plan import model_digest
 from discreet.rounds import RoundOrder, contributions
 
 
@@ -34,14 +31,7 @@ class Worker:
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._randomness = source_for(assignment.seed)
-        config, facts = assignment.plan.config, assignment.plan.facts
-        model = build_model(config.model.name, facts.feature_shape, facts.num_classes, config.model.seed)
-        if not model_digest(model) == facts.model_digest:
-            raise ConfigurationError(
-                f"Model {config.model.name!r} must be the same every time it is built with one seed; it is "
-                "not. Make the factory a function of its arguments, or set speed.workers = 1."
-            )
-        self._model = model.to(torch_device(assignment.device))
+        self._model = assignment.plan.public_model().to(torch_device(assignment.device))
 
     def train(self, order: RoundOrder) -> Frame:
         """Returns the contributions of all silos to one round."""

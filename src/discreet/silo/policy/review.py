@@ -16,8 +16,7 @@ from torch import nn
 
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.models import build_model
-from discreet.plan import Plan, make_plan, model_digest, parse_plan, sum_protocol, sum_terms
+from discreet.plan import Plan, make_plan, parse_plan, sum_protocol, sum_terms
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
 from discreet.privacy.wire import Json
@@ -183,16 +182,11 @@ def _public_model(plan: Plan, policy: Policy) -> nn.Module:
     if not permitted(policy.require.models, config.model.name, facts.model_digest):
         raise _not_allowed("model", "one of " + ", ".join(policy.require.models), config.model.name)
     try:
-        model = build_model(config.model.name, facts.feature_shape, facts.num_classes, seed=config.model.seed)
+        return plan.public_model()
     except ConfigurationError as error:
-        raise PolicyRefusal(RefusalCode.PLAN, f"the plan's model must be buildable here: {error}") from None
-    if model_digest(model) != facts.model_digest:
         raise PolicyRefusal(
-            RefusalCode.PLAN,
-            "the plan's model digest must be that of the model built here; it is another. "
-            "Another architecture, other initial weights, or another version of torch was used.",
-        )
-    return model
+            RefusalCode.PLAN, f"the plan's model must be the one built here: {error}"
+        ) from None
 
 
 def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
