@@ -23,7 +23,7 @@ from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 
 GENESIS = "0" * 64
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,32 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Release ``release`` (1-based) is about to be made from model ``model_digest``; charged from here on."""
+    """Release ``release`` (1-based) is about to be made; charged from here on.
+
+    Attributes:
+        release: its number.
+        started_from: SHA-256 of the announced vector that it starts from.
+    """
 
     release: int
-    model_digest: str
+    started_from: str
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Release ``release`` was made: the noise of ``survivors`` is in it, and it led to ``model_digest``."""
+    """Release ``release`` was made: the noise of ``survivors`` is in it.
+
+    Attributes:
+        release: its number.
+        survivors: whose contributions are in the sum.
+        transcript: of the protocol, in hexadecimal.
+        led_to: SHA-256 of the saved state that it led to; None in the ledger of a silo, which sees none.
+    """
 
     release: int
     survivors: tuple[str, ...]
     transcript: str
-    model_digest: str
+    led_to: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,8 @@ def parse_line(text: bytes, *, sequence: int, previous: str) -> Line:
     try:
         data = read_json(text)
         stated = data.pop("digest")
+        if data["version"] != VERSION:
+            raise LedgerError(f"a ledger must have version {VERSION}; got {data['version']!r}.")
         kind = _KINDS[data["kind"]]
         names = {field.name for field in dataclasses.fields(kind)}
         values: dict[str, Any] = {

@@ -171,7 +171,7 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     if not completed:
         return start
     saved = directory.load_state()
-    if saved.digest != completed[-1].model_digest:
+    if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
     return start.from_arrays(saved.arrays)
 

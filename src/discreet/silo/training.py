@@ -86,7 +86,7 @@ class SiloTraining:
         self._tell = tell
         self._charged_epsilon, self._charged_delta = 0.0, 0.0
         self._start: RoundStart | None = None
-        self._release, self._model_digest = 0, ""
+        self._release = 0
         # Says whether the ledger has turned to this training, which it does for its first contribution.
         self._entered = False
 
@@ -186,9 +186,8 @@ class SiloTraining:
                 f"{type(error).__name__}: {error}"
             )
             values = self._values(nothing(self._approval.plan), attempt, parameters)
-        self._model_digest = start.terms.context.hex()
         self._enter()
-        self._release = self._ledger.contribute(self._plan_digest, self._model_digest)
+        self._release = self._ledger.contribute(self._plan_digest, start.terms.context.hex())
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
         self._tell(
@@ -226,7 +225,7 @@ class SiloTraining:
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""
         session = self._session
-        self._ledger.complete(self._release, session.survivors, session.transcript.hex(), self._model_digest)
+        self._ledger.complete(self._release, session.survivors, session.transcript.hex())
         if self._start is not None:
             round_index = self._start.terms.round_index
             self._tell(RoundUnmasked(self._plan_digest, round_index, len(session.survivors)))

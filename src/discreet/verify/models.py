@@ -60,7 +60,7 @@ def check_models(evidence: Evidence) -> Finding:
     model = evidence.run.plan.public_model()
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()
-    if intents and intents[0].model_digest != hashlib.sha256(announced.tobytes()).hexdigest():
+    if intents and intents[0].started_from != hashlib.sha256(announced.tobytes()).hexdigest():
         raise VerificationFailure(
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
@@ -84,7 +84,7 @@ def saved_parameters(run: RunRecord) -> Vector | None:
     if not completed:
         return None
     data = run.directory.state.read_bytes()
-    if hashlib.sha256(data).hexdigest() != completed[-1].model_digest:
+    if hashlib.sha256(data).hexdigest() != completed[-1].led_to:
         raise VerificationFailure(
             f"state.safetensors must be the state that release {completed[-1].release} led to; it is another."
         )

@@ -220,7 +220,7 @@ def test_totals_are_the_survivors_sum_in_every_round(consortium, direct_wire):
     weights = load_file(consortium.folder.server.run.model)
     assert all(np.isfinite(array).all() for array in weights.values())
     digests = [
-        done.model_digest
+        done.led_to
         for done in spending(
             line.entry for line in read_ledger(consortium.folder.server.run.ledger)
         ).completed

@@ -31,6 +31,8 @@ ENTRIES: tuple[Entry, ...] = (
     Lost(2, "killed"),
     Resumed("p" * 64),
     Intent(3, "b" * 64),
+    Completed(3, ("north",), "ff", None),
+    Intent(4, "b" * 64),
 )
 
 
@@ -50,11 +52,18 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 def test_spending_charges_the_completed_the_lost_and_the_pending() -> None:
     spent = spending(ENTRIES)
-    assert [entry.release for entry in spent.completed] == [1]
+    assert [entry.release for entry in spent.completed] == [1, 3]
     assert spent.lost == (2,)
-    assert spent.pending == Intent(3, "b" * 64)
+    assert spent.pending == Intent(4, "b" * 64)
     assert spent.aborted == 1
-    assert spent.charged == 3
+    assert spent.charged == 4
+
+
+def test_a_ledger_of_another_version_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "ledger.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version":1'))
+    with pytest.raises(LedgerError, match="must have version 2; got 1"):
+        read_ledger(path)
 
 
 @settings(max_examples=60, deadline=None)

@@ -18,9 +18,9 @@ def path(tmp_path):
 def test_trainings_are_counted_apart(path):
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t", "m")
+    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")
     ledger.join(B, seeded=False)
-    ledger.complete(ledger.contribute(B, "m"), ("x", "y"), "t", "m")
+    ledger.complete(ledger.contribute(B, "m"), ("x", "y"), "t")
     ledger.join(A, seeded=False)
     assert ledger.contribute(A, "m") == 2
     assert {plan: spent.charged for plan, spent in ledger.trainings().items()} == {A: 2, B: 1}
@@ -54,7 +54,7 @@ def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(path, believe, c
 def test_a_line_taken_out_is_noticed(path):
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t", "m")
+    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")
     ledger.close()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])

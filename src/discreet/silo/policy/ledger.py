@@ -66,15 +66,15 @@ class SiloLedger:
         else:
             self.writer.append(Opened(plan_digest, "seeded" if seeded else "secure"))
 
-    def contribute(self, plan_digest: str, model_digest: str) -> int:
+    def contribute(self, plan_digest: str, started_from: str) -> int:
         """Records durably that a masked contribution is about to leave; returns its number."""
         release = self.trainings()[plan_digest].charged + 1
-        self.writer.append(Intent(release, model_digest))
+        self.writer.append(Intent(release, started_from))
         return release
 
-    def complete(self, release: int, survivors: tuple[str, ...], transcript: str, model_digest: str) -> None:
-        """Records that this silo helped to unmask a release that started from ``model_digest``."""
-        self.writer.append(Completed(release, survivors, transcript, model_digest))
+    def complete(self, release: int, survivors: tuple[str, ...], transcript: str) -> None:
+        """Records that this silo helped to unmask a release."""
+        self.writer.append(Completed(release, survivors, transcript, led_to=None))
 
     def settle(self, plan_digest: str, *, believe_abort: bool) -> None:
         """Ends a contribution that was never unmasked as far as this silo knows.
