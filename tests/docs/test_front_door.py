@@ -6,7 +6,9 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from blocks import blocks
 
@@ -68,3 +70,22 @@ def test_the_sample_in_the_readme_has_the_rows_that_a_run_prints() -> None:
         assert f"round {done}/8 " in readme
         line = next(line for line in readme.splitlines() if line.startswith(f"round {done}/8 "))
         assert f"spent ε {epsilon_text(plan.spent(done).epsilon)}, δ 1e-5" in line
+
+
+def test_the_program_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+
+    def patients() -> dict[str, Any]:
+        age, pressure = draw.uniform(20, 90, 120), draw.uniform(80, 220, 120)
+        return {"age": age, "pressure": pressure, "disease": (age + pressure > 210).astype(int)}
+
+    names: dict[str, Any] = {name: patients() for name in ("north", "east", "south", "new_patients")}
+    (program,) = [
+        block.text
+        for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+        if block.language == "python"
+    ]
+    exec(program, names)  # noqa: S102 (the page's own program)
+    assert names["risk"].shape == (120,)
+    assert (tmp_path / "runs" / "python" / "report.html").is_file()
