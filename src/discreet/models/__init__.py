@@ -4,7 +4,7 @@ from discreet.models.build import build_model
 from discreet.models.capped import Capped
 from discreet.models.checks import check_model
 from discreet.models.convexity import BinaryLogistic, ConvexHead, LinearHead, Softmax, convexity
-from discreet.models.parameters import flatten, load_flat, trainable
+from discreet.models.parameters import flatten, load_flat, model_file, trainable
 
 __all__ = [
     "BinaryLogistic",
@@ -17,5 +17,6 @@ __all__ = [
     "convexity",
     "flatten",
     "load_flat",
+    "model_file",
     "trainable",
 ]

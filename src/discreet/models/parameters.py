@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from safetensors.numpy import save
 from torch import nn
 
 from discreet.arrays import Floats
@@ -57,3 +58,14 @@ def load_flat(model: nn.Module, vector: Floats) -> None:
             largest = torch.finfo(param.dtype).max
             param.copy_(source[start : start + param.numel()].clamp(-largest, largest).view_as(param))
             start += param.numel()
+
+
+def model_file(model: nn.Module, parameters: Floats) -> bytes:
+    """Returns the file of a released model, ``model.safetensors``: tensors by name, and no code.
+
+    Args:
+        model: gives names, shapes and buffers; it holds ``parameters`` afterwards.
+        parameters: trainable weights, shape ``(d,)``.
+    """
+    load_flat(model, parameters)
+    return save({name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()})

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.engines.local.measure import measure
 from discreet.errors import ConfigurationError, DiscreetError
-from discreet.models import flatten, load_flat
+from discreet.models import flatten, model_file
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan, make_plan
 from discreet.plan.plan import adversary_guarantee
@@ -65,9 +65,7 @@ def check_models(evidence: Evidence) -> Finding:
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
     parameters = _final_parameters(evidence)
-    load_flat(model, parameters)
-    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    if save(tensors) != evidence.run.directory.model.read_bytes():
+    if model_file(model, parameters) != evidence.run.directory.model.read_bytes():
         raise VerificationFailure(
             "model.safetensors must hold the weights of state.safetensors; it holds others."
         )

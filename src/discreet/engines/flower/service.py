@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from safetensors.numpy import save
-
 from discreet.engines.flower.engine import FlowerEngine, Proposal
 from discreet.engines.flower.occupancy import occupy
 from discreet.engines.flower.outcome import write_outcome
@@ -16,7 +14,7 @@ from discreet.engines.flower.stopping import Stopping
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
-from discreet.models import flatten, load_flat
+from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
@@ -147,9 +145,7 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
         finally:
             engine.close()
         guarantee = plan.spent(spending(ledger.entries).charged)
-    load_flat(model, final.parameters)
-    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    write_durably(folder.run.model, save(tensors))
+    write_durably(folder.run.model, model_file(model, final.parameters))
     write_outcome(folder.outcome, guarantee=guarantee)
     return final
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save
 from torch import nn
 
 from discreet.config import Config
@@ -27,7 +26,7 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.kinds import FixedSizeConfig
-from discreet.models import build_model, flatten, load_flat
+from discreet.models import build_model, flatten, model_file
 from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
@@ -195,7 +194,7 @@ def run(
             announce(prepared)
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
-    _save_model(prepared.model, final.parameters, directory.model)
+    write_durably(directory.model, model_file(prepared.model, final.parameters))
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
     metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
     if comparison is not None:
@@ -239,9 +238,3 @@ def _carry_out(
         crew=crew,
     )
     return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
-
-
-def _save_model(model: nn.Module, parameters: npt.NDArray[np.float64], path: Path) -> None:
-    load_flat(model, parameters)
-    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    write_durably(path, save(tensors))
