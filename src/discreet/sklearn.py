@@ -10,7 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
+from discreet.data.frames import table_of
 from discreet.data.identity import Identities
+from discreet.data.spelling import spelling
 from discreet.errors import ConfigurationError
 from discreet.session import Frames, Run, Target, plan_training, train
 
@@ -32,7 +35,9 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Guarantee:
         That of `discreet.plan_training` with this target; ``guarantees_`` lists every adversary. It holds if
         ``bounds``, ``capacity``, ``silos`` and ``classes`` are public, and without a ``random_state``:
-        whoever knows the seed can remove the noise.
+        whoever knows the seed can remove the noise. Each row of X must be made from one unit alone: scalers,
+        imputers, PCA and feature selection that were fitted to the records before it leave no guarantee.
+        X holds numbers; one that is missing or infinite counts as the middle of its range.
 
     Args:
         epsilon: target ε against the strongest adversary.
@@ -99,13 +104,10 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigurationError: if something public is missing or does not fit; the message names it.
             PrivacyRefusal: if no proven guarantee meets the target.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
+        X, labels = self._records(X, y)
         if len(self.classes_) < 2:
             raise ConfigurationError(f"y must hold at least two classes; got {len(self.classes_)} class.")
-        labels = np.searchsorted(self.classes_, y)
-        frames = self._frames(X, np.where(np.isin(y, self.classes_), labels, -1), silos)
+        frames = self._frames(X, labels, silos)
         if self.capacity is None:
             raise ConfigurationError("capacity must be a public upper bound on a silo's records; got None.")
         plan = plan_training(
@@ -123,9 +125,10 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Returns the logits: shape ``(n,)`` for two classes, else ``(n, n_classes)``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         low, high = self._limits(X.shape[1]).T
-        scaled = 2.0 * (np.clip(X, low, high) - low) / (high - low) - 1.0
+        known = np.isfinite(X)
+        scaled = np.where(known, 2.0 * (np.clip(X, low, high) - low) / (high - low) - 1.0, 0.0)
         rows = np.column_stack([scaled, np.ones(len(X))])
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         logits = rows @ np.column_stack([self.coef_, self.intercept_]).T
@@ -143,6 +146,30 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Returns the most probable class of each record, shape ``(n,)``."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _records(self, X: Any, y: Any) -> tuple[Floats, Integers]:
+        """Returns features and numbers of classes; -1 for a label that is none of ``classes``.
+
+        The type of all of X, and of all of y, may hang on one record. So numbers are floats whatever their
+        type was, and a label is compared with declared classes by itself.
+        """
+        if self.classes is None:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False)
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+            return X, np.searchsorted(self.classes_, y)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        self.classes_ = np.unique(np.asarray(self.classes))
+        places = {spelling(text): place for place, text in enumerate(_texts(self.classes_))}
+        labels = np.array([places.get(spelling(text), -1) for text in _texts(y)], dtype=np.int64)
+        if len(labels) != len(X):
+            raise ConfigurationError(f"y must hold a class for each of {len(X)} records; got {len(labels)}.")
+        return X, labels
 
     def _keep(self, run: Run) -> None:
         """Takes what is needed after the files are gone."""
@@ -185,3 +212,8 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             num_classes=len(self.classes_),
             test_fraction=0.0,
         )
+
+
+def _texts(column: Any) -> tuple[str, ...]:
+    """Returns the text of each value, by itself."""
+    return table_of({_LABEL: column}, [_LABEL], name="y").column(_LABEL)

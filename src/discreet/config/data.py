@@ -116,6 +116,13 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             found.append("which silos there are, read from the records, is public")
         case _:
             pass
+    if data.source == "memory":
+        found.append(
+            "every row of the tables that a program handed over was made from one unit alone: nothing in it "
+            "was fitted to other rows, as scalers, imputers and encoders are"
+        )
+    if data.source.startswith("npz:"):
+        found.append("the type of every array of the file is the same whatever its records hold")
     if ":" in data.source and not data.source.startswith(_FILES):
         found.append(
             f"{data.source} makes every record from one unit alone, and which silo it deals a record to, and "

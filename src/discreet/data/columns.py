@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.spelling import spelling
 from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
-
-_WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,8 @@ class Categories:
     baseline: str | None = None
 
     def __post_init__(self) -> None:
-        if not (self.values and len({*self.values, self.baseline}) == len(self.values) + 1):
+        known = {None if text is None else spelling(text) for text in (*self.values, self.baseline)}
+        if not (self.values and len(known) == len(self.values) + 1):
             raise DataError(f"the categories of column {self.column!r} must be distinct and at least one.")
 
     @property
@@ -150,23 +149,9 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> npt.ND
     Raises:
         DataError: if there is no such column.
     """
-    place = {value: number for number, value in enumerate(values)}
-    found = [place.get(cell, place.get(as_whole(cell), -1)) for cell in table.column(column)]
+    place = {spelling(value): number for number, value in enumerate(values)}
+    found = [place.get(spelling(cell), -1) for cell in table.column(column)]
     return np.array(found, dtype=np.int64)
-
-
-def as_whole(cell: str) -> str:
-    """Returns the text of a whole number without its empty decimals, and any other text as it is.
-
-    Tools that write tables give a column of whole numbers decimals as soon as one cell of it is missing.
-    Without this rule one record's gap would change how every other record is read.
-
-    Example:
-        >>> as_whole("1.0"), as_whole("1.5"), as_whole("stage 1.0")
-        ('1', '1.5', 'stage 1.0')
-    """
-    whole = _WHOLE.fullmatch(cell)
-    return whole[1] if whole else cell
 
 
 def _unknown(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.data.columns import Column, as_whole, category_numbers, encode
+from discreet.data.columns import Column, category_numbers, encode
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import Pool
 from discreet.data.records import Records
 from discreet.data.remarks import id_notes, label_notes
+from discreet.data.spelling import identifier, spelling
 from discreet.data.table import Table
 from discreet.errors import DataError
 
@@ -37,7 +38,7 @@ class TableSchema:
     def __post_init__(self) -> None:
         if not self.columns:
             raise DataError("at least one feature column must be given, with its public range; got none.")
-        if not len(set(self.classes)) == len(self.classes) >= 2:
+        if not len(set(map(spelling, self.classes))) == len(self.classes) >= 2:
             raise DataError(f"there must be at least two distinct classes; got {len(self.classes)}.")
         if self.label in {column.column for column in self.columns}:
             raise DataError(
@@ -63,7 +64,7 @@ def pool_of_table(
         notes += id_notes(table, schema.id, labels)
     known = labels >= 0
     table, features, labels = table.take(known), features[known], labels[known]
-    ids = None if schema.id is None else [as_whole(cell) for cell in table.column(schema.id)]
+    ids = None if schema.id is None else [identifier(cell) for cell in table.column(schema.id)]
     identities = Identities.of_content(features, labels) if ids is None else Identities.of_texts(ids)
     return Pool(
         name=table.name,

@@ -85,4 +85,9 @@ def _text(value: object) -> str:
     """Returns the text of one cell: empty where a value is missing, 1 and 0 for the truth values."""
     if value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return str(int(value)) if isinstance(value, bool) else str(value).strip()
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    try:
+        return str(value).strip()
+    except ValueError:  # a whole number of more digits than Python writes down
+        return ""

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.archives import read_arrays
-from discreet.data.columns import as_whole
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scaled_with_constant
 from discreet.data.pool import Pool
 from discreet.data.records import Records
+from discreet.data.spelling import identifier, spelling
 from discreet.data.table import nearest_hint
 from discreet.errors import DataError
 
@@ -81,12 +81,11 @@ def pool_of_npz(
     test = _readable(arrays, apart, path.name, classes) if apart else None
     silos = _texts(arrays, SILO, found, path.name)
     ids = _texts(arrays, id_array or ID, found, path.name, needed=id_array is not None)
+    identities = found.identities if ids is None else Identities.of_texts(list(map(identifier, ids)))
     return Pool(
         name=path.name,
         records=_scaled(found.records, feature_norm_bound),
-        marks=Marks(
-            found.identities if ids is None else Identities.of_texts(ids), found.places, named=ids is not None
-        ),
+        marks=Marks(identities, found.places, named=ids is not None),
         num_classes=classes,
         test=None if test is None else _scaled(test.records, feature_norm_bound),
         groups={} if silos is None else {SILO: silos},
@@ -212,4 +211,4 @@ def _texts(
             f"{file}: the array {array!r} must have one entry for each of {found.count} records; "
             f"got shape {arrays[array].shape}."
         )
-    return [as_whole(str(one)) for one in arrays[array][found.places].tolist()]
+    return [spelling(str(one)) for one in arrays[array][found.places].tolist()]

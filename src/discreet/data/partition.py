@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import gammaincinv, softmax
 
 from discreet.data.pool import Pool
+from discreet.data.spelling import spelling
 from discreet.data.table import nearest_hint
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
@@ -120,9 +121,14 @@ def _by_column(pool: Pool, partition: ColumnSilos) -> tuple[tuple[str, ...], Ass
     if partition.names is None:
         _require_readable(pool.groups[column], column, pool.name)
     found = pool.groups[column] if partition.names is None else partition.names
+    if partition.names is None:
+        found = [spelling(name) for name in found]
     names = sorted(name for name in set(found) if name.strip())
-    number = {name: place for place, name in enumerate(names)}
-    return tuple(names), np.array([number.get(name, -1) for name in pool.groups[column]], dtype=np.int64)
+    number = {spelling(name): place for place, name in enumerate(names)}
+    if len(number) < len(names):
+        raise DataError(f"{pool.name}: silos must have distinct names; two are spellings of one number.")
+    cells = pool.groups[column]
+    return tuple(names), np.array([number.get(spelling(cell), -1) for cell in cells], dtype=np.int64)
 
 
 def _require_readable(cells: Sequence[str], column: str, name: str) -> None:

@@ -22,6 +22,7 @@ from discreet.secagg.modes import TrustModel, trust_model
 PRESENCE = "which clients take part (answer) in the federation is public"
 DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
 ONE_SET = "one survivor set a round is opened"
+NO_CHOICE = "whether a round is tried again does not depend on what this adversary has seen"
 NO_RETRY = "no round is tried again; each further attempt shows one more message"
 NO_FURTHER_RETRY = "no round is tried again after {aborted} attempts; each further one shows one more message"
 
@@ -58,8 +59,12 @@ def assuming(
                 status = Status.CONDITIONAL
             setups = most_setups(rounds + aborted)
             assumed += _against_server(config, release, guarantee.adversary, rounds=rounds, setups=setups)
-        case WithoutSecureAggregation() if not over:
-            assumed.append(NO_FURTHER_RETRY.format(aborted=aborted) if aborted else NO_RETRY)
+        case WithoutSecureAggregation():
+            # An observer that may end attempts chooses, by what it saw, how many messages there are.
+            if aborted:
+                assumed.append(NO_CHOICE)
+            if not over:
+                assumed.append(NO_FURTHER_RETRY.format(aborted=aborted) if aborted else NO_RETRY)
         case _:
             pass
     # The same words may come from training and from data.

@@ -32,6 +32,9 @@ _KNOWN = (
     "which silos there are, read from the records, is public",
     "which clients take part",
     "the gradients of later local steps do not depend",
+    "every row of the tables that a program handed over",
+    "the type of every array of the file is the same",
+    "whether a round is tried again does not depend",
 )
 
 

@@ -116,7 +116,12 @@ class Run:
 
     def __repr__(self) -> str:
         spent = self.record.spending
-        return f"Run({str(self.path)!r}: {len(spent.completed)} of {self.plan.rounds} rounds)"
+        said = f"{len(spent.completed)} of {self.plan.rounds} rounds"
+        if self.record.seeded:
+            said += (
+                ", SIMULATION: whoever knows the seed can remove the noise, so what follows holds without one"
+            )
+        return f"Run({str(self.path)!r}: {said})"
 
     def __str__(self) -> str:
         return guarantees_text(repr(self), self.guarantees)

@@ -57,6 +57,11 @@ def test_every_cell_becomes_text(frame: Any) -> None:
     }
 
 
+def test_numpys_truth_values_and_endless_numbers_are_read_by_themselves() -> None:
+    cells = [np.True_, False, None, 10**5000]
+    assert table_of({"a": cells}, ["a"], name="north").columns == {"a": ("1", "0", "", "")}
+
+
 def test_floats_keep_their_bits() -> None:
     values = np.random.default_rng(0).normal(size=100) * 1e300
     assert (table_of({"a": values}, ["a"], name="north").numbers("a") == values).all()

@@ -71,6 +71,17 @@ def test_the_plan_that_runs_is_the_plan_that_was_made(frames: Frames, finished: 
     assert finished.plan.guarantees == again.guarantees
 
 
+def test_without_a_seed_noise_is_secret_and_with_one_the_run_says_so(
+    frames: Frames, finished: Run, tmp_path: Path
+) -> None:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    secret = train(plan, frames, out=tmp_path / "run")
+    assert not secret.record.seeded
+    assert "SIMULATION" not in str(secret)
+    assert finished.record.seeded
+    assert "SIMULATION" in finished._repr_html_()
+
+
 def test_planning_opens_no_table() -> None:
     class Sealed:
         def __getattr__(self, name: str) -> Any:

@@ -49,18 +49,25 @@ def test_its_predictions_are_those_of_the_run_that_it_leaves(records: Any, tmp_p
     np.testing.assert_allclose(found.predict_proba(X), theirs, atol=1e-6)
 
 
-def test_a_record_more_changes_no_other_records_silo(records: Any) -> None:
-    X, y = records
-    found = FederatedClassifier()
-    found.classes_ = np.unique(y)
-    everyone = found._frames(X, np.where(y == "ill", 1, 0), None).tables
-    fewer = found._frames(X[1:], np.where(y[1:] == "ill", 1, 0), None).tables
-    differ = 0
-    for silo, table in everyone.items():
-        before, after = (set(map(tuple, np.column_stack([t["x0"], t["x1"]]))) for t in (table, fewer[silo]))
-        assert after <= before
-        differ += len(before - after)
-    assert differ == 1
+def dealt(X: Any, y: Any) -> dict[tuple[float, ...], str]:
+    """Says where each record went, and with which label."""
+    made = FederatedClassifier(classes=[0, 1])
+    tables = made._frames(*made._records(X, y), None).tables
+    return {
+        (float(x), float(z), int(label)): silo
+        for silo, table in tables.items()
+        for x, z, label in zip(table["x0"], table["x1"], table["label"], strict=True)
+    }
+
+
+@pytest.mark.parametrize("odd", [(0.5, 1), (np.nan, 1), (np.inf, 0), (1e300, 1), (7, 1)])
+@pytest.mark.parametrize("label", [1, "unknown", None, 2.5, np.nan, True])
+def test_a_record_more_of_any_kind_changes_no_other(odd: Any, label: Any) -> None:
+    draw = np.random.default_rng(1)
+    X, y = draw.integers(-9, 9, (90, 2)), draw.integers(0, 2, 90).tolist()
+    before, after = dealt(X, y), dealt([*X.tolist(), list(odd)], [*y, label])
+    assert before.items() <= after.items()
+    assert {label for *_, label in before} == {0, 1}
 
 
 def test_silos_may_be_named(records: Any) -> None:
