@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,12 +15,13 @@ import numpy as np
 from hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
 from outcome import Outcome
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.wire import Json, digest
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Joined, Refused, Reply
+from discreet.silo.silo import open_silo
 from discreet.silo.training import LARGEST_WEIGHT
 
 # --- code ---------------------------------------------------------------------------------------------------
@@ -218,6 +220,27 @@ def attempts_beyond_the_budget() -> Outcome:
     )
 
 
+def older_ledger_put_back() -> Outcome:
+    """A backup of the state folder, from before a round, is put back, so that its cost is forgotten."""
+    with hospitals() as world:
+        engine = world.engine()
+        engine.open()
+        first = survivors(engine, world.order(1))
+        home = world.folder / "a"
+        shutil.copytree(home / "state", home / "backup")
+        second = survivors(engine, world.order(2))
+        world.silos[100].close()
+        shutil.rmtree(home / "state")
+        shutil.copytree(home / "backup", home / "state")
+        try:
+            open_silo(home / "policy.toml").close()
+            said = "the silo starts"
+        except LedgerError:
+            said = "the silo does not start"
+    works = said == "the silo starts" or not (first and second)
+    return Outcome("S11: an older ledger put back", "a budget without a trace of what was spent", said, works)
+
+
 # --- log, keys and order ------------------------------------------------------------------------------------
 
 
@@ -305,6 +328,7 @@ ATTACKS = (
     colluders_beyond_the_shares,
     sparse_graph_called_malicious,
     attempts_beyond_the_budget,
+    older_ledger_put_back,
     forged_log_lines,
     old_allow_list,
     proposal_that_ends_a_training,

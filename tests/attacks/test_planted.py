@@ -23,6 +23,7 @@ from discreet.errors import DataError
 from discreet.secagg import MemoryJournal
 from discreet.secagg.hazmat import keys
 from discreet.silo import requests, silo, training
+from discreet.silo.anchor import Anchor
 from discreet.silo.policy import Account, SignedAllowList
 from discreet.silo.silo import Silo
 from discreet.silo.state import SiloState
@@ -157,6 +158,10 @@ def no_journal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryJournal, "claim", lambda *_: None)
 
 
+def no_anchor(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Anchor, "require_part_of", lambda *_: None)
+
+
 def sources_are_imported(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(models, "_data_in", lambda _, evidence: evidence.run.plan.config.data)
 
@@ -190,6 +195,7 @@ def any_file(patch: pytest.MonkeyPatch) -> None:
         (on_sums.part_of_a_sparse_sum, no_checks_of_draws),
         (on_sums.key_in_another_writing, any_writing),
         (on_sums.second_life_of_an_epoch, no_journal),
+        (on_silos.older_ledger_put_back, no_anchor),
         (on_files.code_named_by_a_run, sources_are_imported),
         (on_files.file_outside_a_run, any_file),
         (on_files.untyped_errors, bare_json),
