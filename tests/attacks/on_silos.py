@@ -20,7 +20,7 @@ from discreet.plan import Plan
 from discreet.privacy.wire import Json, digest
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
-from discreet.silo.requests import Deliver, Joined, Refused, Reply
+from discreet.silo.requests import Deliver, Joined, Propose, Refused, Reply
 from discreet.silo.silo import open_silo
 from discreet.silo.training import LARGEST_WEIGHT
 
@@ -275,7 +275,11 @@ def proposal_that_ends_a_training() -> Outcome:
         engine = world.engine()
         engine.open()
         before = survivors(engine, world.order(1))
-        world.propose(b"no plan", epoch=2)
+        late = world.proposal()
+        forbidden = forged(world.plan, lambda plan: plan["config"]["model"].update(name="mlp"))
+        short = Propose(2, bytes(31), late.plan, late.allow_list)
+        for proposal in (world.proposal(b"no plan"), world.proposal(forbidden), short):
+            world.silos[100].handle(proposal)
         after = survivors(engine, world.order(2))
     lost = set(before) - set(after)
     return Outcome(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.speed import SpeedConfig
@@ -111,10 +111,17 @@ class RunConfig(Section):
     dropouts: tuple[Dropout, ...] = ()
 
 
+def _one_line(name: str) -> str:
+    """Refuses a name that could end a line of a file or of a terminal."""
+    if not name.isprintable():
+        raise ValueError("must be one line of printable characters")
+    return name
+
+
 class Config(Section):
     """The whole file."""
 
-    name: str = "training"
+    name: Annotated[str, Field(max_length=200), AfterValidator(_one_line)] = "training"
     data: DataConfig
     model: ModelConfig = ModelConfig()
     training: TrainingConfig

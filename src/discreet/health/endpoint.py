@@ -6,6 +6,7 @@ thread. It reads nothing but the request line and headers.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import re
@@ -120,8 +121,10 @@ class Endpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._thread.join()
+        # A caller that sends its request byte by byte must not keep the process from ending.
+        threading.Thread(target=self._server.shutdown, daemon=True).start()
+        self._server.cut()
+        self._thread.join(_PEER_SECONDS)
         self._server.server_close()
 
 
@@ -141,6 +144,7 @@ class _Server(HTTPServer):
     def __init__(self, address: Address, pages: Mapping[str, _Page]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self.pages = pages
+        self._caller: socket.socket | None = None
         super().__init__((address.host, address.port), _Answer)
 
     def server_bind(self) -> None:
@@ -149,8 +153,30 @@ class _Server(HTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
 
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answers one caller, who has so many seconds for the whole request, in whatever pieces it comes."""
+        self._caller = request
+        limit = threading.Timer(_PEER_SECONDS, _hang_up, (request,))
+        limit.daemon = True
+        limit.start()
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            limit.cancel()
+            self._caller = None
+
+    def cut(self) -> None:
+        """Hangs up on whoever is being answered."""
+        if self._caller is not None:
+            _hang_up(self._caller)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: a monitor that hangs up is no event of the silo's."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Answer(BaseHTTPRequestHandler):

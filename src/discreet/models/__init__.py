@@ -1,6 +1,6 @@
 """Model factories, flat parameters, convexity facts and the checks a model must pass."""
 
-from discreet.models.build import build_model
+from discreet.models.build import build_model, count_weights
 from discreet.models.capped import Capped
 from discreet.models.checks import check_model
 from discreet.models.convexity import BinaryLogistic, ConvexHead, LinearHead, Softmax, convexity
@@ -15,6 +15,7 @@ __all__ = [
     "build_model",
     "check_model",
     "convexity",
+    "count_weights",
     "flatten",
     "load_flat",
     "model_file",

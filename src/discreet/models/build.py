@@ -79,6 +79,19 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
     return model
 
 
+def count_weights(spec: str, feature_shape: tuple[int, ...], num_classes: int) -> int | None:
+    """Returns the number of trainable weights of a bundled model, without making them; None for another.
+
+    Raises:
+        ConfigurationError: if the model cannot take features of this shape.
+    """
+    if spec not in BUNDLED:
+        return None
+    with torch.device("meta"):
+        made = _made(BUNDLED[spec], spec, feature_shape, num_classes)
+    return sum(weight.numel() for weight in made.parameters() if weight.requires_grad)
+
+
 def _made(factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """Calls a factory; a shape that it cannot make a model for is the caller's mistake."""
     try:

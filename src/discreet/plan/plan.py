@@ -18,7 +18,7 @@ from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
 from discreet.learning import QuantileClipping
-from discreet.models import build_model
+from discreet.models import build_model, count_weights
 from discreet.optim import ServerRule
 from discreet.plan.assumptions import assuming
 from discreet.plan.facts import FederationFacts, model_digest
@@ -125,6 +125,13 @@ class Plan:
             ConfigurationError: if it cannot be built here, or is another one than was planned for.
         """
         model, facts = self.config.model, self.facts
+        # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
+        weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
+        if weights is not None and weights != facts.dimension:
+            raise ConfigurationError(
+                f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
+                f"plan names {facts.dimension}. Plan again."
+            )
         made = build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed)
         built = model_digest(made)
         if built != facts.model_digest:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,22 @@ class RunDirectory:
     def file(self, name: str) -> Path:
         """Returns the path of another file of the run."""
         return self.path / name
+
+    def require_plain_files(self) -> None:
+        """Checks that each file of a run that is there is a plain file of this directory.
+
+        A link could lead out of it; a device or a pipe could be read without end.
+
+        Raises:
+            ConfigurationError: naming the first one that is not.
+        """
+        for name in _OURS:
+            try:
+                mode = (self.path / name).lstat().st_mode
+            except OSError:
+                continue  # whoever needs the file says that it is missing
+            if not stat.S_ISREG(mode):
+                raise ConfigurationError(f"{name} must be a plain file of the run; it is a link or a device.")
 
     def prepare(self, *, overwrite: bool) -> None:
         """Makes the directory ready for a new training.
@@ -164,12 +182,18 @@ def _metrics_line(line: bytes, number: int) -> dict[str, Any]:
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replaces ``path`` by ``data`` so that a crash leaves either the old file or the new one, whole."""
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    # A name that nobody can foresee, and never one that is there: a link in its place would lead elsewhere.
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -57,10 +57,11 @@ def read_record(path: Path) -> RunRecord:
     """Reads plan and ledger of the run in ``path``.
 
     Raises:
-        ConfigurationError: if the plan is missing or altered.
+        ConfigurationError: if the plan is missing or altered, or a file is a link or a device.
         LedgerError: if the ledger is missing, altered, or belongs to another plan.
     """
     directory = RunDirectory(path)
+    directory.require_plain_files()
     plan = load_plan(directory.plan)
     lines = read_ledger(directory.ledger)
     require_ledger_of(plan, lines)

@@ -42,6 +42,7 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
     Raises:
         DiscreetError: if plan or ledger are missing or altered, or the run was signed by another key.
     """
+    RunDirectory(directory).require_plain_files()
     require_key(directory, identity)
     if identity is not None:
         manifest_digest(directory)  # an unfinished run has none, and cannot be signed

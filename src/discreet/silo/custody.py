@@ -11,6 +11,7 @@ from discreet.silo.policy import Policy
 
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = stat.S_IRWXG | stat.S_IRWXO
+_MOST_LINKS = 40
 _FILE_SOURCES = ("csv", "parquet", "npz")
 
 
@@ -31,15 +32,58 @@ def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) 
         ConfigurationError: for the first file that does not comply, with the command that mends it.
     """
     others = _OPEN if shared_machine else _WRITABLE
-    files = [(policy_path, others), (policy.identity, _OPEN), (policy.state, _OPEN)]
+    for path in (policy_path, policy.identity):
+        if path.is_symlink():
+            raise ConfigurationError(
+                f"{path} must be a file and no link; whoever owns the link could exchange it."
+            )
+    files = [
+        (policy_path, others),
+        (policy.identity, _OPEN),
+        (policy.state, _OPEN),
+        (policy.anchor, _WRITABLE),
+    ]
+    if policy.data.residual is not None:
+        files.append((policy.data.residual, _WRITABLE))
     scheme, _, rest = policy.data.source.partition(":")
     if scheme in _FILE_SOURCES:
         files.append((Path(rest), others))
     for path, forbidden in files:
         _require(path, forbidden)
-        folders = path.resolve().parents
-        for folder in folders if shared_machine else folders[:1]:
+        for folder in folders_of(path) if shared_machine else (path.resolve().parent, path.absolute().parent):
             require_kept(folder)
+
+
+def folders_of(path: Path) -> tuple[Path, ...]:
+    """Returns every folder through which ``path`` leads, those that links on the way are in included.
+
+    Whoever may write one of them could exchange a link, and so what the path ends in.
+
+    Raises:
+        ConfigurationError: if there are more links than a system follows.
+    """
+    found: dict[Path, None] = {}
+    pending = list(reversed(path.absolute().parts))
+    here, links = Path(pending.pop()), 0
+    while pending:
+        found[here] = None
+        part = pending.pop()
+        if part == "..":
+            here = here.parent
+            continue
+        step = here / part
+        if not step.is_symlink():
+            here = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise ConfigurationError(
+                f"{path} must lead somewhere; it leads through more than {_MOST_LINKS} links."
+            )
+        target = step.readlink()
+        pending += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        here = Path(target.anchor) if target.is_absolute() else here
+    return tuple(found)
 
 
 def require_kept(folder: Path) -> None:

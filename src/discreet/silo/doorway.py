@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from discreet.errors import ConfigurationError
-from discreet.silo.custody import require_kept
+from discreet.silo.custody import folders_of, require_kept
 
 _LONGEST_SOCKET_PATH = 100
 _OWNER_ONLY = 0o600
@@ -118,13 +118,12 @@ def _prepare_folder(folder: Path, group: int | None) -> None:
     if new:
         os.chown(folder, -1, group)
         folder.chmod(_FOLDER_FOR_GROUP)
-    folder = folder.resolve()
     if folder.stat().st_mode & stat.S_ISVTX:
         raise ConfigurationError(
             f"the socket's folder must be the silo's alone; others may make files in {folder}. "
             "Choose another with --socket."
         )
-    for each in (folder, *folder.parents):
+    for each in dict.fromkeys((folder.resolve(), *folder.resolve().parents, *folders_of(folder))):
         require_kept(each)
         _require_entry(each, group)
 

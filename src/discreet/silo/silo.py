@@ -56,6 +56,10 @@ from discreet.silo.state import SiloState
 from discreet.silo.training import Book, OpenSession, SiloTraining
 
 _LONGEST_LINE = 2000
+_SESSION_BYTES = 32
+
+LONGEST_DOCUMENT = 1 << 22
+"""Bytes of the longest plan or allow-list that is read: several times what a thousand silos take."""
 # Far more than any plan, list of silos or round of messages of a thousand silos takes.
 _LONGEST_WITHOUT_MODEL = 1 << 26
 
@@ -196,6 +200,7 @@ class Silo:
     def _join(self, proposal: Propose) -> Joined:
         """Reviews a proposal and, if it is allowed, ends the training in progress and offers keys."""
         policy, log = self._policy, self._surroundings.log
+        _require_form(proposal)
         identities = self._state.accept_allow_list(proposal.allow_list)
         if identities.keys.get(self.name) != self._identity.public_key:
             raise PolicyRefusal(
@@ -205,7 +210,6 @@ class Silo:
             )
         self._admit(read_plan(proposal.plan).digest())
         approval = self._review(proposal.plan)
-        self._end_training()
         require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = self._records(approval.plan)
         protocol = _masking_protocol(approval.plan)
@@ -219,6 +223,8 @@ class Silo:
             journal=self._journal,
         )
         advertisement = session.start()
+        # Only now: a proposal that comes to nothing, such as a late copy, must not end what is under way.
+        self._end_training()
         self._training = SiloTraining(
             approval,
             records,
@@ -239,7 +245,12 @@ class Silo:
         today.admit(digest, known=known, new_plans=limit).save(path)
 
     def _note_proposal(self, proposal: Propose, verdict: str) -> None:
-        """Writes down for the owner what was proposed and what became of it."""
+        """Writes down for the owner what was proposed and what became of it.
+
+        What names no plan is a line of the log and no more, or a flood of it would push plans out.
+        """
+        if max(len(proposal.plan), len(proposal.allow_list)) > LONGEST_DOCUMENT:
+            return
         time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
         try:
             serial = SignedAllowList.parse(proposal.allow_list).serial
@@ -248,7 +259,6 @@ class Silo:
         try:
             plan = read_plan(proposal.plan)
         except PolicyRefusal:
-            self._proposals.append(Proposal(self._proposals.next, time, None, serial, verdict))
             return
         noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
         if verdict in _PRICED:
@@ -311,6 +321,24 @@ def open_silo(policy_path: Path, surroundings: Surroundings | None = None) -> Si
     """
     policy = load_policy(policy_path)
     return Silo(policy, load_key(policy.identity), surroundings)
+
+
+def _require_form(proposal: Propose) -> None:
+    """Refuses what no server of ours sends, before any of it is read.
+
+    Raises:
+        PolicyRefusal: naming what is too long, or not as long as it must be.
+    """
+    if len(proposal.session) != _SESSION_BYTES:
+        raise PolicyRefusal(
+            RefusalCode.PROTOCOL, f"a session must have {_SESSION_BYTES} bytes; got {len(proposal.session)}."
+        )
+    longest = max(len(proposal.plan), len(proposal.allow_list))
+    if longest > LONGEST_DOCUMENT:
+        raise PolicyRefusal(
+            RefusalCode.PROTOCOL,
+            f"plan and allow-list must have at most {LONGEST_DOCUMENT} bytes each; got {longest}.",
+        )
 
 
 def _masking_protocol(plan: Plan) -> Bonawitz | Bell:

@@ -82,7 +82,7 @@ class SiloState:
                     f"the allow-list must be serial {known.serial} as seen before, or newer; got another "
                     f"with serial {signed.serial}. Send the newest list.",
                 )
-        write_durably(path, document)
+        write_durably(path, signed.serialise())
         return keys
 
     def keep_plan(self, charge: Charge) -> None:
@@ -143,7 +143,8 @@ class SiloState:
         Raises:
             PolicyRefusal: code ``proposals``, if `MOST_WAITING` others wait already.
         """
-        path = self.folder / "pending" / f"{read_plan(document).digest()}.json"
+        plan = read_plan(document)
+        path = self.folder / "pending" / f"{plan.digest()}.json"
         path.parent.mkdir(exist_ok=True)
         waiting = {waits.stem for waits in path.parent.glob("*.json")} - self.approved()
         if path.stem not in waiting:
@@ -153,7 +154,8 @@ class SiloState:
                     f"at most {MOST_WAITING} plans may wait for a person at {self.policy.silo}, and as many "
                     "do; the data owner must approve or delete some first.",
                 )
-            write_durably(path, document)
+            # Worked out again: what came may be padded with spaces without end.
+            write_durably(path, plan.document())
         return path
 
     def approve(self, digest: str) -> None:

@@ -13,11 +13,10 @@ from discreet.errors import DiscreetError
 from discreet.verify.derived import check_metrics, check_report, check_result
 from discreet.verify.evidence import Evidence, gather
 from discreet.verify.failure import VerificationFailure
-from discreet.verify.files import require_own_files
 from discreet.verify.finding import Basis, Finding
-from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED, check_manifest
+from discreet.verify.manifest import check_manifest
 from discreet.verify.models import check_models, check_plan, remeasure
-from discreet.verify.signature import SIGNATURE, check_signature
+from discreet.verify.signature import check_signature
 
 Check = Callable[[Evidence], Finding]
 T = TypeVar("T")
@@ -54,7 +53,6 @@ def verify(
     Raises:
         VerificationFailure: for the first thing that is wrong.
     """
-    require_own_files(path, (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE))
     evidence = _typed(partial(gather, path, own_code=own_code))
     yield Finding(
         "ledger.jsonl", Basis.CHAINED, f"{len(evidence.run.lines)} lines, each with the hash of the last"

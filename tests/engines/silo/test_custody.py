@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.silo.custody import require_custody
+from discreet.silo.custody import folders_of, require_custody
 from discreet.silo.policy import load_policy
 
 
@@ -74,3 +75,28 @@ def test_files_of_another_user_are_refused(folder, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(ConfigurationError, match="must belong to the silo's user or to root"):
         check(folder, shared_machine=False)
+
+
+def test_every_folder_that_a_link_is_in_is_looked_at(tmp_path):
+    real, here = tmp_path / "real", tmp_path / "here"
+    for folder in (real, here, tmp_path / "open"):
+        folder.mkdir()
+    (here / "policy").symlink_to("../open/next")
+    (tmp_path / "open" / "next").symlink_to(real)
+    found = folders_of(here / "policy" / "policy.toml")
+    assert {here, tmp_path / "open", real, Path("/")} <= {folder.resolve() for folder in found}
+    (here / "loop").symlink_to("loop")
+    with pytest.raises(ConfigurationError, match="more than 40 links"):
+        folders_of(here / "loop" / "x")
+
+
+def test_a_linked_policy_and_an_anchor_that_others_may_write_are_refused(consortium):
+    path = consortium.folder.policy("cleveland")
+    policy = load_policy(path)
+    policy.anchor.chmod(0o666)
+    with pytest.raises(ConfigurationError, match=r"ledger\.anchor must not be writable"):
+        require_custody(path, policy, shared_machine=False)
+    link = path.with_name("linked.toml")
+    link.symlink_to(path)
+    with pytest.raises(ConfigurationError, match="no link"):
+        require_custody(link, policy, shared_machine=False)

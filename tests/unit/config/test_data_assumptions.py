@@ -12,6 +12,11 @@ DEALT = (
     "silos are dealt at random from one file, a simulation: neighbours differ in one record of a silo as "
     "dealt"
 )
+TYPES = "the type of every array of the file is the same whatever its records hold"
+ROWS = (
+    "every row of the tables that a program handed over was made from one unit alone: nothing in it was "
+    "fitted to other rows, as scalers, imputers and encoders are"
+)
 NAMES = "which silos there are, read from the records, is public"
 
 
@@ -20,10 +25,14 @@ NAMES = "which silos there are, read from the records, is public"
     [
         ({"source": "heart-disease"}, ()),
         ({"source": "digits", "partition": {"kind": "iid", "silos": 3}}, (DEALT,)),
-        ({"source": "npz:x.npz", "partition": {"kind": "dirichlet", "silos": 3, "alpha": 1.0}}, (DEALT,)),
+        (
+            {"source": "npz:x.npz", "partition": {"kind": "dirichlet", "silos": 3, "alpha": 1.0}},
+            (DEALT, TYPES),
+        ),
         ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site"}}, (NAMES,)),
         ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": ["a", "b"]}}, ()),
-        ({"source": "npz:x.npz"}, (NAMES,)),
+        ({"source": "npz:x.npz"}, (NAMES, TYPES)),
+        ({"source": "memory"}, (ROWS,)),
     ],
 )
 def test_each_source_says_what_it_assumes(data: dict[str, Any], further: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 
 import pytest
 from exposition_text import parse
@@ -110,3 +111,33 @@ def test_help_and_labels_are_escaped() -> None:
     text = exposition([Metric("odd", Kind.GAUGE, odd, (({"name": odd}, float("inf")),))])
     family = parse(text).families["odd"]
     assert (family.help, family.samples) == (odd, {(("name", odd),): float("inf")})
+
+
+def test_a_caller_that_never_comes_to_an_end_keeps_nobody_waiting() -> None:
+    endpoint = Endpoint(LOCAL, health=dict, metrics=list)
+    with endpoint, socket.create_connection((endpoint.address.host, endpoint.address.port)) as dripping:
+        dripping.sendall(b"GET /healthz HT")
+        while endpoint._server._caller is None:
+            time.sleep(0.01)
+        began = time.monotonic()
+        endpoint.__exit__(None, None, None)
+        assert dripping.recv(1) == b""
+    assert not endpoint._thread.is_alive()
+    assert time.monotonic() - began < 4.0  # far below the peer's own limit
+
+
+def test_a_whole_request_has_one_limit_in_whatever_pieces_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.health.endpoint._PEER_SECONDS", 0.2)
+    with (
+        Endpoint(LOCAL, health=dict, metrics=list) as endpoint,
+        socket.create_connection((endpoint.address.host, endpoint.address.port)) as dripping,
+    ):
+
+        def drip() -> None:
+            for _ in range(200):
+                dripping.sendall(b"G")
+                time.sleep(0.02)
+
+        with pytest.raises(OSError, match=r"pipe|reset"):
+            drip()
+        assert get(endpoint, "/healthz")[0] == 200

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
-from discreet.models import LinearHead, build_model, flatten
+from discreet.models import LinearHead, build_model, count_weights, flatten
+from discreet.models.build import BUNDLED
 
 
 def net(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
@@ -77,3 +78,14 @@ def test_a_factory_that_fails_is_one_clear_line() -> None:
         ConfigurationError, match=r"cannot be made for features of shape \(2,\) and 3 classes"
     ):
         build_model(f"{__name__}:failing_factory", (2,), 3, seed=0)
+
+
+@pytest.mark.parametrize("name", sorted(BUNDLED))
+def test_weights_are_counted_without_being_made(name: str) -> None:
+    shape = {"lstm": (14,), "logistic": (14,), "mlp": (14,)}.get(name, (1, 28, 28))
+    assert count_weights(name, shape, 10) == len(flatten(build_model(name, shape, 10, seed=0)))
+
+
+def test_a_huge_model_is_counted_in_no_time_and_a_users_own_is_not() -> None:
+    assert (count_weights("mlp", (8_000_000,), 2) or 0) > 10**8
+    assert count_weights("module:factory", (3,), 2) is None

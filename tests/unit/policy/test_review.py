@@ -45,6 +45,17 @@ def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, polic
     assert "'facts.model_digest' must be that of the model built here" in str(error)
 
 
+def test_a_plan_that_miscounts_its_weights_is_refused_before_its_model_is_made(altered, policy, monkeypatch):
+    monkeypatch.setattr("discreet.plan.plan.build_model", pytest.fail)
+    unpinned = changed(policy, "require", models=("mlp",))
+
+    def huge(plan):
+        plan["config"]["model"]["name"] = "mlp"
+        plan["facts"]["feature_shape"] = [8_000_000]
+
+    assert "'facts.dimension' must be the weights of 'mlp'" in str(refusal(altered(huge), unpinned))
+
+
 def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
     """min_survivors - colluders shares of noise stand: 3 survivors, 1 or 2 colluders."""
     plan = read_plan(document)
