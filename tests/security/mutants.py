@@ -241,7 +241,7 @@ MUTANTS = (
     Mutant(
         "a refused proposal ends the training",
         SILO + "silo.py",
-        "        approval = self._review(proposal.plan)\n        self._end_training()\n",
+        "        approval = self._review(proposal.plan)\n",
         "        self._end_training()\n        approval = self._review(proposal.plan)\n",
         (attack("proposal_that_ends_a_training"),),
     ),
@@ -386,10 +386,10 @@ MUTANTS = (
     ),
     Mutant(
         "links lead out of a run",
-        VERIFY + "files.py",
+        "src/discreet/rounds/directory.py",
         "if not stat.S_ISREG(mode):",
         "if False:",
-        (OWN_FILES,),
+        (OWN_FILES, "tests/unit/rounds/test_links.py"),
     ),
     Mutant(
         "a file that the manifest does not fit",
