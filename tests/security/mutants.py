@@ -145,6 +145,13 @@ MUTANTS = (
         ("tests/engines/silo/test_anchor.py",),
     ),
     Mutant(
+        "every training charged like another",
+        SILO + "state.py",
+        "return self._charges[digest]",
+        "return next(iter(self._charges.values()))",
+        ("tests/engines/silo/test_state.py",),
+    ),
+    Mutant(
         "a lost anchor is no loss",
         SILO + "anchor.py",
         "if any(isinstance(line.entry, Intent) for line in ledger):",

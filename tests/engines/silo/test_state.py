@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from discreet.secagg.keyfile import load_key
-from discreet.silo.policy import Consortium, PolicyRefusal, RefusalCode, load_policy
+from discreet.silo.policy import Charge, Consortium, PolicyRefusal, RefusalCode, load_policy
 from discreet.silo.state import SiloState
+from discreet.silo.training import NOTHING_SPENT
 
 NAME = "cleveland"
 
@@ -56,3 +59,20 @@ def test_the_list_that_is_known_is_accepted_without_being_written_again(state, s
     before = path.stat().st_ino, path.stat().st_mtime_ns
     assert "hungary" in state.accept_allow_list(signed(3)).keys
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
+
+
+def test_every_training_is_charged_by_its_own_plan(state, consortium):
+    """A cheap plan first, then a dear one: from memory, and from the files."""
+    dear = consortium.plan
+    config = dear.config.model_copy(
+        update={"training": dear.config.training.model_copy(update={"rounds": 1})}
+    )
+    cheap = dataclasses.replace(dear, config=config)
+    plans = {plan.digest(): plan for plan in (cheap, dear)}
+    for plan in plans.values():
+        state.keep_plan(Charge.under(plan, state.policy))
+    for each in (state, SiloState(state.policy)):
+        account = each.account(dict.fromkeys(plans, NOTHING_SPENT))
+        assert {digest: charge.plan.rounds for digest, (charge, _) in account.charged.items()} == {
+            digest: plan.rounds for digest, plan in plans.items()
+        }
