@@ -54,12 +54,13 @@ def serve(
     warnings = harden()
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, SiloWatch, read_silo_status
+    from discreet.secagg.keyfile import load_key
     from discreet.silo.custody import require_custody
     from discreet.silo.doorway import ONE_USER, group_number
     from discreet.silo.events import SiloEvent
     from discreet.silo.policy import load_policy
     from discreet.silo.service import serve as serve_silo
-    from discreet.silo.silo import Surroundings, open_silo
+    from discreet.silo.silo import Silo, Surroundings
 
     address = None if metrics is None else Address.parse(metrics, option="--metrics")
     stop = threading.Event()
@@ -67,17 +68,19 @@ def serve(
         signal.signal(number, lambda *_: stop.set())
     path = socket if socket is not None else policy.resolve().parent / "silo.sock"
     group = None if socket_group is None else group_number(socket_group)
-    require_custody(policy, load_policy(policy), shared_machine=group is not None)
+    # Read once: what is checked here is what the silo keeps to.
+    rules = load_policy(policy)
+    require_custody(policy, rules, shared_machine=group is not None)
     log = OwnerLog(log_format)
     for warning in (*warnings, *([ONE_USER] if group is None else [])):
         log.warn(warning)
-    watch = SiloWatch(read_silo_status(policy))
+    watch = SiloWatch(read_silo_status(rules))
 
     def tell(event: SiloEvent) -> None:
         watch.observe(event)
         log.tell(event)
 
-    opened = open_silo(policy, Surroundings(log=log.warn, tell=tell))
+    opened = Silo(rules, load_key(rules.identity), Surroundings(log=log.warn, tell=tell))
     with ExitStack() as stack:
         stack.callback(opened.close)
         if address is not None:

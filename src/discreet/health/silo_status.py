@@ -129,16 +129,16 @@ class SiloStatus:
         return [shown(line, _LONGEST_LINE) for line in found]
 
 
-def read_silo_status(policy_path: Path) -> SiloStatus:
-    """Reads how the silo of a ``policy.toml`` stands; changes nothing and waits for nobody.
+def read_silo_status(policy: Path | Policy) -> SiloStatus:
+    """Reads how the silo of a ``policy.toml``, or of a policy read before, stands; waits for nobody.
 
     Raises:
         ConfigurationError: if the policy or a file of the state cannot be read.
         LedgerError: if the ledger's chain is broken, or a plan that it names is missing.
     """
-    policy = load_policy(policy_path)
+    read = load_policy(policy) if isinstance(policy, Path) else policy
     try:
-        return silo_status(policy)
+        return silo_status(read)
     except OSError as error:
         raise ConfigurationError(
             f"the state folder must be readable; {error.filename}: {error.strerror}. "

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.silo import silo as silo_app
 from discreet.errors import ConfigurationError
+from discreet.silo.custody import require_custody
 
 NAME = "hungary"
 
@@ -71,6 +72,25 @@ def test_a_silo_serves_metrics_and_writes_json_lines(consortium, short_folder):
         status = CliRunner().invoke(silo_app, ["status", str(policy), "--json"])
         assert json.loads(status.output)["serving"] is True
         assert end(process)[0] == 0
+
+
+def test_the_policy_that_was_checked_is_the_one_that_is_served(consortium, monkeypatch):
+    policy = consortium.folder.policy(NAME)
+    consortium.silos[consortium.node(NAME)].close()
+    served = []
+
+    def check_and_exchange(path, rules, *, shared_machine):
+        require_custody(path, rules, shared_machine=shared_machine)
+        path.write_text(path.read_text().replace(NAME, "another"))
+
+    monkeypatch.setattr("discreet.silo.hardening.harden", lambda: ())
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("discreet.silo.custody.require_custody", check_and_exchange)
+    monkeypatch.setattr("discreet.silo.service.serve", lambda silo, *_, **__: served.append(silo.name))
+    result = CliRunner().invoke(silo_app, ["serve", str(policy)])
+    assert result.exception is None
+    assert NAME not in policy.read_text()
+    assert served == [NAME]
 
 
 def test_a_servers_metrics_follow_its_folder(consortium):
