@@ -139,8 +139,10 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     is nothing to go on with, and nothing is appended.
 
     Raises:
+        ConfigurationError: if a file of the directory is a link or a device.
         LedgerError: if the ledger belongs to another plan, is broken, or does not match the saved state.
     """
+    directory.require_plain_files()
     ledger = LedgerWriter.open(directory.ledger)
     try:
         opened = ledger.entries[0] if ledger.entries else None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from discreet.errors import ConfigurationError
+from discreet.plan import Plan
 from discreet.rounds.directory import RunDirectory, write_durably
 from discreet.rounds.record import read_record
+from discreet.rounds.walk import resume_ledger
 
 
 def test_a_link_beside_a_file_is_not_followed_when_the_file_is_replaced(tmp_path: Path) -> None:
@@ -43,3 +46,14 @@ def test_links_and_pipes_are_refused_before_they_are_opened(tmp_path: Path, name
     os.mkfifo(tmp_path / name)
     with pytest.raises(ConfigurationError, match=f"{name} must be a plain file"):
         RunDirectory(tmp_path).require_plain_files()
+
+
+def test_a_training_goes_on_in_its_own_files_only(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "metrics.jsonl").symlink_to(victim)
+    with pytest.raises(ConfigurationError, match="must be a plain file"):
+        resume_ledger(RunDirectory(run), cast(Plan, None), seeded=False)
+    assert victim.read_text() == "mine"
