@@ -50,6 +50,13 @@ class Frames:
     split_seed: int = 0
     feature_norm_bound: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.tables, Mapping):
+            raise ConfigurationError(
+                "tables must be given by silo, as in {'north': table, 'south': table}; got "
+                f"{type(self.tables).__name__}."
+            )
+
     def public(self, *, capacity: int | Mapping[str, int]) -> DataConfig:
         """Returns what is publicly known, from which a plan is made; no table is read.
 
@@ -59,7 +66,7 @@ class Frames:
         Raises:
             ConfigurationError: if a capacity is missing or not positive.
         """
-        named = dict.fromkeys(self.tables, capacity) if isinstance(capacity, int) else dict(capacity)
+        named = dict(capacity) if isinstance(capacity, Mapping) else dict.fromkeys(self.tables, capacity)
         if set(named) != set(self.tables):
             odd = sorted(set(named) ^ set(self.tables))
             raise ConfigurationError(

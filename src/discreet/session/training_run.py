@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from pydantic import ValidationError
 from rich.console import Console
 
-from discreet.config import RunConfig, SpeedConfig
+from discreet.config import DataConfig, RunConfig, SpeedConfig
 from discreet.data import IN_MEMORY
 from discreet.engines.local import Opening, Prepared
 from discreet.engines.local import run as run_locally
@@ -22,6 +23,11 @@ from discreet.session.progress import RunDisplay
 from discreet.session.runs import Run, open_run
 from discreet.silo.policy import load_key
 from discreet.verify import require_key
+
+_STATED = (
+    "label", "ranges", "categories", "classes", "num_classes", "id", "test_fraction", "split_seed",
+    "feature_norm_bound",
+)  # fmt: skip
 
 
 def train(
@@ -70,10 +76,17 @@ def train(
             f"frames must be given for a plan of source {IN_MEMORY!r}, and for no other; {given} were given "
             f"for {source!r}. Plan from Frames.public, or leave the frames out."
         )
+    if records is not None:
+        _require_same_facts(plan.config.data, records)
     directory, identity = Path(out), None if sign is None else load_key(Path(sign))
     if opening is Opening.RESUME:
         require_key(directory, identity)
-    machine = RunConfig(seed=seed, evaluate=evaluate, compare=compare)
+    try:
+        machine = RunConfig(seed=seed, evaluate=evaluate, compare=compare)
+    except ValidationError:
+        raise ConfigurationError(
+            f"seed must be a whole number from 0, or None for secret noise; got {seed!r}."
+        ) from None
     config = plan.config.model_copy(update={"run": machine, "speed": speed or SpeedConfig()})
     with ExitStack() as opened:
         watching = [] if observe is None else [observe]
@@ -96,6 +109,18 @@ def train(
         )
     finish(result, identity)
     return open_run(directory, own_code=True)
+
+
+def _require_same_facts(planned: DataConfig, records: Frames) -> None:
+    """Compares what the frames state of their columns with the plan, by whose rules they will be read."""
+    stated = records.public(capacity=1)
+    for name in _STATED:
+        said, agreed = getattr(stated, name), getattr(planned, name)
+        if said != agreed:
+            raise ConfigurationError(
+                f"{name!r} of the frames must be the plan's, {agreed!r}; got {said!r}. Plan from these "
+                "frames, or train on those that were planned for."
+            )
 
 
 def _warn(prepared: Prepared) -> None:

@@ -153,6 +153,31 @@ def test_other_records_than_planned_are_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("other", [{"ranges": {"age": (0, 1)}}, {"classes": ["1", "0"]}, {"id": "age"}])
+def test_frames_that_state_something_else_than_the_plan_are_refused(
+    frames: Frames, tmp_path: Path, other: dict[str, Any]
+) -> None:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    (name,) = other
+    with pytest.raises(ConfigurationError, match=f"'{name}' of the frames must be the plan's"):
+        train(plan, Frames(frames.tables, **{**PUBLIC, **other}), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("seed", [-1, "seven", 1.5])
+def test_a_seed_that_is_none_is_one_line(frames: Frames, tmp_path: Path, seed: Any) -> None:
+    plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
+    with pytest.raises(ConfigurationError, match="seed must be a whole number"):
+        train(plan, frames, out=tmp_path / "run", seed=seed)
+
+
+def test_tables_and_capacities_of_another_kind_are_one_line(frames: Frames) -> None:
+    with pytest.raises(ConfigurationError, match=r"tables must be given by silo.*got list"):
+        Frames([{"age": [1]}], **PUBLIC)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="record_capacity"):
+        frames.public(capacity=1.5)  # type: ignore[arg-type]
+
+
 def test_frames_and_plan_must_belong_together(frames: Frames, tmp_path: Path) -> None:
     plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
     with pytest.raises(ConfigurationError, match="none were given for 'memory'"):
