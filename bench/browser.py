@@ -33,7 +33,7 @@ def pages(folder: Path) -> list[Path]:
     """Writes the report of the whole example and the explorer around it."""
     prepared = prepare(load_config(ROOT / "examples" / "heart.toml"))
     explorer = folder / "explorer.html"
-    explorer.write_text(render(explore(prepared.config, prepared.plan, prepared.model)), encoding="utf-8")
+    explorer.write_text(render(explore(prepared.config, prepared.plan)), encoding="utf-8")
     return [write_report(run(prepared.config, folder / "run").directory.path), explorer]
 
 

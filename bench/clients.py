@@ -20,7 +20,8 @@ import numpy as np
 from discreet.accounting import calibrate
 from discreet.data.norm import with_constant
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, evaluation, logits
+from discreet.kinds import ClippedUpdate
+from discreet.learning import evaluation, local_update, logits
 from discreet.models import LinearHead, flatten, load_flat
 from discreet.optim import Averaging, Circulant, LaplacianSmoothing
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
@@ -74,7 +75,7 @@ def accuracy(clients: list[Records], test: Records, stddev: float, sigma: float,
         total = noise.normal(scale=stddev, size=len(parameters))
         for index, records in enumerate(clients):
             coins = SeededRandom(seed).derive(number, index)
-            total += kind.update(model, parameters, records, coins).vector
+            total += local_update(kind, model, parameters, records, coins).vector
         state, parameters = rule.step(state, parameters, total / (PROB * CLIENTS))
     load_flat(model, parameters)
     return evaluation(logits(model, test), test.labels).accuracy

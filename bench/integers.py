@@ -33,23 +33,10 @@ import numpy.typing as npt
 from scipy import stats
 
 from discreet.accounting import calibrate
-from discreet.encoding import (
-    Grid,
-    GridRequest,
-    Rotation,
-    StepWeights,
-    decode,
-    plan_grid,
-)
+from discreet.encoding import Grid, GridRequest, Rotation, StepWeights, decode, plan_grid
 from discreet.encoding.codec import check_update
 from discreet.encoding.rounding import round_dithered
-from discreet.mechanisms import (
-    NoiseFamily,
-    add_share,
-    law_for,
-    sample_share,
-    sampler_tv,
-)
+from discreet.mechanisms import NoiseFamily, add_share, law_for, sample_share, sampler_tv
 from discreet.privacy.events import (
     GaussianNoise,
     IntegerNoise,

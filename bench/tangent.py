@@ -18,10 +18,11 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import TangentSteps
+from discreet.kinds import Softmax, TangentSteps
+from discreet.learning import local_update
 from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.tangent_model import linearise
-from discreet.models import Softmax, build_model, flatten
+from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 
 RECORDS, CHUNK, CLIP_NORM = 1024, 64, 16.0
@@ -64,7 +65,7 @@ def plain_epoch(name: str, records: Records) -> Callable[[], None]:
 def tangent_round(name: str, records: Records, steps: int) -> Callable[[], None]:
     model = build_model(name, (28, 28), 10, seed=0)
     kind = TangentSteps(Softmax(10), CLIP_NORM, 1e-5, steps, RECORDS)
-    return lambda: kind.update(model, flatten(model), records, SeededRandom(0))
+    return lambda: local_update(kind, model, flatten(model), records, SeededRandom(0))
 
 
 def frobenius_norm(name: str, features: torch.Tensor) -> float:

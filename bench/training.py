@@ -29,8 +29,10 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate
-from discreet.learning.clipping import FLAT, clipped_gradient_sum
+from discreet.kinds import FLAT, ClippedUpdate
+from discreet.learning import local_update
+from discreet.learning.clipped_update import clipped_updates, takes_part
+from discreet.learning.clipping import clipped_gradient_sum
 from discreet.learning.losses import record_losses
 from discreet.learning.objective import Client
 from discreet.models import build_model, flatten
@@ -182,11 +184,11 @@ def report_clients(name: str, shape: tuple[int, ...], rounds: int, count: int = 
 
     def alone() -> None:
         for number, silo in enumerate(silos):
-            kind.update(model, parameters, silo, SeededRandom(number))
+            local_update(kind, model, parameters, silo, SeededRandom(number))
 
     def together() -> None:
         crowd = [Client(silo, SeededRandom(number)) for number, silo in enumerate(silos)]
-        list(kind.counted_updates(model, parameters, [one for one in crowd if kind.takes_part(one)]))
+        list(clipped_updates(kind, model, parameters, [one for one in crowd if takes_part(kind, one)]))
 
     peer = torch_clients(build_model(name, shape, 10, seed=0), silos)
     print(f"{count} clients of 50 records of shape {shape}, 5 epochs in batches of 10, {name}")

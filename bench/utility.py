@@ -22,9 +22,10 @@ import numpy.typing as npt
 from discreet.accounting import calibrate, epsilon
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.learning import LocalTraining, SingleStep, StableSteps, evaluation, logits
-from discreet.models import LinearHead, Softmax, flatten, load_flat
-from discreet.models.capped import capped
+from discreet.kinds import LocalTraining, SingleStep, Softmax, StableSteps
+from discreet.kinds.capped import capped
+from discreet.learning import evaluation, local_update, logits
+from discreet.models import LinearHead, flatten, load_flat
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
 from discreet.optim import Momentum
 from discreet.privacy.events import GaussianNoise, Release, Repeated
@@ -124,7 +125,7 @@ def accuracy(silos: list[Records], held_out: Records, settings: Settings, z: flo
         total = noise.normal(scale=z * kind.l2_sensitivity(), size=len(parameters))
         for index, records in enumerate(silos):
             coins = SeededRandom(seed).derive("silo", index, "round", number)
-            total += kind.update(model, parameters, records, coins).vector
+            total += local_update(kind, model, parameters, records, coins).vector
         state, parameters = rule.step(state, parameters, total / SILOS)
     load_flat(model, parameters)
     return evaluation(logits(model, held_out), held_out.labels).accuracy

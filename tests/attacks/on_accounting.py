@@ -22,8 +22,8 @@ from discreet.audit.neighbours import Rounds
 from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.data import Records
-from discreet.models import build_model, flatten
-from discreet.plan import FederationFacts, Plan, guarantees_after, make_plan, model_digest
+from discreet.models import build_model, described, flatten
+from discreet.plan import Plan, federation_facts, guarantees_after, make_plan
 from discreet.privacy.adversary import AggregationServer, ReleasedModels
 from discreet.privacy.events import Composed, GaussianNoise, Release
 from discreet.privacy.guarantee import Guarantee
@@ -102,8 +102,10 @@ def member_plan(silos: int) -> Plan:
         source="test",
     )  # fmt: skip
     names = tuple(f"s{number}" for number in range(silos))
-    facts = FederationFacts(names, (64,), 10, None, len(flatten(model)), model_digest(model))
-    return make_plan(made, facts, model)
+    facts = federation_facts(
+        names, feature_shape=(64,), num_classes=10, feature_norm_bound=None, model=described(model, (64,))
+    )
+    return make_plan(made, facts)
 
 
 def uncovered(plan: Plan, rows: Iterable[Guarantee]) -> tuple[float, float]:
@@ -262,7 +264,10 @@ def survivors_plan() -> Plan:
     )
     names = tuple(f"s{number}" for number in range(50))
     return make_plan(
-        made, FederationFacts(names, (64,), 10, None, len(flatten(model)), model_digest(model)), model
+        made,
+        federation_facts(
+            names, feature_shape=(64,), num_classes=10, feature_norm_bound=None, model=described(model, (64,))
+        ),
     )
 
 

@@ -18,8 +18,8 @@ from discreet.accounting.gdp import gaussian_delta
 from discreet.cli.app import app
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
-from discreet.models import build_model, flatten
-from discreet.plan import FederationFacts, Plan, make_plan, model_digest
+from discreet.models import build_model, described
+from discreet.plan import Plan, federation_facts, make_plan
 from discreet.privacy.adversary import AggregationServer
 from discreet.privacy.events import Composed, Event, Failure, GaussianNoise, Release, Repeated
 from discreet.privacy.guarantee import Guarantee
@@ -40,8 +40,10 @@ def planned(silos: int, bound: float | None = None, **tables: dict[str, object])
         source="test",
     )  # fmt: skip
     names = tuple(f"s{number}" for number in range(silos))
-    facts = FederationFacts(names, (64,), 10, bound, len(flatten(model)), model_digest(model))
-    return make_plan(made, facts, model)
+    facts = federation_facts(
+        names, feature_shape=(64,), num_classes=10, feature_norm_bound=bound, model=described(model, (64,))
+    )
+    return make_plan(made, facts)
 
 
 # --- 8: the sparse graph ------------------------------------------------------------------------------------

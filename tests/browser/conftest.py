@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     prepared = prepare(load_config(ROOT / "examples" / "heart.toml"))
     explorer = folder / "explorer.html"
-    explorer.write_text(render(explore(prepared.config, prepared.plan, prepared.model)), encoding="utf-8")
+    explorer.write_text(render(explore(prepared.config, prepared.plan)), encoding="utf-8")
     short = prepared.config.training.model_copy(update={"rounds": 4})
     result = run(prepared.config.model_copy(update={"training": short}), folder / "run")
     return {"report": write_report(result.directory.path), "explorer": explorer}

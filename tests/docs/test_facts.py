@@ -59,7 +59,7 @@ def test_what_makes_the_ring_smaller() -> None:
 
     def bits(*axes: str) -> list[int]:
         parsed = [parse_axis(text, config) for text in axes]
-        found = [row.outcome for row in sweep(config, prepared.plan.facts, prepared.model, parsed)]
+        found = [row.outcome for row in sweep(config, prepared.plan.facts, parsed)]
         assert all(isinstance(costs, Costs) for costs in found)
         return [costs.bits for costs in found if isinstance(costs, Costs)]
 
@@ -72,7 +72,7 @@ def test_what_makes_the_ring_smaller() -> None:
 def test_stable_steps_need_no_more_noise_for_more_steps() -> None:
     config = load_config(ROOT / "examples" / "heart.toml")
     prepared = prepare(config)
-    rows = sweep(config, prepared.plan.facts, prepared.model, [parse_axis("local.steps=4,16,64", config)])
+    rows = sweep(config, prepared.plan.facts, [parse_axis("local.steps=4,16,64", config)])
     multipliers = [row.outcome.noise_multiplier for row in rows if isinstance(row.outcome, Costs)]
     assert len(multipliers) == 3
     assert max(multipliers) == pytest.approx(min(multipliers), rel=1e-6)

@@ -9,15 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.encoding import (
-    GridRequest,
-    Rotation,
-    decode,
-    encode,
-    noisy_integers,
-    plan_grid,
-    to_ring,
-)
+from discreet.encoding import GridRequest, Rotation, decode, encode, noisy_integers, plan_grid, to_ring
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.privacy.events import RoundedGaussianNoise

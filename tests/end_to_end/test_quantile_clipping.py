@@ -11,8 +11,8 @@ import pytest
 
 from discreet.config import Config, parse_config
 from discreet.engines.local import Opening, RunResult, prepare, run
-from discreet.learning import ClippedUpdate
-from discreet.plan import silo_training
+from discreet.kinds import ClippedUpdate
+from discreet.learning import counted_update
 from discreet.randomness import SeededRandom
 from discreet.report import collect
 from discreet.rounds import RunDirectory, train_silo
@@ -69,11 +69,11 @@ def share_within(config: Config, directory: RunDirectory, norm: float) -> float:
     prepared = prepare(config)
     weights, within, units = directory.load_state().arrays["parameters"], 0, 0
     for silo in prepared.federation.silos:
-        training = silo_training(prepared.plan, prepared.model, silo.name)
+        training = prepared.plan.silo_training(silo.name)
         kind = training.at(norm).kind  # type: ignore[union-attr]
         if isinstance(kind, ClippedUpdate):
             kind = dataclasses.replace(kind, sampling_prob=1.0)
-        counted = kind.counted_update(prepared.model, weights, silo.train, SeededRandom(1))
+        counted = counted_update(kind, prepared.model, weights, silo.train, SeededRandom(1))
         within, units = within + counted.within, units + counted.update.batch
     return within / units
 

@@ -11,19 +11,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from discreet.errors import ConfigurationError
-from discreet.mechanisms import (
-    NoiseFamily,
-    law_for,
-    per_silo,
-    sample_share,
-    sample_tail_bound,
-)
+from discreet.mechanisms import NoiseFamily, law_for, per_silo, sample_share, sample_tail_bound
 from discreet.mechanisms.rounded_gaussian import rounded_variance
-from discreet.privacy.events import (
-    DiscreteGaussianNoise,
-    RoundedGaussianNoise,
-    SkellamNoise,
-)
+from discreet.privacy.events import DiscreteGaussianNoise, RoundedGaussianNoise, SkellamNoise
 from discreet.randomness import SeededRandom
 
 

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms import add_share, sample_share, sampler_tv
-from discreet.privacy.events import (
-    DiscreteGaussianNoise,
-    RoundedGaussianNoise,
-    SkellamNoise,
-)
+from discreet.privacy.events import DiscreteGaussianNoise, RoundedGaussianNoise, SkellamNoise
 from discreet.randomness import SecureRandom, SeededRandom
 
 LAWS = [

@@ -12,17 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.mechanisms import (
-    NoiseFamily,
-    law_for,
-    sample_share,
-)
-from discreet.privacy.events import (
-    DiscreteGaussianNoise,
-    IntegerNoise,
-    RoundedGaussianNoise,
-    SkellamNoise,
-)
+from discreet.mechanisms import NoiseFamily, law_for, sample_share
+from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
 from discreet.randomness import SecureRandom, SeededRandom
 
 pytestmark = pytest.mark.statistical

@@ -14,8 +14,9 @@ from torch import nn
 from discreet.accounting import epsilon
 from discreet.audit.sensitivity import EqualCoins
 from discreet.data import Records
-from discreet.learning import (
+from discreet.kinds import (
     ClippedUpdate,
+    ConvexHead,
     LocalSgd,
     LocalTraining,
     Sharded,
@@ -23,9 +24,10 @@ from discreet.learning import (
     StableSteps,
     TangentSteps,
 )
+from discreet.kinds.heads import head_on
+from discreet.learning import local_update
 from discreet.models import LinearHead, convexity, flatten
-from discreet.models.convexity import ConvexHead
-from discreet.models.outputs import loss_on_outputs
+from discreet.models.outputs import count_outputs
 from discreet.privacy.events import GaussianNoise, Release
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
@@ -77,7 +79,7 @@ class Crafted:
         return max(threshold_attack(outside[rows], inside[rows], stddev=stddev, delta=delta) for rows in told)
 
     def _update(self, records: Records, seed: int) -> Floats:
-        return self.kind.update(self.model, self.parameters, records, EqualCoins(seed)).vector
+        return local_update(self.kind, self.model, self.parameters, records, EqualCoins(seed)).vector
 
 
 def crafted_federations(count: int, randomness: SeededRandom) -> Iterator[Crafted]:
@@ -154,7 +156,7 @@ def _stable_steps(model: nn.Module, size: _Size) -> StableSteps:
 
 def _tangent_steps(network: nn.Module, size: _Size) -> TangentSteps:
     """With a clipping norm that the spread of most records exceeds."""
-    loss, clip_norm = loss_on_outputs(network, (size.features,)), 2.0 * size.share
+    loss, clip_norm = head_on(count_outputs(network, (size.features,))), 2.0 * size.share
     return TangentSteps(
         loss=loss,
         norm_bound=clip_norm,

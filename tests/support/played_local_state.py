@@ -15,7 +15,8 @@ from discreet.audit.local_state import CraftedFederation
 from discreet.audit.membership import AttackRates
 from discreet.data import Records
 from discreet.encoding import GridRequest, plan_grid
-from discreet.learning import NoisySteps, StepNoise
+from discreet.kinds import NoisySteps
+from discreet.learning import StepNoise, noisy_update
 from discreet.learning.clipping.per_record import PerRecordFallbackWarning
 from discreet.mechanisms import NoiseFamily, law_for, sample_share
 from discreet.randomness import SeededRandom
@@ -32,8 +33,8 @@ def play(federation: CraftedFederation, trials: int, randomness: SeededRandom) -
     """Plays the same round with the production code: `NoisySteps`, integer noise, one exact integer sum."""
     grid = plan_grid(
         GridRequest(
-            l2_sensitivity=_KIND.step_sensitivity(),
-            silo_bound=(federation.amplifiers + 1) * _KIND.step_sensitivity(),
+            l2_sensitivity=_KIND.l2_sensitivity(),
+            silo_bound=(federation.amplifiers + 1) * _KIND.l2_sensitivity(),
             num_silos=federation.num_silos,
             dimension=2,
             rounds=1,
@@ -92,7 +93,7 @@ def _target_silo(
         # The crafted layer is meant to be unlike any other; nobody waits for it.
         warnings.simplefilter("ignore", PerRecordFallbackWarning)
         rows = [
-            _KIND.update(model, start, records, noise, source.derive(trial)).combined
+            noisy_update(_KIND, model, start, records, source.derive(trial), noise=noise).combined
             for trial in range(trials)
         ]
     return np.stack(rows).astype(np.float64)

@@ -15,7 +15,8 @@ from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
 from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
-from discreet.learning import LocalTraining
+from discreet.kinds import OneRelease
+from discreet.learning import local_update
 from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
 from discreet.privacy.units import NeighboringRelation
@@ -162,7 +163,7 @@ class RecordCanaries:
 
     def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
-        training, weights = rehearsed_round(self.plan, self.model, self.owner, parameters)
+        training, weights = rehearsed_round(self.plan, self.owner, parameters)
         rows = [
             _lone_update(training, self.model, weights, self.records.take(np.array([row])))
             for row in range(self.count)
@@ -251,10 +252,10 @@ def replace_train(federation: Federation, name: str, train: Records) -> Federati
     )
 
 
-def _lone_update(training: LocalTraining, model: nn.Module, parameters: Floats, record: Records) -> Floats:
+def _lone_update(training: OneRelease, model: nn.Module, parameters: Floats, record: Records) -> Floats:
     """Returns the update of a silo with one record, tossing its coin until it is sampled."""
     source = SeededRandom(0)
     while True:
-        update = training.update(model, parameters, record, source)
+        update = local_update(training, model, parameters, record, source)
         if update.batch == 1:
             return update.vector

@@ -13,6 +13,7 @@ from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.errors import UnsupportedAnalysisError
+from discreet.learning import local_update
 from discreet.models import flatten
 from discreet.privacy.events import PoissonSampling
 from discreet.randomness import Label, RandomSource, SeededRandom
@@ -56,12 +57,12 @@ def sampling_finding(prepared: Prepared) -> SamplingFinding | None:
         return None
     claimed = plan.release.sampling.prob
     silo = plan.facts.silos[0]
-    training = rehearsed_training(plan, prepared.model, silo)
+    training = rehearsed_training(plan, silo)
     parameters = flatten(prepared.model)
     record: Records = crafted_records(plan, 1, SeededRandom(0))
 
     def enters(word: int) -> bool:
-        return training.update(prepared.model, parameters, record, OneWord(word)).batch > 0
+        return local_update(training, prepared.model, parameters, record, OneWord(word)).batch > 0
 
     if not enters(0) or enters(_WORDS - 1):
         raise UnsupportedAnalysisError(

@@ -17,7 +17,8 @@ from discreet.audit.following import FollowingCoins, aligned
 from discreet.data import Records
 from discreet.encoding import noisy_integers
 from discreet.encoding.contribution import signal_reals
-from discreet.learning import NoisySteps, StepNoise
+from discreet.kinds import NoisySteps
+from discreet.learning import StepNoise, noisy_update
 from discreet.models import load_flat
 from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
@@ -98,15 +99,14 @@ class Rounds:
 
     def load(self, parameters: Floats) -> None:
         """Gives the model the weights of a round that starts from `RoundOrder.parameters`."""
-        load_flat(self.model, round_training(self.plan, self.silo, self.model, parameters)[1])
+        load_flat(self.model, round_training(self.plan, self.silo, parameters)[1])
 
     def claims(self) -> tuple[float, float]:
         """Returns how far one unit may move the update, real units, and what is sent, grid units."""
-        training, _ = round_training(self.plan, self.silo, self.model, self._announced())
+        training, _ = round_training(self.plan, self.silo, self._announced())
         exchanged = 2.0 if is_exchange(self.plan) else 1.0
         replaced = 2.0 if self._replaces() else 1.0
-        real = training.step_sensitivity() if isinstance(training, NoisySteps) else training.l2_sensitivity()
-        return exchanged * real, exchanged * replaced * self.plan.grid.l2_sensitivity
+        return exchanged * training.l2_sensitivity(), exchanged * replaced * self.plan.grid.l2_sensitivity
 
     def _replaces(self) -> bool:
         return self.plan.release.change is SampledChange.REPLACED
@@ -125,12 +125,14 @@ class Rounds:
 
     def _side(self, records: Records, parameters: Floats, coins: RandomSource) -> Side:
         plan = self.plan
-        training, weights = round_training(plan, self.silo, self.model, parameters)
+        training, weights = round_training(plan, self.silo, parameters)
         if isinstance(training, NoisySteps):
             # Later steps start from what the first released; the claim is about each step by itself.
             first = replace(training, rates=training.rates[:1])
             noise = StepNoise(plan.grid, plan.release.share)
-            sent = first.update(self.model, weights, records, noise, coins.derive("training")).combined
+            sent = noisy_update(
+                first, self.model, weights, records, coins.derive("training"), noise=noise
+            ).combined
             steps = sent.astype(np.float64) / first.weights().total
             return Side(np.zeros_like(weights), steps)
         update = train_silo(

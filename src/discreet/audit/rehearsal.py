@@ -12,6 +12,7 @@ from discreet.data import Federation
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.models import flatten
 from discreet.plan import Plan
+from discreet.plan.public_model import public_model
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, Training, initial_state, round_rotation, update
 
@@ -105,4 +106,4 @@ def worst_dropouts(plan: Plan, keep: tuple[str, ...] = ()) -> tuple[Dropout, ...
 
 def initial_parameters(prepared: Prepared) -> Floats:
     """Builds the public initial weights again; the prepared model is scratch space."""
-    return flatten(prepared.plan.public_model())
+    return flatten(public_model(prepared.plan))

@@ -11,6 +11,7 @@ from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.engines.local import Prepared
 from discreet.errors import PrivacyViolation
+from discreet.learning import local_update
 from discreet.models import flatten
 from discreet.privacy.units import Unit
 from discreet.randomness import Label, RandomSource, SeededRandom
@@ -56,7 +57,7 @@ def sensitivity_finding(
         randomness: chooses them.
     """
     plan = prepared.plan
-    training = rehearsed_training(plan, prepared.model, silo)
+    training = rehearsed_training(plan, silo)
     initial = flatten(prepared.model)
     largest = 0.0
     for trial in range(trials):
@@ -67,7 +68,7 @@ def sensitivity_finding(
         seed = int(source.words(1)[0]) >> 1
         try:
             with_unit, without = (
-                training.update(prepared.model, parameters, records, EqualCoins(seed)).vector
+                local_update(training, prepared.model, parameters, records, EqualCoins(seed)).vector
                 for records in (more, base)
             )
         except PrivacyViolation:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from torch import nn
-
 from discreet.arrays import Floats
 from discreet.errors import UnsupportedAnalysisError
-from discreet.learning import LocalTraining, NoisySteps
-from discreet.plan import Plan, silo_training
-from discreet.plan.footprint import SiloTraining
+from discreet.kinds import NoisySteps, OneRelease, SiloTraining
+from discreet.plan import Plan
 from discreet.rounds import round_training
 
 
-def rehearsed_training(plan: Plan, model: nn.Module, silo: str) -> LocalTraining:
+def rehearsed_training(plan: Plan, silo: str) -> OneRelease:
     """Returns the local training of ``silo``, as of the first round.
 
     Raises:
         UnsupportedAnalysisError: for noisy-steps, whose noise is inside the steps and cannot be taken off.
     """
-    return _separable(silo_training(plan, model, silo))
+    return _separable(plan.silo_training(silo))
 
 
-def rehearsed_round(
-    plan: Plan, model: nn.Module, silo: str, announced: Floats
-) -> tuple[LocalTraining, Floats]:
+def rehearsed_round(plan: Plan, silo: str, announced: Floats) -> tuple[OneRelease, Floats]:
     """Returns what ``silo`` trains in a round that starts from ``announced``, and the weights in that.
 
     Raises:
         UnsupportedAnalysisError: as `rehearsed_training`.
     """
-    training, weights = round_training(plan, silo, model, announced)
+    training, weights = round_training(plan, silo, announced)
     return _separable(training), weights
 
 
-def _separable(training: SiloTraining) -> LocalTraining:
+def _separable(training: SiloTraining) -> OneRelease:
     if isinstance(training, NoisySteps):
         raise inseparable_noise()
     return training

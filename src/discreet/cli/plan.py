@@ -13,12 +13,11 @@ import typer
 from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
 from discreet.cli.promises import assumptions_table, promises
-from discreet.cli.sweep_plot import plot_sweep
 from discreet.cli.tables import plan_table
 from discreet.config import load_config
-from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError
-from discreet.explorer import Exploration, explore, from_sweep, render
+from discreet.plan import Plan
+from discreet.plan.over_records import Planned, plan_over_records
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
 from discreet.privacy.notation import delta_is, delta_text, epsilon_text
 
@@ -61,55 +60,51 @@ def plan(
         raise ConfigurationError("settings and --plot belong to --sweep; give --sweep, or leave them out.")
     if sweeping and not settings:
         raise ConfigurationError("--sweep must be followed by settings, say: --sweep rounds=5,10,20.")
-    prepared = prepare(load_config(config))
-    tell_owner(prepared.notes)
+    planned = plan_over_records(load_config(config))
+    tell_owner(planned.notes)
     if sweeping:
-        _sweep(prepared, settings or [], plot, page, as_json=as_json)
+        _sweep(planned, settings or [], plot, page, as_json=as_json)
     else:
-        _one(prepared, as_json=as_json)
+        _one(planned.plan, as_json=as_json)
         if page is not None:
-            _write_page(explore(prepared.config, prepared.plan, prepared.model), page)
+            from discreet.cli.plan_page import write_neighbourhood  # reports take longer than a plan
+
+            write_neighbourhood(planned, page)
 
 
-def _one(prepared: Prepared, *, as_json: bool) -> None:
+def _one(plan: Plan, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"digest": prepared.plan.digest(), "plan": prepared.plan.to_json()}, indent=1))
+        typer.echo(json.dumps({"digest": plan.digest(), "plan": plan.to_json()}, indent=1))
         return
     out = console()
-    out.print(plan_table(prepared.plan), "")
-    guarantees = prepared.plan.guarantees
-    out.print(promises(prepared.plan, guarantees, title="who could learn what"))
+    out.print(plan_table(plan), "")
+    guarantees = plan.guarantees
+    out.print(promises(plan, guarantees, title="who could learn what"))
     if any(row.assumptions for row in guarantees):
         out.print("", assumptions_table(guarantees))
 
 
-def _write_page(exploration: Exploration, path: Path) -> None:
-    try:
-        path.write_text(render(exploration), encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(
-            f"--html must be a file that can be written; {path}: {error.strerror}."
-        ) from None
-    typer.echo(f"explorer: {path}", err=True)
-
-
 def _sweep(
-    prepared: Prepared, settings: list[str], plot: Path | None, page: Path | None, *, as_json: bool
+    planned: Planned, settings: list[str], plot: Path | None, page: Path | None, *, as_json: bool
 ) -> None:
-    axes = [parse_axis(text, prepared.config) for text in settings]
-    rows = sweep(prepared.config, prepared.plan.facts, prepared.model, axes)
+    axes = [parse_axis(text, planned.config) for text in settings]
+    rows = sweep(planned.config, planned.plan.facts, axes)
     if as_json:
         typer.echo(json.dumps([_row_json(row) for row in rows], indent=1))
     else:
-        adversary, _ = prepared.plan.budget_adversary()
+        adversary, _ = planned.plan.budget_adversary()
         out = console()
         out.print(_sweep_table(rows, adversary.describe()))
         for number, reason in enumerate(_refusals(rows), start=1):
             out.print(f"refused ({number}): {reason}")
     if plot is not None:
+        from discreet.cli.sweep_plot import plot_sweep  # matplotlib takes longer than the table
+
         plot_sweep(rows, plot)
     if page is not None:
-        _write_page(from_sweep(prepared.plan, prepared.config, axes, rows), page)
+        from discreet.cli.plan_page import write_sweep
+
+        write_sweep(planned, axes, rows, page)
 
 
 def _row_json(row: SweepRow) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from discreet.config.data import ColumnPartition, DataConfig, DirichletPartition, IidPartition
@@ -18,16 +17,6 @@ from discreet.data import (
     PublicFacts,
     load_federation,
 )
-from discreet.data.transform import mapped
-from discreet.errors import ConfigurationError
-from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
-from discreet.models.residual import FrozenResidual
-
-_NORM_BOUND = 1.0
-_FEATURE_MAPS: dict[str, FeatureMap] = {
-    "scattering": normalised_scattering,
-    "centred-pixels": centred_pixels,
-}
 
 
 def public_facts(data: DataConfig) -> PublicFacts:
@@ -75,20 +64,9 @@ def federation_of(
     )
     if data.transform is None:
         return federation
-    if data.transform == "scattering-maps":
-        if data.feature_norm_bound is not None:
-            raise ConfigurationError(
-                "'data.feature_norm_bound' must be left out with scattering-maps, made for networks; got "
-                f'{data.feature_norm_bound}. Use transform = "scattering" for a linear head.'
-            )
-        return mapped(federation, scattering_maps, norm_bound=None)
-    return mapped(federation, _linear_features(data.transform), data.feature_norm_bound or _NORM_BOUND)
+    from discreet.models.transforms import transformed  # torch, which planning over tables does without
 
-
-def _linear_features(transform: str) -> FeatureMap:
-    """Returns the map that makes features for a linear head: a known one, or a network's last layer."""
-    scheme, colon, path = transform.partition(":")
-    return FrozenResidual.load(Path(os.path.expandvars(path))) if colon else _FEATURE_MAPS[scheme]
+    return transformed(federation, data.transform, data.feature_norm_bound)
 
 
 def _partition(data: DataConfig) -> Partition | None:

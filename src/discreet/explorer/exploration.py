@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
 from discreet.config import Config
 from discreet.plan import FederationFacts, Plan
 from discreet.plan.sweep import Axis, SweepRow, parse_axis, sweep
@@ -49,7 +47,7 @@ class Exploration:
     asked: tuple[tuple[str, Any], ...]
 
 
-def explore(config: Config, plan: Plan, model: nn.Module) -> Exploration:
+def explore(config: Config, plan: Plan) -> Exploration:
     """Plans around ``config``: rounds, ε, local steps, numbers of silos, and silos that may drop out.
 
     Numbers of silos other than the config's are what-ifs: every further silo has the largest capacity.
@@ -61,7 +59,7 @@ def explore(config: Config, plan: Plan, model: nn.Module) -> Exploration:
     for count, dropouts in itertools.product(counts, range(_MOST_DROPOUTS + 1)):
         facts, variant = _with_silos(config, plan, count)
         survivors = Axis("dropouts", ("aggregation", "min_survivors"), (count - dropouts,))
-        found = sweep(variant, facts, model, [*axes, survivors])
+        found = sweep(variant, facts, [*axes, survivors])
         rows += [
             SweepRow((*row.settings[:-1], ("silos", count), ("dropouts", dropouts)), row.outcome)
             for row in found

@@ -1,19 +1,26 @@
 """Tables that a config and a plan hold: kinds of local training, sampling, clipping norms, server rules.
 
-Each says everything of itself that is public: its numbers and their bounds, whom it protects, what a sum is
-divided by, one sentence for the report, its sources. None needs torch.
+Each says everything of itself that is public: its numbers and their bounds, whom it protects, how far one
+unit moves a sum and why, what the sum is divided by, one sentence for the report, its sources. None needs
+torch: `discreet.learning` has the arithmetic.
 """
 
 from typing import Annotated
 
 from pydantic import Field
 
+from discreet.kinds.capped import Capped
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
-from discreet.kinds.clipped_update import ClippedUpdateConfig
-from discreet.kinds.contract import LocalSection
-from discreet.kinds.convex_steps import StableStepsConfig, TangentStepsConfig
-from discreet.kinds.noisy_steps import NoisyStepsConfig
+from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
+from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, Softmax
+from discreet.kinds.local_sgd import LocalSgd
+from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
+from discreet.kinds.quantile_clipped import QuantileClipped, following
+from discreet.kinds.quantile_clipping import QuantileClipping
 from discreet.kinds.sampling import (
+    UNKNOWN_BATCH,
+    ExpectedBatch,
     FixedSizeConfig,
     NoSamplingConfig,
     PoissonConfig,
@@ -28,9 +35,11 @@ from discreet.kinds.server import (
     SmoothingConfig,
 )
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.sharded import ShardedConfig
-from discreet.kinds.single_step import SingleStepConfig
-from discreet.kinds.styles import AutomaticStyle, FlatStyle, PerLayerStyle, StyleConfig
+from discreet.kinds.sharded import Sharded, ShardedConfig
+from discreet.kinds.single_step import SingleStep, SingleStepConfig
+from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
+from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
+from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
 
 LocalConfig = Annotated[
     SingleStepConfig
@@ -42,30 +51,56 @@ LocalConfig = Annotated[
     Field(discriminator="kind"),
 ]
 
+OneRelease = SingleStep | ClippedUpdate | Sharded | StableSteps | TangentSteps | QuantileClipped
+"""Kinds that send one vector a round, which gets its noise once."""
+SiloTraining = OneRelease | NoisySteps
+"""Every kind."""
+
+
 __all__ = [
+    "FLAT",
+    "UNKNOWN_BATCH",
     "AdaptiveConfig",
-    "AutomaticStyle",
+    "Automatic",
     "AveragingConfig",
+    "BinaryLogistic",
+    "Capped",
     "ClipNorm",
+    "ClippedUpdate",
     "ClippedUpdateConfig",
+    "ClippingStyle",
+    "ConvexHead",
+    "ExpectedBatch",
     "FixedSizeConfig",
-    "FlatStyle",
+    "Flat",
     "LocalConfig",
     "LocalSection",
+    "LocalSgd",
+    "LocalTraining",
     "MomentumConfig",
     "NoSamplingConfig",
+    "NoisySteps",
     "NoisyStepsConfig",
-    "PerLayerStyle",
+    "OneRelease",
+    "PerLayer",
     "PoissonConfig",
+    "QuantileClipped",
+    "QuantileClipping",
     "QuantileNormConfig",
     "SamplingConfig",
     "ServerConfig",
+    "Sharded",
     "ShardedConfig",
     "SiloSetting",
+    "SiloTraining",
+    "SingleStep",
     "SingleStepConfig",
     "SmoothingConfig",
+    "Softmax",
+    "StableSteps",
     "StableStepsConfig",
-    "StyleConfig",
+    "TangentSteps",
     "TangentStepsConfig",
+    "following",
     "independent_share",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from discreet.kinds.fields import Positive, Section
+from discreet.kinds.quantile_clipping import QuantileClipping
 
 
 class QuantileNormConfig(Section):
@@ -26,6 +27,10 @@ class QuantileNormConfig(Section):
     initial: Positive
     weight: Positive = 0.5
     learning_rate: Positive = 0.2
+
+    def rule(self) -> QuantileClipping:
+        """Returns how the norm moves, and what the count costs."""
+        return QuantileClipping(self.initial, self.quantile, self.weight, self.learning_rate)
 
 
 def _norm_tag(value: Any) -> str:

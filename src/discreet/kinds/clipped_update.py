@@ -1,13 +1,20 @@
-"""The table of clipped-update."""
+"""Clipped-update: a client trains as it likes and clips the whole update (DP-FedAvg); client unit."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from discreet.kinds.contract import LocalSection
+from discreet.errors import ConfigurationError
+from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
+from discreet.kinds.float_error import with_slack
+from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.sampling import SamplingConfig, independent_share
+from discreet.kinds.setting import SiloSetting
+from discreet.privacy.events import NoSampling, PoissonSampling, Sampling
 from discreet.privacy.units import Unit
 
 
@@ -32,6 +39,19 @@ class ClippedUpdateConfig(LocalSection):
             f"learning rate {self.learning_rate:g}, the whole update clipped"
         )
 
+    def planned(self, setting: SiloSetting) -> ClippedUpdate:
+        """Returns the training of a client, at the clipping norm of the first round."""
+        return ClippedUpdate(
+            clip_norm=setting.clip_norm,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            epochs=self.epochs,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
+            project_steps=self.project_steps,
+            sampling_prob=setting.share,
+        )
+
     def normaliser(
         self,
         sampling: SamplingConfig,
@@ -40,3 +60,78 @@ class ClippedUpdateConfig(LocalSection):
     ) -> float:
         """Returns the expected number of sampled clients of the plan, whoever survived."""
         return independent_share(sampling, self.kind) * len(capacities)
+
+
+@dataclass(frozen=True, slots=True)
+class ClippedUpdate(LocalTraining):
+    """Local SGD from the public model, then the whole update clipped to ``clip_norm``.
+
+    Guarantee:
+        Adding or removing one client moves the sum over clients by at most ``clip_norm``, whatever the
+        client trains with. McMahan, Ramage, Talwar, Zhang (2018), Algorithm 1 and Lemma 1; theory §2.2.
+
+    Attributes:
+        clip_norm: L2 norm of the largest update, real units.
+        learning_rate: step length per mean gradient of a batch.
+        batch_size: records a local step.
+        epochs: passes over the client's records.
+        momentum: local heavy-ball momentum, reset every round.
+        weight_decay: coefficient of the parameters added to the gradient.
+        project_steps: keep the movement inside the ball after every step and not only at the end
+            (Liang et al., DP-Fed, Algorithm 1); the guarantee is the same.
+        sampling_prob: probability that the client takes part in a round. The client tosses the coin itself
+            and contributes zero when it stays out, so that nobody learns who took part.
+
+    Raises:
+        ConfigurationError: if a number is out of range.
+    """
+
+    clip_norm: float
+    learning_rate: float
+    batch_size: int
+    epochs: int = 1
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    project_steps: bool = False
+    sampling_prob: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
+            raise ConfigurationError(f"'clip_norm' of ClippedUpdate must be positive; got {self.clip_norm}.")
+        PoissonSampling(self.sampling_prob)
+        self.optimiser()
+
+    def optimiser(self) -> LocalSgd:
+        """The local optimiser; its settings do not touch the guarantee."""
+        return LocalSgd(self.learning_rate, self.batch_size, self.epochs, self.momentum, self.weight_decay)
+
+    @property
+    def unit(self) -> Unit:
+        """A client."""
+        return Unit.CLIENT
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: the vector is a function of one client, computed by that client, and its norm is checked."""
+        return ()
+
+    def l2_sensitivity(self) -> float:
+        """``clip_norm``, enlarged for floating-point error."""
+        return with_slack(self.clip_norm)
+
+    def update_bound(self, record_capacity: int) -> float:  # noqa: ARG002 - one contract for all kinds
+        """``clip_norm``, enlarged for floating-point error."""
+        return with_slack(self.clip_norm)
+
+    def release_sampling(self) -> Sampling:
+        """Poisson sampling of clients, or none when all take part."""
+        return NoSampling() if self.sampling_prob == 1.0 else PoissonSampling(self.sampling_prob)
+
+    @property
+    def most_units(self) -> float:
+        """One: a silo is a single client."""
+        return 1.0
+
+    def with_clip_norm(self, clip_norm: float) -> ClippedUpdate:
+        """Returns the same kind at another clip norm."""
+        return replace(self, clip_norm=clip_norm)

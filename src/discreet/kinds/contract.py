@@ -1,17 +1,21 @@
-"""What a kind of local training says of itself without touching a record: the table of a config is the value.
+"""What a kind of local training says of itself without touching a record, and without torch.
 
-A new kind is a table here and its arithmetic in `discreet.learning`, with a line in the union and in
-`discreet.learning.planned`.
+A kind is one file here, its table and its value with the proof, and one in `discreet.learning`, its
+arithmetic; a line each in the union of tables and in `discreet.learning.arithmetic` name it.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
+from discreet.errors import UnsupportedAnalysisError
 from discreet.kinds.fields import Section
+from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
 from discreet.kinds.sampling import SamplingConfig
+from discreet.kinds.setting import SiloSetting
+from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
 from discreet.privacy.units import Unit
 
 
@@ -33,6 +37,14 @@ class LocalSection(Section):
         """Says in one line what a silo computes in a round."""
 
     @abstractmethod
+    def planned(self, setting: SiloSetting) -> LocalTraining:
+        """Returns the training of a silo, at the clipping norm of the first round.
+
+        Raises:
+            ConfigurationError: if table and setting do not fit together.
+        """
+
+    @abstractmethod
     def normaliser(
         self, sampling: SamplingConfig, capacities: Mapping[str, int], survivors: tuple[str, ...]
     ) -> float:
@@ -45,3 +57,110 @@ class LocalSection(Section):
             capacities: public bound on the records of every planned silo.
             survivors: the silos that are in the sum.
         """
+
+
+class LocalTraining(ABC):
+    """What a silo trains, and how far one unit moves it. Values are frozen; nothing in them depends on data.
+
+    Guarantee:
+        Take two silos whose records differ by one unit, and equal coins for everything but that unit. If the
+        unit is not sampled, the update of a release is the same vector; if it is, the vectors differ by at
+        most `l2_sensitivity` in L2, except for draws of probability at most `failure_prob`, in which an error
+        is raised and nothing is released. The norm of the vector is at most `update_bound`. Floating-point
+        error is inside both bounds (`discreet.kinds.float_error` says under which assumption).
+    """
+
+    __slots__ = ()
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the sensitivity protects."""
+        return Unit.RECORD
+
+    @property
+    @abstractmethod
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee assumes beyond theorems and this program, in sentences for people."""
+
+    @abstractmethod
+    def l2_sensitivity(self) -> float:
+        """How far adding or removing one *sampled* unit moves the vector, L2, real units."""
+
+    @abstractmethod
+    def update_bound(self, record_capacity: int) -> float:
+        """Public worst-case L2 norm of the vector for a silo of at most ``record_capacity`` records."""
+
+    def failure_prob(self, record_capacity: int) -> float:  # noqa: ARG002 - one contract for all kinds
+        """Probability per round, added to δ, that the bound is not met and the round is aborted: none."""
+        return 0.0
+
+    @abstractmethod
+    def release_sampling(self) -> Sampling:
+        """How units enter a release."""
+
+    def contribution_norm(self) -> float:
+        """L2 norm of one sampled contribution; as `l2_sensitivity`, unless a unit replaces a contribution."""
+        return self.l2_sensitivity()
+
+    @property
+    def change(self) -> SampledChange:
+        """Whether one unit more or less adds a contribution or replaces one."""
+        return SampledChange.ADDED_OR_REMOVED
+
+    @property
+    def releases(self) -> int:
+        """How often a round adds noise; more than once only for noisy-steps."""
+        return 1
+
+    @property
+    def weight(self) -> int:
+        """How many times one release's integers count in the sum, at most."""
+        return 1
+
+    @property
+    def roundings(self) -> int:
+        """How often the rounding bound of one release counts in δ.
+
+        Twice where a contribution turns into another one, both of which are rounded, and where a unit's own
+        coin (the step that it is given) decides what is rounded; once elsewhere.
+        """
+        exchanged = isinstance(self.release_sampling(), FixedSizeSampling)
+        return 2 if exchanged or self.change is SampledChange.REPLACED else 1
+
+    def noise_sharing(self, accepted: Collection[str]) -> NoiseSharing:
+        """Says how far the noise of several silos may be added up.
+
+        Noise that is added once, to a vector of bounded sensitivity, adds up over the silos: PROVEN.
+
+        Args:
+            accepted: assumptions that the user accepts by name.
+
+        Raises:
+            UnsupportedAnalysisError: for one that this training does not have.
+        """
+        require_known(accepted, known=())
+        return SHARED
+
+    def footprint(self, capacity: int) -> Footprint:
+        """Returns what a silo of at most ``capacity`` records puts into a round."""
+        return Footprint(
+            l2_sensitivity=self.contribution_norm(),
+            change=self.change,
+            silo_bound=self.update_bound(capacity),
+            guard_failure_prob=self.failure_prob(capacity),
+            sampling=self.release_sampling(),
+            releases=self.releases,
+            weight=self.weight,
+            roundings=self.roundings,
+            assumptions=self.assumptions,
+        )
+
+
+def require_known(accepted: Collection[str], known: Collection[str]) -> None:
+    """Refuses accepted assumptions that a training does not have."""
+    unknown = sorted(set(accepted) - set(known))
+    if unknown:
+        raise UnsupportedAnalysisError(
+            f"'privacy.accept_assumptions' must name assumptions that this training has "
+            f"({', '.join(sorted(known)) or 'it has none'}); got {unknown[0]!r}."
+        )

@@ -1,18 +1,27 @@
-"""The tables of stable-steps and tangent-steps."""
+"""What stable-steps and tangent-steps share: guarded, non-expansive steps on a convex loss (theory §2.4)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from discreet.kinds.contract import LocalSection
-from discreet.kinds.fields import Count, NonNegative, Positive, Probability
+from discreet.errors import ConfigurationError
+from discreet.kinds.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
+from discreet.kinds.capped import ConvexLoss
+from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.fields import Count, Positive, Probability
+from discreet.kinds.float_error import with_slack
 from discreet.kinds.sampling import SamplingConfig
+from discreet.kinds.setting import SiloSetting
+from discreet.privacy.events import Sampling
+from discreet.sampling import Poisson
 
 
-class _ConvexSteps(LocalSection):
+class ConvexStepsSection(LocalSection):
     """Local steps whose number does not enter the sensitivity.
 
     Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
@@ -57,31 +66,121 @@ class _ConvexSteps(LocalSection):
         """Returns the number of survivors."""
         return float(len(survivors))
 
-
-class StableStepsConfig(_ConvexSteps):
-    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit."""
-
-    title: ClassVar[str] = "stable-steps"
-
-    kind: Literal["stable-steps"]
-    l2_regulariser: NonNegative = 0.0
-
-    def describe(self) -> str:
-        """Says in one line what a silo computes in a round."""
-        regularised = f"{super().describe()}, L2 regulariser {self.l2_regulariser:g}"
-        return f"{regularised}, residual cap {self.residual_cap:g}"
+    def largest_move(self, setting: SiloSetting, lipschitz: float) -> float:
+        """Bounds how far the records of one round move the weights; the update is projected onto that."""
+        return self.passes * self.learning_rate * lipschitz * setting.batch_bound
 
 
-class TangentStepsConfig(_ConvexSteps):
-    """Several local steps of any network's linearisation, sensitivity γL (theory §2.7); record unit.
+@dataclass(frozen=True, slots=True)
+class ConvexSteps(LocalTraining):
+    r"""Settings of gradient steps on disjoint random batches, and what their convexity alone guarantees.
 
-    ``privacy.clip_norm`` bounds how far a record's logits may move apart when the weights move by one.
+    Every record enters a round with probability ``sampling_prob``; one that enters is given one of the
+    ``steps`` uniformly.
+
+    Guarantee:
+        Adding or removing one sampled record moves the update by at most passes·γ·L for any number of steps,
+        if each record's loss is convex, L-Lipschitz and β-smooth: γ(β·b + λ) ≤ 2 is checked for every batch
+        size b that is not aborted. Hardt, Recht, Singer (2016), Lemma 3.7 (convex gradient steps are
+        non-expansive); Wu et al. (2017), Theorem 1, for noise added after the last step.
+
+    Attributes:
+        loss: of the logits, capped or not; gives L and β.
+        norm_bound: R, public: the norm of a record's features, or the spread of its tangent, is at most this.
+        learning_rate: γ, per record (steps follow the *sum* over the batch).
+        steps: local steps a pass.
+        record_capacity: public upper bound on the number of training records of this silo.
+        sampling_prob: probability that a record enters a round.
+        passes: how often each record that entered is used, with a fresh step each time.
+        projection_radius: the update is projected onto the ball of this radius, which keeps the
+            sensitivity and lets the ring be smaller; infinite leaves it alone.
+        guard_prob: probability, each round, that the guard may fail with.
+
+    Raises:
+        ConfigurationError: if a number is out of range, or γ(β·b_max + λ) > 2 for the batch guard b_max.
     """
 
-    title: ClassVar[str] = "tangent-steps"
+    name: ClassVar[str] = "convex steps"
 
-    kind: Literal["tangent-steps"]
+    loss: ConvexLoss
+    norm_bound: float
+    learning_rate: float
+    steps: int
+    record_capacity: int
+    sampling_prob: float = 1.0
+    passes: int = 1
+    projection_radius: float = math.inf
+    guard_prob: float = MOST_FAILURE_PROB
 
-    def describe(self) -> str:
-        """Says in one line what a silo computes in a round."""
-        return f"{super().describe()}, on the network's linearisation at the round's public model"
+    def __post_init__(self) -> None:
+        for name in ("norm_bound", "learning_rate"):
+            value = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise ConfigurationError(f"{name!r} of {self.name} must be positive; got {value}.")
+        if not self.projection_radius > 0:
+            raise ConfigurationError(
+                f"'projection_radius' of {self.name} must be positive; got {self.projection_radius}."
+            )
+        for name in ("steps", "passes", "record_capacity"):
+            if not getattr(self, name) >= 1:
+                raise ConfigurationError(f"{name!r} of {self.name} must be >= 1; got {getattr(self, name)}.")
+        if not 0.0 <= self.regulariser < math.inf:
+            raise ConfigurationError(f"'l2_regulariser' of {self.name} must be >= 0; got {self.regulariser}.")
+        if not 0.0 < self.guard_prob < 1.0:
+            raise ConfigurationError(f"'guard_prob' of {self.name} must be in (0, 1); got {self.guard_prob}.")
+        Poisson(self.sampling_prob)
+        self._require_non_expansive()
+
+    @property
+    def regulariser(self) -> float:
+        """λ, on the scale of the sum over one batch."""
+        return 0.0
+
+    def lipschitz(self) -> float:
+        """L of any record's loss."""
+        return self.loss.lipschitz(self.norm_bound)
+
+    def guard(self) -> BatchGuard:
+        """Returns the largest batch that is not aborted, and the probability of an abort."""
+        entry = self.sampling_prob / self.steps
+        return batch_guard(self.record_capacity, entry, self.steps * self.passes, self.guard_prob)
+
+    def l2_sensitivity(self) -> float:
+        """passes·γ·L, enlarged for floating-point error."""
+        return with_slack(self.passes * self.learning_rate * self.lipschitz())
+
+    def update_bound(self, record_capacity: int) -> float:
+        """Every record moves the update by at most its own sensitivity; the projection may be tighter."""
+        require_capacity(record_capacity, self.record_capacity)
+        return min(record_capacity * self.l2_sensitivity(), with_slack(self.projection_radius))
+
+    def failure_prob(self, record_capacity: int) -> float:
+        """Probability that a batch exceeds the guard; the round is then aborted."""
+        require_capacity(record_capacity, self.record_capacity)
+        return self.guard().failure_prob
+
+    @property
+    def roundings(self) -> int:
+        """Two: a record's own coin, the step that it is given, decides what is rounded."""
+        return 2
+
+    def release_sampling(self) -> Sampling:
+        """Poisson sampling of records, or none when all enter."""
+        return Poisson(self.sampling_prob).event()
+
+    def reach(self) -> float:
+        """How far all records together can move the weights in one round."""
+        return self.passes * self.record_capacity * self.learning_rate * self.lipschitz()
+
+    def _require_non_expansive(self) -> None:
+        largest = self.guard().max_batch
+        curvature = self.loss.smoothness(self.norm_bound) * largest
+        if not self.learning_rate * (curvature + self.regulariser) <= 2.0:
+            raise ConfigurationError(
+                f"{self.name} needs learning_rate * (smoothness * largest_batch + l2_regulariser) <= 2 to be "
+                f"non-expansive; got learning_rate {self.learning_rate:.4g}, smoothness * largest_batch "
+                f"{curvature:.4g} (batches of up to {largest} records) and l2_regulariser "
+                f"{self.regulariser:.4g}. Use a learning_rate of at most "
+                f"{2.0 / (curvature + self.regulariser):.4g}, more steps, or a smaller norm bound. The limit "
+                f"shrinks as record_capacity, {self.record_capacity}, grows, for a batch may be larger then."
+            )

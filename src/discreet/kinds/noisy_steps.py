@@ -1,15 +1,34 @@
-"""The table of noisy-steps."""
+r"""Noisy-steps: integer noise in every local step, one weighted integer at the end; record unit.
+
+Theory §2.5. This is Algorithm 2 of Heikkilä (2025) and the local training of private federated learning with
+local DP. Two claims can be made for it, of different standing: see `NoisySteps.noise_sharing`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from discreet.kinds.contract import LocalSection
+from discreet.encoding import StepWeights, planned_weights
+from discreet.errors import ConfigurationError
+from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Count, Momentum, Positive
-from discreet.kinds.sampling import SamplingConfig
-from discreet.kinds.styles import FlatStyle, StyleConfig
+from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
+from discreet.kinds.footprint import SHARED, NoiseSharing
+from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
+from discreet.kinds.setting import SiloSetting
+from discreet.kinds.styles import FLAT, ClippingStyle
+from discreet.privacy.events import Sampling
+from discreet.sampling import Poisson
+
+INDEPENDENT_LOCAL_STATE = "independent-local-state"
+ASSUMPTION = (
+    "the gradients of later local steps do not depend on the silo's own unreleased state; ordinary training "
+    "does not satisfy this, and for constructed data the claim is false"
+)
 
 
 class NoisyStepsConfig(LocalSection):
@@ -26,23 +45,26 @@ class NoisyStepsConfig(LocalSection):
     learning_rate: Positive
     steps: Count
     momentum: Momentum = 0.0
-    style: StyleConfig = FlatStyle()
-
-    @property
-    def rates(self) -> tuple[Fraction, ...]:
-        """The decimal number that the user wrote, exactly, once for each step."""
-        return (Fraction(str(self.learning_rate)),) * self.steps
-
-    @property
-    def exact_momentum(self) -> Fraction:
-        """The decimal number that the user wrote, exactly."""
-        return Fraction(str(self.momentum))
+    style: ClippingStyle = FLAT
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
         return (
             f"noisy-steps: {self.steps} steps at learning rate {self.learning_rate:g}, "
             f"momentum {self.momentum:g}, noise in every step"
+        )
+
+    def planned(self, setting: SiloSetting) -> NoisySteps:
+        """Returns the training of a silo; rates are exactly the decimal numbers that the user wrote."""
+        require_summable(setting.capacity)
+        return NoisySteps(
+            clip_norm=setting.clip_norm,
+            rates=(Fraction(str(self.learning_rate)),) * self.steps,
+            momentum=Fraction(str(self.momentum)),
+            sampling_prob=setting.share,
+            batch_bound=setting.batch_bound,
+            style=self.style,
+            expected=setting.expected,
         )
 
     def normaliser(
@@ -53,3 +75,87 @@ class NoisyStepsConfig(LocalSection):
     ) -> float:
         """Returns the number of survivors."""
         return float(len(survivors))
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySteps(LocalTraining):
+    """Local DP-SGD with heavy-ball momentum, whose steps sum up to one exact integer.
+
+    Only optimisers that are linear with coefficients common to all silos have a sum that secure aggregation
+    can form, so rates and momentum are rational numbers and nothing adaptive (Adam, AdaGrad) is offered.
+
+    Attributes:
+        clip_norm: largest L2 norm of one record's gradient, real units.
+        rates: learning rate of each local step, on the scale of the gradient *sum*.
+        momentum: local momentum, starting at zero every round.
+        sampling_prob: probability that a record enters a step.
+        style: how gradients are brought into the ball.
+        expected: public guess of the size of a step's batch, which only the time depends on.
+        batch_bound: public size that a step's batch almost never exceeds; the sum is projected onto what so
+            many records can reach.
+
+    Raises:
+        ConfigurationError: if a number is out of range, or the rates have no small common unit.
+    """
+
+    clip_norm: float
+    rates: tuple[Fraction, ...]
+    momentum: Fraction = Fraction(0)
+    sampling_prob: float = 1.0
+    style: ClippingStyle = FLAT
+    expected: ExpectedBatch = UNKNOWN_BATCH
+    batch_bound: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
+            raise ConfigurationError(f"'clip_norm' of NoisySteps must be positive; got {self.clip_norm}.")
+        Poisson(self.sampling_prob)
+        self.weights()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """`ROWS_ALIKE`: gradients are computed in float32, many records at a time."""
+        return (ROWS_ALIKE,)
+
+    def weights(self) -> StepWeights:
+        """The integer weight of each step in the message."""
+        return planned_weights(self.rates, self.momentum)
+
+    def l2_sensitivity(self) -> float:
+        """How far one sampled record moves the gradient sum of one step, L2, real units."""
+        return with_slack(self.clip_norm)
+
+    def update_bound(self, record_capacity: int) -> float:
+        """What the records of one step's batch can reach together, L2, real units."""
+        return self.l2_sensitivity() * min(float(record_capacity), self.batch_bound)
+
+    @property
+    def releases(self) -> int:
+        """One for each step."""
+        return len(self.rates)
+
+    @property
+    def weight(self) -> int:
+        """How many times one step's integers count in the message, at most."""
+        return self.weights().total
+
+    def noise_sharing(self, accepted: Collection[str]) -> NoiseSharing:
+        """Says how far the noise of several silos may be added up.
+
+        Several noisy local steps are proven at the silo's own noise only (theory §1); the published claim
+        for the sum is used when its assumption is accepted by name.
+
+        Raises:
+            UnsupportedAnalysisError: for an accepted assumption that does not exist here.
+        """
+        several = self.releases > 1
+        require_known(accepted, known=(INDEPENDENT_LOCAL_STATE,) if several else ())
+        if not several:
+            return SHARED
+        if INDEPENDENT_LOCAL_STATE in accepted:
+            return NoiseSharing(adds_up=True, assumptions=(ASSUMPTION,))
+        return NoiseSharing(adds_up=False)
+
+    def release_sampling(self) -> Sampling:
+        """How records enter each step."""
+        return Poisson(self.sampling_prob).event()

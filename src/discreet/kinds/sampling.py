@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -12,6 +13,22 @@ from pydantic import Field
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.fields import Probability, Section
 from discreet.sampling import FixedSize, Poisson
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedBatch:
+    """How many records a batch will hold: public numbers, which only choose the length of chunks.
+
+    Attributes:
+        mean: infinite if nobody knows; chunks are then as long as they may be.
+        stddev: how far the number strays from it.
+    """
+
+    mean: float = math.inf
+    stddev: float = 0.0
+
+
+UNKNOWN_BATCH = ExpectedBatch()
 
 
 class _Coins(Section):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from discreet.errors import ConfigurationError
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
-from discreet.kinds.sampling import SamplingConfig, independent_share
+from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.sampling import ExpectedBatch, SamplingConfig, independent_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,10 @@ class SiloSetting:
         capacity: bound on the silo's training records.
         sampling: who enters a round.
         norm: the clipping norm that was asked for; None if none was.
-        feature_shape: shape of one record's features.
         feature_norm_bound: every record's features have L2 norm at most this; None if nobody says so.
         guard_prob: how often, each round, a bound on a batch may fail.
+        outputs: logits of the model.
+        linear: whether the model is a linear head.
     """
 
     kind: str
@@ -29,9 +31,10 @@ class SiloSetting:
     capacity: int
     sampling: SamplingConfig
     norm: ClipNorm | None
-    feature_shape: tuple[int, ...]
     feature_norm_bound: float | None
     guard_prob: float
+    outputs: int
+    linear: bool
 
     @property
     def share(self) -> float:
@@ -41,6 +44,16 @@ class SiloSetting:
             ConfigurationError: for fixed-size sampling.
         """
         return independent_share(self.sampling, self.kind)
+
+    @property
+    def head(self) -> ConvexHead:
+        """The loss on the model's outputs."""
+        return head_on(self.outputs)
+
+    @property
+    def expected(self) -> ExpectedBatch:
+        """The law of the size of a full silo's batch, as far as the length of chunks needs it."""
+        return ExpectedBatch(self.sampling.expected(self.capacity), self.sampling.spread(self.capacity))
 
     @property
     def batch_bound(self) -> float:

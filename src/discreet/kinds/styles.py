@@ -1,4 +1,7 @@
-"""The table ``style``: how a record's gradient is brought into the ball of the clipping norm."""
+"""The table ``style``: how a record's gradient is brought into the ball of the clipping norm.
+
+Every style keeps the whole gradient of a record within the norm, so the sensitivity does not depend on it.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,33 @@ from pydantic import Field
 from discreet.kinds.fields import Positive, Section
 
 
-class FlatStyle(Section):
-    """A record's whole gradient is shortened to the clipping norm."""
+class Flat(Section):
+    """Scales a record's whole gradient by min(1, C/norm). Abadi et al. (2016), Algorithm 1."""
 
     kind: Literal["flat"] = "flat"
 
 
-class PerLayerStyle(Section):
-    """Each layer is shortened to its share of the clipping norm; no shares: equal ones."""
+class PerLayer(Section):
+    """Clips each layer by itself to its share of C; the shares' squares add up to one.
 
-    kind: Literal["per-layer"]
+    Attributes:
+        shares: relative norms, one a trainable layer in the model's order; empty means equal. They are
+            scaled so that the whole gradient stays within C. McMahan et al. (2018), section 3.
+    """
+
+    kind: Literal["per-layer"] = "per-layer"
     shares: tuple[Positive, ...] = ()
 
 
-class AutomaticStyle(Section):
-    """Every gradient is scaled to the clipping norm, so that the norm needs no tuning."""
+class Automatic(Section):
+    """Scales every gradient by C/(norm + stability·C), so that no clipping norm needs tuning.
 
-    kind: Literal["automatic"]
+    Bu, Wang, Zha, Karypis (2023), "Automatic Clipping", equation 4.1, in units of C.
+    """
+
+    kind: Literal["automatic"] = "automatic"
     stability: Positive = 0.01
 
 
-StyleConfig = Annotated[FlatStyle | PerLayerStyle | AutomaticStyle, Field(discriminator="kind")]
+ClippingStyle = Annotated[Flat | PerLayer | Automatic, Field(discriminator="kind")]
+FLAT = Flat()

@@ -19,19 +19,22 @@ from torch import nn
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.errors import HowTo, PrivacyRefusal
+from discreet.kinds import (
+    Flat,
+    NoisySteps,
+    QuantileClipped,
+    Sharded,
+    SiloTraining,
+    SingleStep,
+    TangentSteps,
+)
 from discreet.learning.clients import clients_at_once
 from discreet.learning.clipping.clipped_sum import differentiation_of, prepare
 from discreet.learning.clipping.linear import CHUNK, in_single_precision, linear_rows
 from discreet.learning.clipping.shapes import chunk_length, longest_chunk
-from discreet.learning.clipping.styles import Flat
-from discreet.learning.contract import LocalTraining
-from discreet.learning.noisy_steps import NoisySteps
 from discreet.learning.objective import Client, objective_for
-from discreet.learning.quantile_clipped import QuantileClipped
-from discreet.learning.sharded import Sharded
-from discreet.learning.single_step import SingleStep
 from discreet.learning.tangent_model import linearise
-from discreet.learning.tangent_steps import TangentSteps
+from discreet.learning.tangent_steps import chunk_of
 from discreet.learning.torch_state import device_of, draws_random_numbers, one_thread
 from discreet.models.convexity import convexity
 from discreet.models.parameters import flatten, load_flat
@@ -45,7 +48,7 @@ _MOST_SHARDS = 8
 
 
 def require_rows_alike(
-    trainings: Iterable[LocalTraining | NoisySteps], model: nn.Module, feature_shape: tuple[int, ...]
+    trainings: Iterable[SiloTraining], model: nn.Module, feature_shape: tuple[int, ...]
 ) -> None:
     """Refuses a machine whose kernels let a record's numbers depend on its place or on other records.
 
@@ -172,7 +175,7 @@ class _Shards:
         return [torch.from_numpy(gradients), torch.from_numpy(losses)]
 
 
-def _probe(training: LocalTraining | NoisySteps, model: nn.Module) -> _Probe | None:
+def _probe(training: SiloTraining, model: nn.Module) -> _Probe | None:
     """Returns what ``training`` computes of many rows at once, or None if it assumes nothing about it."""
     match training:
         case QuantileClipped():
@@ -182,7 +185,7 @@ def _probe(training: LocalTraining | NoisySteps, model: nn.Module) -> _Probe | N
                 return _Linear()
             return _Clipped(chunk_length(training.expected, longest_chunk(model)))
         case TangentSteps():
-            return _Tangent(training.chunk)
+            return _Tangent(chunk_of(training))
         case Sharded():
             together = min(_MOST_SHARDS, clients_at_once(len(flatten(model))))
             return _Shards(together, training.local.batch_size)

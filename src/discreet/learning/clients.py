@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from torch import nn
 
 from discreet.arrays import Floats
-from discreet.learning.local_sgd import LocalSgd
+from discreet.kinds.local_sgd import LocalSgd
+from discreet.learning.local_sgd import run_sgd
 from discreet.learning.objective import Client, objective_for
 from discreet.learning.torch_state import one_thread
 
@@ -37,11 +38,11 @@ def trained(
         model: the architecture; scratch space.
         start: parameters, shape ``(d,)``.
         clients: each with at least one record.
-        radius: as in `LocalSgd.run`.
+        radius: as in `run_sgd`.
     """
     size = clients_at_once(len(start))
     for first in range(0, len(clients), size):
         together = clients[first : first + size]
         with one_thread():
-            moved, losses = local.run(objective_for(model, together), start, together, radius=radius)
+            moved, losses = run_sgd(local, objective_for(model, together), start, together, radius=radius)
         yield from zip(moved, losses.tolist(), strict=True)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from discreet.arrays import Float32s, Floats, Integers
-from discreet.models.convexity import BinaryLogistic, ConvexHead, Softmax
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, Softmax
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 

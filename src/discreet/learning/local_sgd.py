@@ -8,97 +8,71 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.arrays import Floats, Indices
-from discreet.errors import ConfigurationError
+from discreet.kinds.local_sgd import LocalSgd
 from discreet.learning.objective import Client, Objective
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSgd:
-    """Settings of local SGD; none of them touches the guarantee of a kind that clips the whole update.
+@np.errstate(all="ignore")
+def run_sgd(
+    settings: LocalSgd,
+    objective: Objective,
+    start: Floats,
+    clients: Sequence[Client],
+    *,
+    radius: float = math.inf,
+) -> tuple[Floats, Floats]:
+    """Returns how far training moved each of m clients, shape ``(m, d)``, and mean losses, ``(m,)``.
 
-    Attributes:
-        learning_rate: step length per mean gradient of a batch.
-        batch_size: records a step; the last batch of a pass may be smaller.
-        epochs: passes over the records.
-        momentum: heavy-ball momentum, reset every round.
-        weight_decay: coefficient of the parameters added to the gradient.
+    A client whose training diverges ends with numbers that are not finite; nothing is raised for it.
+
+    Args:
+        settings: of the steps.
+        objective: the losses of ``clients``.
+        start: parameters that all start from, shape ``(d,)``.
+        clients: how many records each has, and the source of its shuffles.
+        radius: after every step the movement is projected onto the ball of this radius (P3's in-ball
+            clipping); infinite leaves it alone.
     """
+    moved = np.zeros((len(clients), len(start)))
+    velocity = np.zeros_like(moved)
+    losses: list[list[float]] = [[] for _ in clients]
+    for _ in range(settings.epochs):
+        orders = [client.randomness.permutation(len(client.records)) for client in clients]
+        for places, batches in _in_step(orders, settings.batch_size):
+            all_of_them = len(places) == len(clients)
+            own = moved if all_of_them else moved[places]
+            here = start + own
+            gradients, found = objective.mean_gradients(here, places, batches)
+            direction = _velocity(settings, velocity, places, gradients, here)
+            np.multiply(direction, settings.learning_rate, out=here)
+            own -= here
+            _project_rows(own, radius)
+            if not all_of_them:
+                moved[places] = own
+            for place, loss in zip(places, found.tolist(), strict=True):
+                losses[place].append(loss)
+    return moved, np.array([np.mean(of_client) for of_client in losses])
 
-    learning_rate: float
-    batch_size: int
-    epochs: int = 1
-    momentum: float = 0.0
-    weight_decay: float = 0.0
 
-    def __post_init__(self) -> None:
-        if not (self.learning_rate > 0 and math.isfinite(self.learning_rate)):
-            raise ConfigurationError(
-                f"'learning_rate' of LocalSgd must be positive; got {self.learning_rate}."
-            )
-        if not (self.batch_size >= 1 and self.epochs >= 1):
-            raise ConfigurationError(
-                "'batch_size' and 'epochs' of LocalSgd must be at least 1; "
-                f"got {self.batch_size} and {self.epochs}."
-            )
-        if not (0.0 <= self.momentum < 1.0 and 0.0 <= self.weight_decay < math.inf):
-            raise ConfigurationError(
-                "'momentum' of LocalSgd must be in [0, 1) and 'weight_decay' >= 0; "
-                f"got {self.momentum} and {self.weight_decay}."
-            )
+def _velocity(
+    settings: LocalSgd, velocity: Floats, places: list[int], gradients: Floats, here: Floats
+) -> Floats:
+    """Returns momentum·velocity + gradients + weight_decay·here; gradients and here are scratch space.
 
-    @np.errstate(all="ignore")
-    def run(
-        self, objective: Objective, start: Floats, clients: Sequence[Client], *, radius: float = math.inf
-    ) -> tuple[Floats, Floats]:
-        """Returns how far training moved each of m clients, shape ``(m, d)``, and mean losses, ``(m,)``.
-
-        A client whose training diverges ends with numbers that are not finite; nothing is raised for it.
-
-        Args:
-            objective: the losses of ``clients``.
-            start: parameters that all start from, shape ``(d,)``.
-            clients: how many records each has, and the source of its shuffles.
-            radius: after every step the movement is projected onto the ball of this radius (P3's in-ball
-                clipping); infinite leaves it alone.
-        """
-        moved = np.zeros((len(clients), len(start)))
-        velocity = np.zeros_like(moved)
-        losses: list[list[float]] = [[] for _ in clients]
-        for _ in range(self.epochs):
-            orders = [client.randomness.permutation(len(client.records)) for client in clients]
-            for places, batches in _in_step(orders, self.batch_size):
-                all_of_them = len(places) == len(clients)
-                own = moved if all_of_them else moved[places]
-                here = start + own
-                gradients, found = objective.mean_gradients(here, places, batches)
-                direction = self._velocity(velocity, places, gradients, here)
-                np.multiply(direction, self.learning_rate, out=here)
-                own -= here
-                _project_rows(own, radius)
-                if not all_of_them:
-                    moved[places] = own
-                for place, loss in zip(places, found.tolist(), strict=True):
-                    losses[place].append(loss)
-        return moved, np.array([np.mean(of_client) for of_client in losses])
-
-    def _velocity(self, velocity: Floats, places: list[int], gradients: Floats, here: Floats) -> Floats:
-        """Returns momentum·velocity + gradients + weight_decay·here; gradients and here are scratch space.
-
-        The velocity of the clients at ``places`` is written down if there is any momentum.
-        """
-        if self.momentum > 0.0:
-            gradients += self.momentum * velocity[places]
-        if self.weight_decay > 0.0:
-            here *= self.weight_decay
-            gradients += here
-        if self.momentum > 0.0:
-            velocity[places] = gradients
-        return gradients
+    The velocity of the clients at ``places`` is written down if there is any momentum.
+    """
+    if settings.momentum > 0.0:
+        gradients += settings.momentum * velocity[places]
+    if settings.weight_decay > 0.0:
+        here *= settings.weight_decay
+        gradients += here
+    if settings.momentum > 0.0:
+        velocity[places] = gradients
+    return gradients
 
 
 def _in_step(orders: list[Indices], batch_size: int) -> Iterator[tuple[list[int], Indices]]:

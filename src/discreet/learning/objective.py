@@ -18,13 +18,14 @@ from torch import nn
 
 from discreet.arrays import Floats, Indices
 from discreet.data.records import Records
+from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.dense import DenseNetwork, dense_network
 from discreet.learning.forward import independent_records
 from discreet.learning.losses import known_labels, last_class, mean_loss
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
-from discreet.models.convexity import ConvexHead, convexity
+from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat, trainable
 from discreet.randomness import RandomSource
 

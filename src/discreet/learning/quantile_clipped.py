@@ -1,108 +1,15 @@
-"""A kind that clips, at a norm that follows a quantile: its count of unclipped units travels with the sum."""
+"""The arithmetic of a clipping norm that follows a quantile: the count travels behind the scaled update."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from torch import nn
-
-from discreet.arrays import Floats
-from discreet.data.records import Records
-from discreet.errors import ConfigurationError, HowTo
-from discreet.learning.adaptive_clipping import QuantileClipping, require_usable_norm
-from discreet.learning.clipped_update import ClippedUpdate
-from discreet.learning.clipping.styles import Automatic
-from discreet.learning.contract import CountedUpdate, LocalUpdate
-from discreet.learning.single_step import SingleStep
-from discreet.privacy.events import Sampling
-from discreet.privacy.units import Unit
-from discreet.randomness import RandomSource
+from discreet.kinds.quantile_clipped import QuantileClipped
+from discreet.learning.updates import CountedUpdate, LocalUpdate
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileClipped:
-    r"""Single-step or clipped-update in units of the round's clipping norm, and one coordinate more.
-
-    Guarantee:
-        At every norm, adding or removing one sampled unit moves the vector, shape ``(d + 1,)``, by at most
-        √(1 + weight²/4) in units of that norm. The sum and the count are projected separately, and each
-        projection is non-expansive. Andrew et al. (2021), Algorithm 1; docs/theory/steps.md.
-
-    Attributes:
-        kind: what is clipped; its ``clip_norm`` is the round's.
-        rule: how the norm moves, and what the count costs.
-
-    Raises:
-        ConfigurationError: if clipping at ``kind.clip_norm`` does not say how long contributions are.
-    """
-
-    kind: SingleStep | ClippedUpdate
-    rule: QuantileClipping
-
-    def __post_init__(self) -> None:
-        if isinstance(self.kind, ClippedUpdate) and self.kind.project_steps:
-            raise ConfigurationError(
-                "'project_steps' must be false where the clipping norm follows a quantile: steps that are "
-                "kept in the ball do not say how far they would have gone; got true. Use a fixed clip_norm.",
-                see=HowTo.CLIP_NORM,
-            )
-        if isinstance(self.kind, SingleStep) and isinstance(self.kind.style, Automatic):
-            raise ConfigurationError(
-                "'style' must be flat or per-layer where the clipping norm follows a quantile: automatic "
-                "clipping scales every gradient to the norm, so none needs to be found; got automatic."
-            )
-
-    @property
-    def unit(self) -> Unit:
-        """Whom the sensitivity protects."""
-        return self.kind.unit
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Those of ``kind``."""
-        return self.kind.assumptions
-
-    def at(self, norm: float) -> QuantileClipped:
-        """Returns the same training at the norm of a round.
-
-        Raises:
-            PrivacyViolation: for a norm at which no bound would hold.
-        """
-        require_usable_norm(norm)
-        return replace(self, kind=self.kind.with_clip_norm(norm))
-
-    def l2_sensitivity(self) -> float:
-        """√(1 + weight²/4) clipping norms, enlarged for floating-point error."""
-        return self.rule.l2_sensitivity()
-
-    def update_bound(self, record_capacity: int) -> float:
-        """The longest contribution times as many units as the projections leave, in clipping norms."""
-        return min(record_capacity, self.kind.most_units) * self.l2_sensitivity()
-
-    def failure_prob(self, record_capacity: int) -> float:
-        """Zero, as for the kind itself."""
-        return self.kind.failure_prob(record_capacity)
-
-    def release_sampling(self) -> Sampling:
-        """How units enter the release."""
-        return self.kind.release_sampling()
-
-    def update(
-        self,
-        model: nn.Module,
-        parameters: Floats,
-        records: Records,
-        randomness: RandomSource,
-    ) -> LocalUpdate:
-        """Trains from ``parameters``, shape ``(d,)``; the vector has one coordinate more."""
-        return self.joined(self.kind.counted_update(model, parameters, records, randomness))
-
-    def joined(self, counted: CountedUpdate) -> LocalUpdate:
-        """Returns an update of ``kind`` in units of the norm, its count behind it."""
-        update = counted.update
-        vector = self.rule.joined(
-            update.vector, self.kind.clip_norm, within=counted.within, units=update.batch
-        )
-        most = self.rule.weight / 2.0 * self.kind.most_units
-        vector[-1] = min(max(vector[-1], -most), most)
-        return LocalUpdate(vector, update.loss, update.batch)
+def joined(kind: QuantileClipped, counted: CountedUpdate) -> LocalUpdate:
+    """Returns an update of ``kind`` in units of the norm, its count behind it."""
+    update = counted.update
+    vector = kind.rule.joined(update.vector, kind.kind.clip_norm, within=counted.within, units=update.batch)
+    most = kind.rule.weight / 2.0 * kind.kind.most_units
+    vector[-1] = min(max(vector[-1], -most), most)
+    return LocalUpdate(vector, update.loss, update.batch)

@@ -2,7 +2,7 @@ r"""How one parameter moves every logit of every record, to first order: rows of
 
 A record's tangent map is *defined* by the numbers kept here, in whatever precision the network computed them:
 row k of a layer is Σ_t backprop_{k,t} ⊗ activation_t. What mixes records, or a record and the local state, is
-computed from these numbers in float64, and `discreet.learning.float_error.tangent_gradient_error` bounds
+computed from these numbers in float64, and `discreet.kinds.float_error.tangent_gradient_error` bounds
 its rounding.
 """
 

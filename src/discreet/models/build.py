@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError, DiscreetError, HowTo
+from discreet.kinds.model_facts import LINEAR, linear_outputs, require_classes
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
@@ -20,11 +21,11 @@ ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
 
 def linear_head(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """Logistic regression: one output for two classes, softmax for more; no bias (a constant feature is)."""
-    return LinearHead(math.prod(feature_shape), 1 if num_classes == 2 else num_classes)
+    return LinearHead(math.prod(feature_shape), linear_outputs(num_classes))
 
 
 BUNDLED: dict[str, ModelFactory] = {
-    "logistic": linear_head,
+    LINEAR: linear_head,
     "mlp": networks.mlp,
     "cnn-tanh": networks.cnn_tanh,
     "cnn-tanh-standardised": networks.cnn_tanh_standardised,
@@ -56,8 +57,7 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
         >>> build_model("logistic", (14,), 2, seed=0).weight.shape
         torch.Size([1, 14])
     """
-    if not num_classes >= 2:
-        raise ConfigurationError(f"A classification model needs at least 2 classes; got {num_classes}.")
+    require_classes(num_classes)
     factory = _factory(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Which loss a network's outputs are scored by: one output is binary, several are classes."""
+"""How many logits a network returns for a record."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
-from discreet.models.convexity import BinaryLogistic, ConvexHead, Softmax
 
 
-def loss_on_outputs(model: nn.Module, feature_shape: tuple[int, ...]) -> ConvexHead:
-    """Returns the convex loss on the outputs of ``model``, found by a pass over two records of zeros.
+def count_outputs(model: nn.Module, feature_shape: tuple[int, ...]) -> int:
+    """Returns the number of logits that ``model`` returns, found by a pass over two records of zeros.
 
     Raises:
         ConfigurationError: if the model does not return one row of logits a record.
 
     Example:
-        >>> loss_on_outputs(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)), (4,))
-        Softmax(num_classes=3)
+        >>> count_outputs(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)), (4,))
+        3
     """
     parameter = next(model.parameters())
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -27,4 +26,4 @@ def loss_on_outputs(model: nn.Module, feature_shape: tuple[int, ...]) -> ConvexH
             "A model must return one row of logits a record, shape (2, k) for two; got "
             f"{tuple(outputs.shape)}."
         )
-    return BinaryLogistic() if outputs.shape[1] == 1 else Softmax(outputs.shape[1])
+    return int(outputs.shape[1])

@@ -2,9 +2,9 @@
 
 from discreet.plan.afterwards import guarantees_after
 from discreet.plan.aggregation import sum_protocol
-from discreet.plan.facts import FederationFacts, model_digest
+from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
-from discreet.plan.make import make_plan, silo_training
+from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan, load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
 from discreet.plan.terms import sum_terms
@@ -15,14 +15,13 @@ __all__ = [
     "RoundRelease",
     "Thresholds",
     "event_for",
+    "federation_facts",
     "guarantees_after",
     "judged",
     "load_plan",
     "make_plan",
-    "model_digest",
     "parse_plan",
     "public_units",
-    "silo_training",
     "sum_protocol",
     "sum_terms",
 ]

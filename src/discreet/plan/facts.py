@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from dataclasses import dataclass
 
-from torch import nn
-
 from discreet.config import Config
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
 from discreet.errors import ConfigurationError, HowTo
-from discreet.models import flatten
+from discreet.kinds.model_facts import ModelFacts
 from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
 
 _LONGEST_NAME = 200
@@ -33,6 +30,8 @@ class FederationFacts:
         feature_norm_bound: every record's features have L2 norm at most this, by construction; or None.
         dimension: number of trainable weights.
         model_digest: SHA-256 of the public initial weights and of the architecture.
+        outputs: logits of the model.
+        linear: whether the model is a linear head, whose loss is convex.
 
     Raises:
         ConfigurationError: for facts that no federation has, which would make a model of any size.
@@ -44,6 +43,8 @@ class FederationFacts:
     feature_norm_bound: float | None
     dimension: int
     model_digest: str
+    outputs: int
+    linear: bool
 
     def __post_init__(self) -> None:
         named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
@@ -65,15 +66,42 @@ class FederationFacts:
             raise _wrong("feature_norm_bound", "from 2^-40 to 2^40, or none")
         if not _DIGEST.fullmatch(self.model_digest):
             raise _wrong("model_digest", "64 hexadecimal digits")
+        if not 1 <= self.outputs <= self.dimension:
+            raise _wrong("outputs", f"1 to the number of weights, {self.dimension}")
+
+    @property
+    def model(self) -> ModelFacts:
+        """Those of the model."""
+        return ModelFacts(self.dimension, self.model_digest, self.outputs, self.linear)
 
 
 def _wrong(name: str, allowed: str) -> ConfigurationError:
     return ConfigurationError(f"'facts.{name}' must be {allowed}; it is not.")
 
 
-def model_digest(model: nn.Module) -> str:
-    """Returns the SHA-256 of architecture and initial weights that plans name."""
-    return hashlib.sha256(repr(model).encode() + flatten(model).tobytes()).hexdigest()
+def federation_facts(
+    silos: tuple[str, ...],
+    *,
+    feature_shape: tuple[int, ...],
+    num_classes: int,
+    feature_norm_bound: float | None,
+    model: ModelFacts,
+) -> FederationFacts:
+    """Returns the facts of a federation that trains a model.
+
+    Raises:
+        ConfigurationError: for facts that no federation has.
+    """
+    return FederationFacts(
+        silos=silos,
+        feature_shape=feature_shape,
+        num_classes=num_classes,
+        feature_norm_bound=feature_norm_bound,
+        dimension=model.dimension,
+        model_digest=model.digest,
+        outputs=model.outputs,
+        linear=model.linear,
+    )
 
 
 def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]:

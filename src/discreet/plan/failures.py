@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from discreet.config import Config
-from discreet.learning.batch_guard import MOST_FAILURE_PROB
+from discreet.kinds.batch_guard import MOST_FAILURE_PROB
 
 # Share of δ that one kind of failure may take over a whole training, each time that it counts.
 _FAILURE_SHARE = 1e-4

@@ -5,25 +5,16 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from torch import nn
-
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError, HowTo
+from discreet.kinds import QuantileNormConfig
+from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
-from discreet.plan.footprint import (
-    Footprint,
-    NoiseSharing,
-    SiloTraining,
-    extra_bits,
-    footprint,
-    most_sampling,
-    noise_sharing,
-)
 from discreet.plan.plan import Plan, adversary_guarantee
 from discreet.plan.releases import (
     RoundRelease,
@@ -34,7 +25,7 @@ from discreet.plan.releases import (
     most_setups,
     neighboring_of,
 )
-from discreet.plan.training import local_training, quantile_clipping, silo_setting
+from discreet.plan.training import local_training, silo_setting
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.secagg.ring import MAX_BITS
@@ -68,12 +59,12 @@ class _Setting:
     @property
     def dimension(self) -> int:
         """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
-        return self.facts.dimension + (quantile_clipping(self.config) is not None)
+        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileNormConfig)
 
     @property
     def releases(self) -> int:
         """Releases of the whole training."""
-        return self.config.training.rounds * self.first.steps
+        return self.config.training.rounds * self.first.releases
 
     @property
     def certain_shares(self) -> int:
@@ -94,7 +85,7 @@ class _Setting:
             rounding_failure_prob=grid.rounding_failure_prob,
             guard_failure_prob=max(footprint.guard_failure_prob for footprint in self.footprints),
             change=self.first.change,
-            steps=self.first.steps,
+            steps=self.first.releases,
             sharing=self.sharing,
             roundings=self.first.roundings,
             graph_failure_prob=graph_failure_prob(self.config, self.thresholds.num_silos),
@@ -108,7 +99,7 @@ class _Setting:
         return against_server(event, release, setups=most_setups(rounds))
 
 
-def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
+def make_plan(config: Config, facts: FederationFacts) -> Plan:
     """Works out the plan that a config and public facts ask for.
 
     Guarantee:
@@ -123,18 +114,17 @@ def make_plan(config: Config, facts: FederationFacts, model: nn.Module) -> Plan:
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
     silos = [silo_setting(config, facts, capacity) for capacity in capacities]
-    trainings = [local_training(config, model, silo) for silo in silos]
+    trainings = [local_training(config.training.local, silo) for silo in silos]
     setting = _Setting(
         config=config,
         facts=facts,
         footprints=tuple(
-            footprint(training, silo.capacity, silo.batch_bound)
-            for training, silo in zip(trainings, silos, strict=True)
+            training.footprint(capacity) for training, capacity in zip(trainings, capacities, strict=True)
         ),
-        sharing=noise_sharing(trainings[0], config.privacy.accept_assumptions),
+        sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
         thresholds=thresholds,
     )
-    if config.aggregation.rotation and setting.first.steps > 1:
+    if config.aggregation.rotation and setting.first.releases > 1:
         raise ConfigurationError(
             "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
         )
@@ -156,16 +146,10 @@ def _require_noise_first(setting: _Setting) -> None:
             "'privacy.mechanism' must be rounded-gaussian with aggregation.noise_first, since only real "
             f"noise can come before rounding; got {setting.config.privacy.mechanism}."
         )
-    if setting.first.steps > 1:
+    if setting.first.releases > 1:
         raise ConfigurationError(
             "'aggregation.noise_first' must be false for noisy-steps, whose every step is a sum of integers."
         )
-
-
-def silo_training(plan: Plan, model: nn.Module, silo: str) -> SiloTraining:
-    """Returns the local training that ``silo`` runs under ``plan``."""
-    capacity = plan.capacities[plan.facts.silos.index(silo)]
-    return local_training(plan.config, model, silo_setting(plan.config, plan.facts, capacity))
 
 
 def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
@@ -197,7 +181,7 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
         )
     release = setting.release(grid, multiplier)
     grid = grid.with_noise(release.share)
-    grid = dataclasses.replace(grid, bits=grid.bits + extra_bits(setting.first.weight))
+    grid = dataclasses.replace(grid, bits=grid.bits + setting.first.extra_bits)
     return _with_requested_bits(grid, setting.config), release
 
 

@@ -10,19 +10,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from torch import nn
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
 from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
-from discreet.learning import QuantileClipping
-from discreet.models import build_model, count_weights
+from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
+from discreet.kinds.footprint import NoiseSharing
 from discreet.optim import ServerRule
 from discreet.plan.assumptions import assuming
-from discreet.plan.facts import FederationFacts, model_digest
-from discreet.plan.footprint import NoiseSharing
+from discreet.plan.facts import FederationFacts
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -32,7 +30,7 @@ from discreet.plan.releases import (
     event_for,
     most_setups,
 )
-from discreet.plan.training import quantile_clipping, step_weights
+from discreet.plan.training import local_training, silo_setting
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -46,7 +44,7 @@ from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 _FILES = ("csv", "parquet", "npz", "residual")
 
 # Names of silos in a one-line description.
@@ -99,7 +97,8 @@ class Plan:
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        return quantile_clipping(self.config)
+        norm = self.config.privacy.clip_norm
+        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
 
     @property
     def server_rule(self) -> ServerRule:
@@ -118,29 +117,10 @@ class Plan:
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def public_model(self) -> nn.Module:
-        """Builds the public model, with its initial weights; imports what the config names.
-
-        Raises:
-            ConfigurationError: if it cannot be built here, or is another one than was planned for.
-        """
-        model, facts = self.config.model, self.facts
-        # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
-        weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
-        if weights is not None and weights != facts.dimension:
-            raise ConfigurationError(
-                f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
-                f"plan names {facts.dimension}. Plan again."
-            )
-        made = build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed)
-        built = model_digest(made)
-        if built != facts.model_digest:
-            raise ConfigurationError(
-                f"'facts.model_digest' must be that of the model built here, {built[:12]}…; the plan names "
-                f"{facts.model_digest[:12]}…. Install the versions that planned it, let a factory depend on "
-                "its arguments alone, or plan again."
-            )
-        return made
+    def silo_training(self, silo: str) -> SiloTraining:
+        """Returns the local training that ``silo`` runs, as of the first round."""
+        capacity = self.capacities[self.facts.silos.index(silo)]
+        return local_training(self.config.training.local, silo_setting(self.config, self.facts, capacity))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
@@ -175,10 +155,10 @@ class Plan:
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        weights = step_weights(self.config)
-        if weights is None:
-            return decode(total, self.grid, rotation)
-        return weights.move(from_ring(total, self.grid.bits), self.grid.scale)
+        training = self.silo_training(self.facts.silos[0])
+        if isinstance(training, NoisySteps):
+            return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
+        return decode(total, self.grid, rotation)
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""

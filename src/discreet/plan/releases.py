@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.mechanisms import per_silo, sampler_tv
-from discreet.plan.footprint import SHARED, NoiseSharing
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
 from discreet.config import Config, parse_config
 from discreet.config.problems import known_keys
 from discreet.documents import read_toml
@@ -94,9 +92,7 @@ def parse_axis(text: str, config: Config) -> Axis:
     )
 
 
-def sweep(
-    config: Config, facts: FederationFacts, model: nn.Module, axes: Sequence[Axis]
-) -> tuple[SweepRow, ...]:
+def sweep(config: Config, facts: FederationFacts, axes: Sequence[Axis]) -> tuple[SweepRow, ...]:
     """Plans every combination of the axes' values, the last axis moving fastest.
 
     A combination that is refused keeps its row, with the reason.
@@ -108,7 +104,7 @@ def sweep(
         for axis, value in zip(axes, values, strict=True):
             _set(data, axis.key, value)
         try:
-            outcome: Costs | str = costs(make_plan(parse_config(data), facts, model))
+            outcome: Costs | str = costs(make_plan(parse_config(data), facts))
         except DiscreetError as refusal:
             outcome = str(refusal)
         rows.append(SweepRow(settings, outcome))

@@ -14,10 +14,10 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.learning import LocalUpdate, NoisySteps, NoisyUpdate, QuantileClipped, StepNoise
+from discreet.kinds import NoisySteps, QuantileClipped, SiloTraining
+from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, local_update, noisy_update
 from discreet.learning.alike import require_rows_alike
-from discreet.plan import Plan, silo_training
-from discreet.plan.footprint import SiloTraining
+from discreet.plan import Plan
 from discreet.randomness import RandomSource, SeededRandom
 from discreet.rounds.phases import Stopwatch
 
@@ -115,22 +115,23 @@ def train_silo(
     Raises:
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
-    training, weights = round_training(plan, silo, model, parameters)
+    training, weights = round_training(plan, silo, parameters)
     source = randomness.derive("training")
     if isinstance(training, NoisySteps):
-        return training.update(model, weights, records, StepNoise(plan.grid, plan.release.share), source)
-    return training.update(model, weights, records, source)
+        noise = StepNoise(plan.grid, plan.release.share)
+        return noisy_update(training, model, weights, records, source, noise=noise)
+    return local_update(training, model, weights, records, source)
 
 
 def round_training(
-    plan: Plan, silo: str, model: nn.Module, announced: npt.NDArray[np.float64]
+    plan: Plan, silo: str, announced: npt.NDArray[np.float64]
 ) -> tuple[SiloTraining, npt.NDArray[np.float64]]:
     """Returns what ``silo`` runs in a round that starts from `RoundOrder.parameters`, and the weights there.
 
     Raises:
         PrivacyViolation: for a clipping norm at which no bound would hold.
     """
-    training = silo_training(plan, model, silo)
+    training = plan.silo_training(silo)
     if isinstance(training, QuantileClipped):
         return training.at(float(announced[-1])), announced[:-1]
     return training, announced
@@ -147,7 +148,7 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
     Raises:
         PrivacyRefusal: if the assumption does not hold.
     """
-    trainings = [silo_training(plan, model, silo) for silo in silos]
+    trainings = [plan.silo_training(silo) for silo in silos]
     require_rows_alike(trainings, model, plan.facts.feature_shape)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
 
 from discreet.data import Records
-from discreet.learning import ClippedUpdate, LocalUpdate, QuantileClipped
-from discreet.learning.contract import CountedUpdate
+from discreet.kinds import ClippedUpdate, QuantileClipped, SiloTraining
+from discreet.learning import CountedUpdate, LocalUpdate
+from discreet.learning.clipped_update import absent, clipped_updates, takes_part
 from discreet.learning.objective import Client
+from discreet.learning.quantile_clipped import joined
 from discreet.plan import Plan
-from discreet.plan.footprint import SiloTraining
 from discreet.randomness import RandomSource
 from discreet.rounds.contribution import (
     Contribution,
@@ -50,7 +52,7 @@ def contributions(
         DataError, PrivacyViolation: as `contribute`.
     """
     # Clients all train alike; what silos differ in, their capacity, does not matter to those.
-    training, weights = round_training(plan, next(iter(silos)), model, order.parameters)
+    training, weights = round_training(plan, next(iter(silos)), order.parameters)
     sources = {name: silo_source(randomness, order.sequence, name) for name in silos}
     rotation = round_rotation(plan, order.sequence)
     alike = _clients_alike(training)
@@ -85,7 +87,7 @@ def _clients_alike(training: SiloTraining) -> tuple[ClippedUpdate, _Finish] | No
         case ClippedUpdate():
             return training, lambda counted: counted.update
         case QuantileClipped(kind=ClippedUpdate() as kind):
-            return kind, training.joined
+            return kind, partial(joined, training)
         case _:
             return None
 
@@ -96,9 +98,9 @@ def _counted(
     """Yields the updates of the clients that stay out of the round, then those of the others."""
     taking_part: dict[str, Client] = {}
     for name, client in clients.items():
-        if kind.takes_part(client):
+        if takes_part(kind, client):
             taking_part[name] = client
         else:
-            yield name, kind.absent(weights)
-    updates = kind.counted_updates(model, weights, list(taking_part.values()))
+            yield name, absent(weights)
+    updates = clipped_updates(kind, model, weights, list(taking_part.values()))
     yield from zip(taking_part, updates, strict=True)

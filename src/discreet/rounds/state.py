@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.encoding import Rotation
-from discreet.learning import QuantileClipping
+from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays

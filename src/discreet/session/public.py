@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from torch import nn
-
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
 from discreet.config.federation import public_facts
 from discreet.data import IN_MEMORY, table_columns
-from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
-from discreet.models import build_model, flatten
-from discreet.plan import FederationFacts, Plan, make_plan, model_digest
+from discreet.kinds.model_facts import LINEAR
+from discreet.plan import Plan, federation_facts, make_plan
+from discreet.plan.over_records import model_facts, plan_over_records
 
 _DEFAULT_NORM_BOUND = 1.0
 _TABLES = ("csv:", "parquet:")
-_LINEAR = "logistic"
 # Those of `discreet init`: they suit a linear model over features of norm 1.
 _LOCAL = {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 16}
 _SERVER = {"kind": "momentum", "learning_rate": 1.0, "momentum": 0.3}
@@ -46,7 +43,7 @@ def plan_training(
     data: DataConfig,
     *,
     target: Target,
-    model: str = _LINEAR,
+    model: str = LINEAR,
     rounds: int = 10,
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
@@ -73,9 +70,9 @@ def plan_training(
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    if local is None and model != _LINEAR:
+    if local is None and model != LINEAR:
         raise ConfigurationError(
-            f"'local' must say how a silo trains a model that is not {_LINEAR!r}; got none for {model!r}. "
+            f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {model!r}. "
             'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'
         )
     training: dict[str, Any] = {
@@ -124,7 +121,7 @@ def plan_without_data(config: Config) -> Plan:
     """
     source = config.data.source
     if not (source == IN_MEMORY or source.startswith(_TABLES)) or config.data.transform is not None:
-        return prepare(config).plan
+        return plan_over_records(config).plan
     shape = _shape(config)
     capacity = config.data.record_capacity
     if not isinstance(capacity, dict):
@@ -133,19 +130,14 @@ def plan_without_data(config: Config) -> Plan:
             "as in { north = 500, south = 300, west = 400 }."
         )
     features = (shape.num_features,)
-    model = build_model(config.model.name, features, shape.num_classes, seed=config.model.seed)
-    return make_plan(config, _facts(tuple(sorted(capacity)), shape, model), model)
-
-
-def _facts(silos: tuple[str, ...], shape: _Shape, model: nn.Module) -> FederationFacts:
-    return FederationFacts(
-        silos=silos,
-        feature_shape=(shape.num_features,),
+    facts = federation_facts(
+        tuple(sorted(capacity)),
+        feature_shape=features,
         num_classes=shape.num_classes,
         feature_norm_bound=shape.norm_bound,
-        dimension=len(flatten(model)),
-        model_digest=model_digest(model),
+        model=model_facts(config.model, features, shape.num_classes),
     )
+    return make_plan(config, facts)
 
 
 def _shape(config: Config) -> _Shape:

@@ -17,6 +17,7 @@ from discreet.errors import ConfigurationError
 from discreet.models import load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan
+from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.rounds import RunRecord, read_record
@@ -72,7 +73,7 @@ class Run:
                 f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
                 "Open the run with own_code=True if you trust it."
             )
-        model = self.plan.public_model()
+        model = public_model(self.plan)
         parameters = saved_parameters(self.record)
         if parameters is not None:
             load_flat(model, parameters)

@@ -170,7 +170,7 @@ class SiloTraining:
                 "one is not.",
             )
         try:
-            round_training(plan, self._policy.silo, self._approval.model, vector)
+            round_training(plan, self._policy.silo, vector)
         except DiscreetError as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 

@@ -10,7 +10,8 @@ from coupled_randomness import Coupled
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning.contract import LocalTraining
+from discreet.kinds import LocalTraining
+from discreet.learning import local_update
 from discreet.privacy.units import Unit
 
 
@@ -42,7 +43,7 @@ def distance(kind: LocalTraining, case: Case, pair: Pair) -> float:
     fewer = slice(0, 0) if kind.unit is Unit.CLIENT else slice(0, -1)
     without = Records(with_unit.features[fewer], with_unit.labels[fewer])
     updates = [
-        kind.update(case.model, pair.weights, records, Coupled(pair.seed)).vector
+        local_update(kind, case.model, pair.weights, records, Coupled(pair.seed)).vector
         for records in (with_unit, without)
     ]
     return float(np.linalg.norm(updates[0] - updates[1]))

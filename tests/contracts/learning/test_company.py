@@ -12,7 +12,7 @@ from crafted_rows import Crafted
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import LocalSgd
+from discreet.kinds import LocalSgd
 from discreet.learning.clients import trained
 from discreet.learning.dense import DenseNetwork
 from discreet.learning.objective import Client

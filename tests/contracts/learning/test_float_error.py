@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from discreet.data.records import Records
-from discreet.learning.clipping import FLAT, clipped_gradient_sum
+from discreet.kinds import FLAT
+from discreet.kinds.float_error import FLOAT_SLACK, with_slack
+from discreet.learning.clipping import clipped_gradient_sum
 from discreet.learning.clipping.clipped_sum import prepare
-from discreet.learning.float_error import FLOAT_SLACK, with_slack
 from discreet.learning.tangent_model import linearise
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom

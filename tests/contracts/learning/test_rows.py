@@ -10,11 +10,21 @@ import numpy as np
 import pytest
 from crafted_rows import Crafted
 
-from discreet.learning import LocalTraining, QuantileClipped, QuantileClipping, SingleStep, TangentSteps
-from discreet.learning.clipping import PerLayer, clipped_sum, linear
-from discreet.learning.clipping.shapes import ExpectedBatch
+from discreet.kinds import (
+    ExpectedBatch,
+    LocalTraining,
+    PerLayer,
+    QuantileClipped,
+    QuantileClipping,
+    SingleStep,
+    TangentSteps,
+)
+from discreet.kinds.heads import head_on
+from discreet.learning import counted_update, local_update
+from discreet.learning.clipping import clipped_sum, linear
+from discreet.learning.tangent_steps import chunk_of
 from discreet.models import flatten
-from discreet.models.outputs import loss_on_outputs
+from discreet.models.outputs import count_outputs
 from discreet.randomness import SeededRandom
 
 LENGTH = 32
@@ -36,9 +46,9 @@ def quantile(crafted: Crafted) -> QuantileClipped:
 
 def tangent(crafted: Crafted) -> TangentSteps:
     """One step, so that coins do not tell the records apart."""
-    loss = loss_on_outputs(crafted.model, crafted.features.shape[1:])
+    loss = head_on(count_outputs(crafted.model, crafted.features.shape[1:]))
     found = TangentSteps(loss, C, 0.01, steps=1, record_capacity=100)
-    assert found.chunk in (LENGTH, 64)
+    assert chunk_of(found) in (LENGTH, 64)
     return found
 
 
@@ -73,7 +83,7 @@ def furthest(kind: LocalTraining, crafted: Crafted, sizes: list[int]) -> tuple[f
     @cache
     def update(rows: tuple[int, ...]) -> np.ndarray:
         records = crafted.records(np.array(rows, dtype=np.int64))
-        return kind.update(crafted.model, start, records, SeededRandom(1)).vector
+        return local_update(kind, crafted.model, start, records, SeededRandom(1)).vector
 
     moved, others = 0.0, 0.0
     for size in sizes:
@@ -153,6 +163,6 @@ def test_a_record_without_finite_numbers_contributes_nothing() -> None:
     crafted = MODELS["ends of float32"]()
     training = single_step(crafted)
     start = flatten(crafted.model)
-    lone = training.counted_update(crafted.model, start, crafted.records(np.array([0])), SeededRandom(1))
+    lone = counted_update(training, crafted.model, start, crafted.records(np.array([0])), SeededRandom(1))
     assert not lone.update.vector.any()
     assert (lone.within, lone.update.batch, lone.update.loss) == (0, 1, 0.0)

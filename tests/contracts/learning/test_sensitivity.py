@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,22 +14,27 @@ from sensitivity_search import Case, distance, largest_distance
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import (
+from discreet.kinds import (
+    Automatic,
+    BinaryLogistic,
+    Capped,
     ClippedUpdate,
     LocalSgd,
     LocalTraining,
+    PerLayer,
     QuantileClipped,
     QuantileClipping,
     Sharded,
     SingleStep,
+    Softmax,
     StableSteps,
     TangentSteps,
 )
-from discreet.learning.clipping import Automatic, PerLayer
+from discreet.kinds.capped import ConvexLoss
+from discreet.learning import CountedUpdate, local_update, tangent_steps
+from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
-from discreet.models import Capped, LinearHead, flatten, load_flat
-from discreet.models.capped import ConvexLoss
-from discreet.models.convexity import BinaryLogistic, Softmax
+from discreet.models import LinearHead, flatten, load_flat
 from discreet.sampling import FixedSize, Poisson
 
 
@@ -140,7 +146,7 @@ def test_the_search_comes_close_to_the_claim(kind: LocalTraining, case: Case) ->
 def test_no_update_exceeds_the_claimed_norm(kind: LocalTraining, case: Case) -> None:
     _, where = largest_distance(kind, case, starts=2, moves=10, seed=3)
     records = Records(where.features.astype(np.float32), where.labels)
-    vector = kind.update(case.model, where.weights, records, Coupled(where.seed)).vector
+    vector = local_update(kind, case.model, where.weights, records, Coupled(where.seed)).vector
     assert np.linalg.norm(vector) <= kind.update_bound(case.num_records)
 
 
@@ -184,7 +190,8 @@ def test_a_record_in_the_place_of_another_moves_a_fixed_size_sum_at_most_twice(
         both = Records(features.astype(np.float32), labels)
         one, other = both.take(np.arange(size)), both.take(np.array([*range(size - 1), size]))
         vectors = [
-            kind.update(case.model, weights, records, Coupled(trial)).vector for records in (one, other)
+            local_update(kind, case.model, weights, records, Coupled(trial)).vector
+            for records in (one, other)
         ]
         moved = float(np.linalg.norm(vectors[0] - vectors[1]))
         largest, unchanged = max(largest, moved), unchanged + (moved == 0.0)
@@ -205,25 +212,27 @@ def test_a_step_too_long_to_be_non_expansive_is_found(monkeypatch: pytest.Monkey
 
 
 def test_a_clipping_norm_that_forgets_a_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    class FirstLayerOnly:
-        def factors(self, norms_squared: torch.Tensor, clip_norm: float) -> torch.Tensor:
-            return (clip_norm / norms_squared[0].sqrt().clamp(min=clip_norm)).expand_as(norms_squared)
+    def first_layer_only(_: object, norms_squared: torch.Tensor, clip_norm: float) -> torch.Tensor:
+        return (clip_norm / norms_squared[0].sqrt().clamp(min=clip_norm)).expand_as(norms_squared)
 
-    careless = SingleStep(0.5, style=FirstLayerOnly())  # type: ignore[arg-type]
+    monkeypatch.setattr("discreet.learning.clipping.record_gradients.factors", first_layer_only)
+    careless = SingleStep(0.5)
     found, _ = largest_distance(careless, network_case(), starts=4, moves=15, seed=6)
     assert found > 1.2 * careless.l2_sensitivity()
 
 
-def test_a_batch_mean_in_place_of_a_sum_of_clipped_gradients_is_found() -> None:
+def test_a_batch_mean_in_place_of_a_sum_of_clipped_gradients_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Dividing by the number of records makes every other record's share depend on the neighbour."""
 
-    class PrivateNormaliser(SingleStep):
-        def update(self, model, parameters, records, randomness):  # type: ignore[no-untyped-def]
-            update = super().update(model, parameters, records, randomness)
-            mean = update.vector / max(1, update.batch)
-            return dataclasses.replace(update, vector=mean * 6)
+    def mean_of_the_batch(*arguments: Any) -> CountedUpdate:
+        counted = single_step_update(*arguments)
+        mean = counted.update.vector / max(1, counted.update.batch)
+        return dataclasses.replace(counted, update=dataclasses.replace(counted.update, vector=mean * 6))
 
-    kind = PrivateNormaliser(0.5)
+    monkeypatch.setattr("discreet.learning.arithmetic.single_step_update", mean_of_the_batch)
+    kind = SingleStep(0.5)
     found, _ = largest_distance(kind, linear_case(3), starts=12, moves=40, seed=7)
     assert found > 1.05 * kind.l2_sensitivity()
 
@@ -283,8 +292,8 @@ def test_gradients_at_the_moved_network_are_found_out(monkeypatch: pytest.Monkey
             delta, loss = delta + step, loss + step_loss
         return delta, loss
 
-    at_the_weights = TangentSteps._pass
-    monkeypatch.setattr(TangentSteps, "_pass", where_the_steps_led)
+    at_the_weights = tangent_steps._pass
+    monkeypatch.setattr(tangent_steps, "_pass", where_the_steps_led)
     found, _ = largest_distance(kind, one_output_case(), starts=4, moves=40, seed=11)
     assert found > 1.1 * kind.l2_sensitivity()
 
@@ -294,7 +303,7 @@ def test_the_lipschitz_constant_is_reached_exactly() -> None:
     kind = stable(Softmax(3), steps=1, record_capacity=1, learning_rate=1.0)
     records = Records(np.array([[1.0, 0.0, 0.0]], np.float32), np.array([0]))
     weights = np.array([[0.0, 0, 0], [1000.0, 0, 0], [0.0, 0, 0]]).ravel()
-    vector = kind.update(LinearHead(3, 3), weights, records, Coupled(0)).vector
+    vector = local_update(kind, LinearHead(3, 3), weights, records, Coupled(0)).vector
     assert math.isclose(float(np.linalg.norm(vector)), math.sqrt(2.0), rel_tol=1e-12)
 
 

@@ -21,7 +21,8 @@ from discreet.audit.crafted_search import loader_findings, record_findings
 from discreet.audit.findings import NeighbourFinding
 from discreet.data import Records
 from discreet.errors import DataError, PrivacyViolation
-from discreet.learning import LocalUpdate, SingleStep, TangentSteps
+from discreet.kinds import TangentSteps
+from discreet.learning import CountedUpdate, LocalUpdate
 from discreet.models import load_flat
 from discreet.randomness import SeededRandom
 
@@ -64,12 +65,12 @@ def clipped_by_hand(model: torch.nn.Sequential, features: torch.Tensor, labels: 
 def test_a_batch_as_long_as_the_data_are_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix product takes another kernel for another number of rows, and rows change their last bits."""
 
-    def update(self: Any, model: Any, parameters: Any, records: Records, randomness: Any) -> LocalUpdate:
+    def update(_: Any, model: Any, parameters: Any, records: Records, randomness: Any) -> CountedUpdate:
         load_flat(model, parameters)
         features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
-        return LocalUpdate(-clipped_by_hand(model, features, labels), 0.0, len(records))
+        return CountedUpdate(LocalUpdate(-clipped_by_hand(model, features, labels), 0.0, len(records)), 0)
 
-    monkeypatch.setattr(SingleStep, "update", update)
+    monkeypatch.setattr("discreet.learning.arithmetic.single_step_update", update)
     found = on_records("single-step")
     assert max(finding.largest for finding in found) > 1.2
 
@@ -77,13 +78,13 @@ def test_a_batch_as_long_as_the_data_are_is_found(monkeypatch: pytest.MonkeyPatc
 def test_a_last_chunk_of_another_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of a record's tangent change their last bits with the company that they are computed in."""
 
-    def update(self: TangentSteps, model: Any, parameters: Any, records: Records, _: Any) -> LocalUpdate:
+    def update(kind: TangentSteps, model: Any, parameters: Any, records: Records, _: Any) -> LocalUpdate:
         load_flat(model, parameters)
         features, labels = torch.from_numpy(records.features), torch.from_numpy(records.labels)
-        step = clipped_by_hand(model, features, labels) * self.l2_sensitivity()
+        step = clipped_by_hand(model, features, labels) * kind.l2_sensitivity()
         return LocalUpdate(-step, 0.0, len(records))
 
-    monkeypatch.setattr(TangentSteps, "update", update)
+    monkeypatch.setattr("discreet.learning.arithmetic.tangent_update", update)
     assert max(finding.largest for finding in on_records("tangent-steps")) > 1.2
 
 

@@ -18,8 +18,8 @@ from discreet.config import Config, parse_config
 from discreet.config.federation import federation_of
 from discreet.data import Records
 from discreet.engines.local import Prepared, prepare
-from discreet.models import build_model, flatten
-from discreet.plan import FederationFacts, make_plan, model_digest
+from discreet.models import build_model, described, flatten
+from discreet.plan import federation_facts, make_plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
 from discreet.silo.records import load_records
@@ -85,9 +85,14 @@ def config(kind: dict[str, Any], data: dict[str, Any], model: str) -> Config:
 def planned(config: Config, shape: tuple[int, ...], classes: int, bound: float | None) -> Rounds:
     """Plans from public facts alone, as the parties of a real federation do."""
     model = build_model(config.model.name, shape, classes, seed=0)
-    digest, dimension = model_digest(model), len(flatten(model))
-    facts = FederationFacts(own_code.SILOS, shape, classes, bound, dimension, digest)
-    return Rounds(make_plan(config, facts, model), model, "a")
+    facts = federation_facts(
+        own_code.SILOS,
+        feature_shape=shape,
+        num_classes=classes,
+        feature_norm_bound=bound,
+        model=described(model, shape),
+    )
+    return Rounds(make_plan(config, facts), model, "a")
 
 
 def start_of(rounds: Rounds) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -258,7 +258,7 @@ def test_no_norm_bound_is_so_extreme_that_some_records_would_break_it(bound):
             }
         )
     with pytest.raises(ConfigurationError, match="feature_norm_bound"):
-        FederationFacts(("a", "b", "c"), (3,), 2, bound, 6, "0" * 64)
+        FederationFacts(("a", "b", "c"), (3,), 2, bound, 6, "0" * 64, 2, linear=True)
 
 
 def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypatch):

@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from discreet.accounting.discrete_pairs import (
-    AtomicPair,
-    LaplacePair,
-    SampledPair,
-    discrete_laplace_pair,
-)
+from discreet.accounting.discrete_pairs import AtomicPair, LaplacePair, SampledPair, discrete_laplace_pair
 from discreet.accounting.pairs import FixedSizePair, Mixture, MixturePair, SampledGaussianPair
 from discreet.errors import ConfigurationError
 

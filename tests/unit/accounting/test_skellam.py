@@ -7,11 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from discreet.accounting.skellam import (
-    log_ratio_envelope,
-    log_tail,
-    skellam_against_discrete_gaussian,
-)
+from discreet.accounting.skellam import log_ratio_envelope, log_tail, skellam_against_discrete_gaussian
 from discreet.accounting.skellam_exact import skellam_log_pmf, skellam_rdp_per_square
 
 

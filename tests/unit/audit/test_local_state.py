@@ -20,8 +20,9 @@ from discreet.audit.local_state import CraftedFederation, simulate
 from discreet.audit.membership import AttackRates
 from discreet.data import Records
 from discreet.errors import ConfigurationError
-from discreet.learning import StableSteps, TangentSteps
-from discreet.learning.convex_steps import ConvexSteps
+from discreet.kinds import StableSteps, TangentSteps
+from discreet.kinds.convex_steps import ConvexSteps
+from discreet.learning import tangent_steps
 from discreet.learning.tangent_model import TangentModel
 from discreet.models import flatten, load_flat
 from discreet.randomness import SeededRandom
@@ -138,16 +139,16 @@ def no_factors(_: TangentSteps, tangent: TangentModel) -> torch.Tensor:
 def test_the_same_attack_finds_tangents_that_are_not_shortened(
     factors: Callable[[TangentSteps, TangentModel], torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TangentSteps, "_factors", factors)
+    monkeypatch.setattr(tangent_steps, "_factors", factors)
     assert exceeding(TangentSteps, 40) >= 2
 
 
 def test_the_same_attack_finds_tangents_taken_at_a_moving_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """The network's own steps: others' gradients then change with a record's step by more than convexity."""
-    honest = TangentSteps._pass
+    honest = tangent_steps._pass
 
     def moving(
-        self: TangentSteps,
+        kind: TangentSteps,
         model: nn.Module,
         delta: npt.NDArray[np.float64],
         records: Records,
@@ -157,11 +158,11 @@ def test_the_same_attack_finds_tangents_taken_at_a_moving_network(monkeypatch: p
         for batch in batches:
             if len(batch):
                 load_flat(model, start + delta)
-                moved, more = honest(self, model, np.zeros_like(delta), records, [batch])
+                moved, more = honest(kind, model, np.zeros_like(delta), records, [batch])
                 delta, loss = delta + moved, loss + more
         return delta, loss
 
-    monkeypatch.setattr(TangentSteps, "_pass", moving)
+    monkeypatch.setattr(tangent_steps, "_pass", moving)
     assert exceeding(TangentSteps, 80) >= 1
 
 

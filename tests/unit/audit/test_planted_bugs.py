@@ -19,8 +19,9 @@ from discreet.audit.noise import exceeded, noise_findings
 from discreet.audit.post_processing import post_processing_finding
 from discreet.audit.sensitivity import sensitivity_finding
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.learning import LocalUpdate, QuantileClipping, SingleStep
-from discreet.learning.clipping.styles import Flat
+from discreet.kinds import Flat, QuantileClipping
+from discreet.learning import CountedUpdate
+from discreet.learning.single_step import single_step_update
 from discreet.mechanisms import per_silo, sample_share
 from discreet.plan import Plan
 from discreet.privacy.events import IntegerNoise
@@ -68,21 +69,20 @@ def test_a_clip_that_forgets_one_layer_is_found(sampled: Prepared, monkeypatch: 
     honest = sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1))
     assert not honest.exceeded
     assert honest.largest > 0.8 * honest.claimed
-    monkeypatch.setattr(Flat, "factors", first_layer_only)
+    monkeypatch.setattr("discreet.learning.clipping.record_gradients.factors", first_layer_only)
     assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
 
 
 def test_a_batch_mean_that_counts_private_records_is_found(
     sampled: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = SingleStep.update
+    def mean_of_the_batch(*arguments: Any) -> CountedUpdate:
+        counted = single_step_update(*arguments)
+        update, expected = counted.update, 0.25 * 420
+        mean = update.vector / max(1, update.batch)
+        return dataclasses.replace(counted, update=dataclasses.replace(update, vector=mean * expected))
 
-    def mean_of_the_batch(self: SingleStep, *arguments: Any) -> LocalUpdate:
-        update = honest(self, *arguments)
-        expected = 0.25 * 420
-        return dataclasses.replace(update, vector=update.vector / max(1, update.batch) * expected)
-
-    monkeypatch.setattr(SingleStep, "update", mean_of_the_batch)
+    monkeypatch.setattr("discreet.learning.arithmetic.single_step_update", mean_of_the_batch)
     assert sensitivity_finding(sampled, "silo-1", trials=16, randomness=SeededRandom(1)).exceeded
 
 

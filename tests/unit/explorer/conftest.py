@@ -22,4 +22,4 @@ def prepared() -> Prepared:
 @pytest.fixture(scope="session")
 def exploration(prepared: Prepared) -> Exploration:
     """What the explorer shows for the example."""
-    return explore(prepared.config, prepared.plan, prepared.model)
+    return explore(prepared.config, prepared.plan)

@@ -52,7 +52,7 @@ def test_a_refused_combination_keeps_its_reason(exploration: Exploration) -> Non
 
 def test_a_sweep_of_chosen_axes_is_shown_as_it_is(prepared: Prepared) -> None:
     axes = [parse_axis("rounds=3,8", prepared.config), parse_axis("mechanism=skellam", prepared.config)]
-    rows = sweep(prepared.config, prepared.plan.facts, prepared.model, axes)
+    rows = sweep(prepared.config, prepared.plan.facts, axes)
     shown = from_sweep(prepared.plan, prepared.config, axes, rows)
     assert shown.rows == rows
     assert [dimension.values for dimension in shown.dimensions] == [(3, 8), ("skellam",)]
@@ -66,5 +66,5 @@ def test_what_ifs_keep_the_own_silos_first(prepared: Prepared) -> None:
     assert facts.silos[:4] == prepared.plan.facts.silos
     assert len(set(facts.silos)) == 6
     aggregation = config.aggregation.model_copy(update={"min_survivors": 5})
-    plan = make_plan(config.model_copy(update={"aggregation": aggregation}), facts, prepared.model)
+    plan = make_plan(config.model_copy(update={"aggregation": aggregation}), facts)
     assert plan.capacities == (max(prepared.plan.capacities),) * 6

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.learning import ClippedUpdate, QuantileClipped, QuantileClipping, SingleStep
-from discreet.learning.adaptive_clipping import MAX_NORM, MIN_NORM
-from discreet.learning.clipping import Automatic
+from discreet.kinds import Automatic, ClippedUpdate, QuantileClipped, QuantileClipping, SingleStep
+from discreet.kinds.quantile_clipping import MAX_NORM, MIN_NORM
 
 
 def contribution(rule: QuantileClipping, units: np.ndarray, norm: float) -> np.ndarray:

@@ -8,23 +8,24 @@ import torch
 from torch import nn
 
 from discreet.errors import PrivacyRefusal
-from discreet.learning import (
+from discreet.kinds import (
     ClippedUpdate,
+    ExpectedBatch,
     LocalSgd,
     NoisySteps,
+    PerLayer,
     QuantileClipped,
     QuantileClipping,
     Sharded,
     SingleStep,
+    Softmax,
     StableSteps,
     TangentSteps,
 )
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.learning.alike import require_rows_alike
-from discreet.learning.clipping import PerLayer, linear
-from discreet.learning.clipping.shapes import ExpectedBatch
-from discreet.learning.float_error import ROWS_ALIKE
+from discreet.learning.clipping import linear
 from discreet.models import LinearHead, build_model, flatten
-from discreet.models.convexity import Softmax
 
 SINGLE = SingleStep(1.0, expected=ExpectedBatch(60.0))
 TANGENT = TangentSteps(Softmax(3), 1.0, 0.01, steps=1, record_capacity=60)

@@ -10,8 +10,10 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, LocalSgd
+from discreet.kinds import ClippedUpdate, LocalSgd
+from discreet.learning import counted_update
 from discreet.learning.clients import clients_at_once, trained
+from discreet.learning.clipped_update import clipped_updates, takes_part
 from discreet.learning.objective import Client
 from discreet.models import LinearHead, flatten
 from discreet.randomness import SeededRandom
@@ -77,9 +79,9 @@ def test_nobody_trains_nothing() -> None:
 
 def test_a_kind_gives_each_client_what_it_gives_it_alone() -> None:
     kind, model, start = ClippedUpdate(0.2, 0.5, 4, sampling_prob=0.6), LinearHead(6, 3), np.zeros(18)
-    alone = [kind.counted_update(model, start, own.records, own.randomness) for own in clients()]
-    taking_part = [client for client in clients() if kind.takes_part(client)]
-    together = iter(list(kind.counted_updates(model, start, taking_part)))
+    alone = [counted_update(kind, model, start, own.records, own.randomness) for own in clients()]
+    taking_part = [client for client in clients() if takes_part(kind, client)]
+    together = iter(list(clipped_updates(kind, model, start, taking_part)))
     assert 0 < len(taking_part) < len(SIZES)
     for counted in alone:
         if counted.update.batch:

@@ -7,8 +7,9 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
-from discreet.learning import ClippedUpdate, SingleStep
-from discreet.learning.float_error import MAX_BATCH, project, require_summable
+from discreet.kinds import ClippedUpdate, SingleStep
+from discreet.kinds.float_error import MAX_BATCH, project, require_summable
+from discreet.learning import counted_update, local_update
 from discreet.models import LinearHead, flatten, load_flat
 from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
@@ -26,7 +27,7 @@ def test_local_sgd_equals_torch_sgd_on_the_same_batches() -> None:
     model.register_forward_pre_hook(lambda _, inputs: (inputs[0].double(),))
     start = flatten(model)
     kind = ClippedUpdate(1e9, 0.1, 6, epochs=2, momentum=0.4, weight_decay=0.01)
-    got = kind.update(model, start, data, SeededRandom(5))
+    got = local_update(kind, model, start, data, SeededRandom(5))
     source = SeededRandom(5)
     source.bernoulli(1, 1.0)
     load_flat(model, start)
@@ -45,17 +46,17 @@ def test_local_sgd_equals_torch_sgd_on_the_same_batches() -> None:
 def test_the_closed_form_of_linear_heads_equals_autograd() -> None:
     data, start = records(), np.random.default_rng(1).normal(size=12)
     kind = ClippedUpdate(1e9, 0.1, 6, epochs=2)
-    head = kind.update(LinearHead(4, 3), start, data, SeededRandom(5))
+    head = local_update(kind, LinearHead(4, 3), start, data, SeededRandom(5))
     layers = nn.Sequential(nn.Identity(), nn.Linear(4, 3, bias=False)).double()
     layers.register_forward_pre_hook(lambda _, inputs: (inputs[0].double(),))
-    network = kind.update(layers, start, data, SeededRandom(5))
+    network = local_update(kind, layers, start, data, SeededRandom(5))
     np.testing.assert_allclose(head.vector, network.vector, rtol=1e-10, atol=1e-13)
 
 
 def test_updates_are_clipped_and_small_ones_left_alone() -> None:
     data, start = records(), np.zeros(12)
-    free = ClippedUpdate(1e9, 0.1, 5).update(LinearHead(4, 3), start, data, SeededRandom(1)).vector
-    clipped = ClippedUpdate(0.01, 0.1, 5).update(LinearHead(4, 3), start, data, SeededRandom(1)).vector
+    free = local_update(ClippedUpdate(1e9, 0.1, 5), LinearHead(4, 3), start, data, SeededRandom(1)).vector
+    clipped = local_update(ClippedUpdate(0.01, 0.1, 5), LinearHead(4, 3), start, data, SeededRandom(1)).vector
     np.testing.assert_allclose(clipped, free * 0.01 / np.linalg.norm(free), rtol=1e-12)
 
 
@@ -63,7 +64,9 @@ def test_in_ball_clipping_acts_after_every_step() -> None:
     data, start = records(), np.zeros(12)
     inside = ClippedUpdate(0.05, 0.5, 5, epochs=4, project_steps=True)
     outside = ClippedUpdate(0.05, 0.5, 5, epochs=4)
-    vectors = [k.update(LinearHead(4, 3), start, data, SeededRandom(1)).vector for k in (inside, outside)]
+    vectors = [
+        local_update(k, LinearHead(4, 3), start, data, SeededRandom(1)).vector for k in (inside, outside)
+    ]
     assert all(np.linalg.norm(vector) <= 0.05 * (1 + 1e-12) for vector in vectors)
     assert not np.allclose(vectors[0], vectors[1], rtol=1e-3)
 
@@ -72,7 +75,8 @@ def test_the_client_tosses_its_own_coin() -> None:
     """P[80 coins of probability 1/2 outside 20..60] < 1e-5."""
     kind = ClippedUpdate(0.1, 0.1, 5, sampling_prob=0.5)
     batches = [
-        kind.update(LinearHead(4, 3), np.zeros(12), records(), SeededRandom(s)).batch for s in range(80)
+        local_update(kind, LinearHead(4, 3), np.zeros(12), records(), SeededRandom(s)).batch
+        for s in range(80)
     ]
     assert 20 <= sum(batches) <= 60
     assert kind.release_sampling() == PoissonSampling(0.5)
@@ -80,7 +84,9 @@ def test_the_client_tosses_its_own_coin() -> None:
 
 
 def test_a_client_without_records_contributes_zero() -> None:
-    got = ClippedUpdate(0.1, 0.1, 5).update(LinearHead(4, 3), np.zeros(12), records(0), SeededRandom(0))
+    got = local_update(
+        ClippedUpdate(0.1, 0.1, 5), LinearHead(4, 3), np.zeros(12), records(0), SeededRandom(0)
+    )
     assert (got.vector.any(), got.batch) == (False, 0)
 
 
@@ -89,7 +95,7 @@ def test_a_client_without_records_contributes_zero() -> None:
 )
 def test_a_diverging_update_is_zero(model: nn.Module) -> None:
     kind = ClippedUpdate(0.1, 1e200, 5, epochs=4, weight_decay=1.0)
-    got = kind.counted_update(model, np.zeros(len(flatten(model))), records(), SeededRandom(0))
+    got = counted_update(kind, model, np.zeros(len(flatten(model))), records(), SeededRandom(0))
     assert (got.update.vector.any(), got.within, got.update.batch) == (False, 0, 1)
     assert np.isfinite(got.update.loss)
 
@@ -121,7 +127,7 @@ def test_single_step_refuses_bad_numbers() -> None:
 
 def test_single_step_points_downhill() -> None:
     data, start = records(), np.zeros(12)
-    got = SingleStep(1e9).update(LinearHead(4, 3), start, data, SeededRandom(0))
+    got = local_update(SingleStep(1e9), LinearHead(4, 3), start, data, SeededRandom(0))
     residuals = np.full((20, 3), 1 / 3) - np.eye(3)[data.labels]
     expected = -(residuals.T @ data.features.astype(np.float64)).ravel()
     np.testing.assert_allclose(got.vector, expected, rtol=1e-9)
@@ -139,7 +145,7 @@ def test_gradients_that_are_no_numbers_contribute_zero() -> None:
             return self.linear(features) / 0.0
 
     model = Divides()
-    got = SingleStep(1.0).counted_update(model, flatten(model), records(), SeededRandom(0))
+    got = counted_update(SingleStep(1.0), model, flatten(model), records(), SeededRandom(0))
     assert (got.update.vector.any(), got.within, got.update.loss, got.update.batch) == (False, 0, 0.0, 20)
 
 

@@ -8,7 +8,9 @@ import pytest
 from discreet.data.records import Records
 from discreet.encoding import GridRequest, plan_grid
 from discreet.errors import ConfigurationError
-from discreet.learning import NoisySteps, SingleStep, StepNoise
+from discreet.kinds import NoisySteps, SingleStep
+from discreet.learning import StepNoise, local_update, noisy_update
+from discreet.learning import noisy_steps as steps
 from discreet.mechanisms import NoiseFamily, law_for
 from discreet.models import LinearHead
 from discreet.randomness import SeededRandom
@@ -24,7 +26,7 @@ def records(count: int = 30) -> Records:
 def noise(kind: NoisySteps, *, multiplier: float = 2.0, num_silos: int = 10) -> StepNoise:
     grid = plan_grid(
         GridRequest(
-            l2_sensitivity=kind.step_sensitivity(),
+            l2_sensitivity=kind.l2_sensitivity(),
             silo_bound=30 * kind.clip_norm,
             num_silos=num_silos,
             dimension=12,
@@ -39,8 +41,8 @@ def noise(kind: NoisySteps, *, multiplier: float = 2.0, num_silos: int = 10) -> 
 def test_one_step_sends_the_clipped_sum_plus_noise() -> None:
     kind, data, start = NoisySteps(1.0, (Fraction(1),)), records(), np.zeros(12)
     step = noise(kind, multiplier=1.0)
-    sent = kind.update(LinearHead(4, 3), start, data, step, SeededRandom(1)).combined
-    exact = -SingleStep(1.0).update(LinearHead(4, 3), start, data, SeededRandom(1)).vector
+    sent = noisy_update(kind, LinearHead(4, 3), start, data, SeededRandom(1), noise=step).combined
+    exact = -local_update(SingleStep(1.0), LinearHead(4, 3), start, data, SeededRandom(1)).vector
     stddev = np.sqrt(step.law.variance / 10)
     assert np.abs(sent - exact * step.grid.scale).max() < 6 * stddev + 1
 
@@ -51,17 +53,17 @@ def test_the_message_is_the_move_of_the_local_model() -> None:
     step, data, start = noise(kind), records(), np.full(12, 0.1)
     captured: list[np.ndarray] = []
     places: list[np.ndarray] = []
-    original = NoisySteps._step
+    original = steps._step
 
-    def spy(self, model, place, *rest):  # type: ignore[no-untyped-def]
+    def spy(own, model, place, *rest, **named):  # type: ignore[no-untyped-def]
         places.append(place.copy())
-        result = original(self, model, place, *rest)
+        result = original(own, model, place, *rest, **named)
         captured.append(result[0])
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(NoisySteps, "_step", spy)
-        sent = kind.update(LinearHead(4, 3), start, data, step, SeededRandom(1)).combined
+        patch.setattr(steps, "_step", spy)
+        sent = noisy_update(kind, LinearHead(4, 3), start, data, SeededRandom(1), noise=step).combined
     place, velocity = start.copy(), np.zeros(12)
     for rate, integers, seen in zip(kind.rates, captured, places, strict=True):
         np.testing.assert_allclose(seen, place, rtol=1e-12)
@@ -74,7 +76,8 @@ def test_the_message_is_the_move_of_the_local_model() -> None:
 def test_later_steps_see_the_noise_of_earlier_ones() -> None:
     kind, data = NoisySteps(1.0, RATES), records()
     sent = [
-        kind.update(LinearHead(4, 3), np.zeros(12), data, noise(kind), SeededRandom(s)) for s in (1, 1, 2)
+        noisy_update(kind, LinearHead(4, 3), np.zeros(12), data, SeededRandom(s), noise=noise(kind))
+        for s in (1, 1, 2)
     ]
     assert np.array_equal(sent[0].combined, sent[1].combined)
     assert not np.array_equal(sent[0].combined, sent[2].combined)

@@ -9,9 +9,10 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation, UnsupportedAnalysisError
-from discreet.learning import StableSteps
-from discreet.learning.batch_guard import batch_guard
-from discreet.models import BinaryLogistic, LinearHead, Softmax
+from discreet.kinds import BinaryLogistic, Softmax, StableSteps
+from discreet.kinds.batch_guard import batch_guard
+from discreet.learning import local_update
+from discreet.models import LinearHead
 from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
 
@@ -108,7 +109,7 @@ def test_numbers_out_of_range_are_refused(changes: dict[str, float]) -> None:
 def test_one_step_is_the_gradient_sum_by_hand() -> None:
     data = records(12)
     start = np.random.default_rng(1).normal(size=15)
-    got = kind(steps=1, learning_rate=0.02).update(LinearHead(5, 3), start, data, SeededRandom(0))
+    got = local_update(kind(steps=1, learning_rate=0.02), LinearHead(5, 3), start, data, SeededRandom(0))
     features = data.features.astype(np.float64)
     logits = features @ start.reshape(3, 5).T
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -122,7 +123,7 @@ def test_several_steps_follow_the_written_recursion() -> None:
     """The same draws, the recursion of theory §2.4 with its regulariser written out step by step."""
     data, start = records(30), np.random.default_rng(2).normal(size=15)
     settings = kind(steps=5, l2_regulariser=0.3, sampling_prob=0.7)
-    got = settings.update(LinearHead(5, 3), start, data, SeededRandom(9))
+    got = local_update(settings, LinearHead(5, 3), start, data, SeededRandom(9))
     source = SeededRandom(9)
     entered = np.flatnonzero(source.bernoulli(30, 0.7))
     assigned = source.integers_below(len(entered), 5)
@@ -141,26 +142,27 @@ def test_several_steps_follow_the_written_recursion() -> None:
 
 def test_no_records_and_empty_draws_are_legal() -> None:
     for data in (records(0), records(5)):
-        got = kind(sampling_prob=1e-12).update(LinearHead(5, 3), np.ones(15), data, SeededRandom(0))
+        got = local_update(kind(sampling_prob=1e-12), LinearHead(5, 3), np.ones(15), data, SeededRandom(0))
         assert not got.vector.any()
         assert (got.loss, got.batch) == (0.0, 0)
 
 
 def test_a_network_is_refused_with_the_nearest_kinds() -> None:
     with pytest.raises(UnsupportedAnalysisError, match=r"tangent-steps or sharded.*single-step"):
-        kind().update(nn.Sequential(nn.Linear(5, 3)), np.zeros(18), records(3), SeededRandom(0))
+        local_update(kind(), nn.Sequential(nn.Linear(5, 3)), np.zeros(18), records(3), SeededRandom(0))
 
 
 def test_another_head_than_planned_is_refused() -> None:
     with pytest.raises(UnsupportedAnalysisError):
-        kind(loss=BinaryLogistic()).update(LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
+        local_update(kind(loss=BinaryLogistic()), LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
 
 
 def test_features_outside_the_ball_are_scaled_down_to_it() -> None:
     """One record must not decide whether a silo answers."""
     near, far = records(3, norm=R), records(3, norm=1e30)
     expected, got = (
-        kind().update(LinearHead(5, 3), np.zeros(15), data, SeededRandom(0)).vector for data in (near, far)
+        local_update(kind(), LinearHead(5, 3), np.zeros(15), data, SeededRandom(0)).vector
+        for data in (near, far)
     )
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
@@ -168,16 +170,19 @@ def test_features_outside_the_ball_are_scaled_down_to_it() -> None:
 def test_a_label_of_no_class_contributes_zero() -> None:
     data = records(3)
     wrong = Records(data.features, np.array([3, *data.labels[1:]]))
-    got = kind(steps=1, learning_rate=0.04).update(LinearHead(5, 3), np.zeros(15), wrong, SeededRandom(0))
-    rest = kind(steps=1, learning_rate=0.04).update(
-        LinearHead(5, 3), np.zeros(15), data.take(np.array([1, 2])), SeededRandom(0)
+    got = local_update(
+        kind(steps=1, learning_rate=0.04), LinearHead(5, 3), np.zeros(15), wrong, SeededRandom(0)
+    )
+    others = data.take(np.array([1, 2]))
+    rest = local_update(
+        kind(steps=1, learning_rate=0.04), LinearHead(5, 3), np.zeros(15), others, SeededRandom(0)
     )
     np.testing.assert_array_equal(got.vector, rest.vector)
 
 
 def test_more_records_than_the_capacity_are_refused() -> None:
     with pytest.raises(PrivacyViolation, match="record_capacity 40"):
-        kind().update(LinearHead(5, 3), np.zeros(15), records(41), SeededRandom(0))
+        local_update(kind(), LinearHead(5, 3), np.zeros(15), records(41), SeededRandom(0))
 
 
 def test_a_batch_over_the_guard_stops_the_round() -> None:
@@ -193,17 +198,17 @@ def test_a_batch_over_the_guard_stops_the_round() -> None:
     settings = kind(record_capacity=1000, steps=50, learning_rate=0.01)
     assert settings.guard().max_batch < 200
     with pytest.raises(PrivacyViolation, match="exceeded its guard"):
-        settings.update(LinearHead(5, 3), np.zeros(15), records(200), Constant())  # type: ignore[arg-type]
+        local_update(settings, LinearHead(5, 3), np.zeros(15), records(200), Constant())  # type: ignore[arg-type]
 
 
 def test_weights_too_large_for_float64_are_refused() -> None:
     with pytest.raises(PrivacyViolation, match="float64 rounding"):
-        kind().update(LinearHead(5, 3), np.full(15, 1e12), records(5), SeededRandom(0))
+        local_update(kind(), LinearHead(5, 3), np.full(15, 1e12), records(5), SeededRandom(0))
 
 
 def test_the_projection_bounds_the_update() -> None:
     settings = kind(projection_radius=0.01)
-    got = settings.update(LinearHead(5, 3), np.zeros(15), records(30), SeededRandom(0))
+    got = local_update(settings, LinearHead(5, 3), np.zeros(15), records(30), SeededRandom(0))
     assert np.linalg.norm(got.vector) == pytest.approx(0.01)
     assert settings.update_bound(30) < 0.0101
     assert kind().update_bound(30) == pytest.approx(30 * kind().l2_sensitivity())
@@ -216,5 +221,5 @@ def test_the_event_is_the_sampling_of_records() -> None:
 
 
 def test_nothing_private_is_printed() -> None:
-    got = kind().update(LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
+    got = local_update(kind(), LinearHead(5, 3), np.zeros(15), records(3), SeededRandom(0))
     assert repr(got) == "LocalUpdate(<private>)"

@@ -10,9 +10,10 @@ from torch.func import functional_call, jacrev
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.learning import StableSteps, TangentSteps
-from discreet.learning.float_error import FLOAT_SLACK
-from discreet.models import BinaryLogistic, LinearHead, Softmax, build_model, flatten, load_flat
+from discreet.kinds import BinaryLogistic, Softmax, StableSteps, TangentSteps
+from discreet.kinds.float_error import FLOAT_SLACK
+from discreet.learning import local_update
+from discreet.models import LinearHead, build_model, flatten, load_flat
 from discreet.privacy.events import NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
 
@@ -89,7 +90,7 @@ def test_several_steps_follow_the_written_recursion() -> None:
     """The same draws; logits, Jacobians, spreads and steps of theory §2.7 written out record by record."""
     model, data = network(), records(30, scale=0.5)
     start = flatten(model).astype(np.float32).astype(np.float64)
-    got = kind(sampling_prob=0.7).update(model, start, data, SeededRandom(9))
+    got = local_update(kind(sampling_prob=0.7), model, start, data, SeededRandom(9))
     source = SeededRandom(9)
     entered = np.flatnonzero(source.bernoulli(30, 0.7))
     source.words(1)  # torch's seed
@@ -126,8 +127,8 @@ def test_on_a_linear_head_it_is_stable_steps() -> None:
         def words(self, count: int) -> np.ndarray:
             return np.zeros(1, np.uint64) if count == 1 else super().words(count)
 
-    tangent = kind().update(LinearHead(5, 3), start, data, NoSeed(3))
-    straight = stable.update(LinearHead(5, 3), start, data, SeededRandom(3))
+    tangent = local_update(kind(), LinearHead(5, 3), start, data, NoSeed(3))
+    straight = local_update(stable, LinearHead(5, 3), start, data, SeededRandom(3))
     np.testing.assert_allclose(tangent.vector, straight.vector, rtol=1e-5, atol=1e-7)
     assert kind().l2_sensitivity() == stable.l2_sensitivity()
     assert tangent.loss == pytest.approx(straight.loss, rel=1e-5)
@@ -136,22 +137,22 @@ def test_on_a_linear_head_it_is_stable_steps() -> None:
 def test_chunks_do_not_change_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
     model, data = network(), records(40)
     start = flatten(model)
-    whole = kind(steps=1, learning_rate=0.02).update(model, start, data, SeededRandom(0)).vector
+    whole = local_update(kind(steps=1, learning_rate=0.02), model, start, data, SeededRandom(0)).vector
     monkeypatch.setattr("discreet.learning.tangent_steps._LONGEST_CHUNK", 7)
-    cut = kind(steps=1, learning_rate=0.02).update(model, start, data, SeededRandom(0)).vector
+    cut = local_update(kind(steps=1, learning_rate=0.02), model, start, data, SeededRandom(0)).vector
     np.testing.assert_allclose(cut, whole, rtol=1e-4, atol=1e-6)
 
 
 def test_the_public_weights_stay_as_they_were() -> None:
     model, start = network(), flatten(network())
-    kind().update(model, start, records(20), SeededRandom(0))
+    local_update(kind(), model, start, records(20), SeededRandom(0))
     np.testing.assert_array_equal(flatten(model), start)
 
 
 def test_no_records_and_empty_draws_are_legal() -> None:
     model = network()
     for data in (records(0), records(5)):
-        got = kind(sampling_prob=1e-12).update(model, flatten(model), data, SeededRandom(0))
+        got = local_update(kind(sampling_prob=1e-12), model, flatten(model), data, SeededRandom(0))
         assert not got.vector.any()
         assert (got.loss, got.batch) == (0.0, 0)
 
@@ -159,13 +160,13 @@ def test_no_records_and_empty_draws_are_legal() -> None:
 def test_another_number_of_outputs_than_planned_is_refused() -> None:
     model = network()
     with pytest.raises(ConfigurationError, match="the 4 outputs of the planned loss; got 3"):
-        kind(loss=Softmax(4)).update(model, flatten(model), records(3), SeededRandom(0))
+        local_update(kind(loss=Softmax(4)), model, flatten(model), records(3), SeededRandom(0))
 
 
 def test_more_records_than_the_capacity_are_refused() -> None:
     model = network()
     with pytest.raises(PrivacyViolation, match="record_capacity 40"):
-        kind().update(model, flatten(model), records(41), SeededRandom(0))
+        local_update(kind(), model, flatten(model), records(41), SeededRandom(0))
 
 
 def test_a_batch_over_the_guard_stops_the_round() -> None:
@@ -176,7 +177,7 @@ def test_a_batch_over_the_guard_stops_the_round() -> None:
     settings, model = kind(record_capacity=1000, steps=50, learning_rate=0.005), network()
     assert settings.guard().max_batch < 200
     with pytest.raises(PrivacyViolation, match="exceeded its guard"):
-        settings.update(model, flatten(model), records(200), Constant(0))
+        local_update(settings, model, flatten(model), records(200), Constant(0))
 
 
 def test_rounding_that_could_exceed_the_slack_is_refused() -> None:
@@ -184,7 +185,7 @@ def test_rounding_that_could_exceed_the_slack_is_refused() -> None:
     settings = kind(record_capacity=2_000_000, steps=20_000, learning_rate=0.005)
     model = network()
     with pytest.raises(PrivacyViolation, match="float64 rounding"):
-        settings.update(model, flatten(model), records(3), SeededRandom(0))
+        local_update(settings, model, flatten(model), records(3), SeededRandom(0))
 
 
 def test_a_record_with_long_rows_has_a_bounded_share() -> None:
@@ -192,7 +193,7 @@ def test_a_record_with_long_rows_has_a_bounded_share() -> None:
     model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 2, bias=False))
     start = np.array([1.0, 1e6, 1e6])
     data = Records(np.array([[1e3]], np.float32), np.array([0]))
-    got = kind(loss=Softmax(2), steps=1).update(model, start, data, SeededRandom(0))
+    got = local_update(kind(loss=Softmax(2), steps=1), model, start, data, SeededRandom(0))
     assert np.linalg.norm(got.vector) <= kind().l2_sensitivity()
 
 
@@ -200,13 +201,13 @@ def test_the_planned_setting_of_the_benchmark_is_within_the_rounding_slack() -> 
     model = build_model("cnn-tanh", (28, 28), 10, seed=0)
     settings = TangentSteps(Softmax(10), 12.0, 1.8e-4, 88, 5600)
     one = Records(np.random.default_rng(0).random((1, 28, 28), dtype=np.float32), np.array([3]))
-    got = settings.update(model, flatten(model), one, SeededRandom(0))
+    got = local_update(settings, model, flatten(model), one, SeededRandom(0))
     assert 0.0 < np.linalg.norm(got.vector) <= settings.l2_sensitivity() * (1.0 - FLOAT_SLACK / 2.0)
 
 
 def test_the_projection_bounds_the_update() -> None:
     model, settings = network(), kind(projection_radius=0.01)
-    got = settings.update(model, flatten(model), records(30), SeededRandom(0))
+    got = local_update(settings, model, flatten(model), records(30), SeededRandom(0))
     assert np.linalg.norm(got.vector) == pytest.approx(0.01)
     assert settings.update_bound(30) < 0.0101
     assert kind().update_bound(30) == pytest.approx(30 * kind().l2_sensitivity())

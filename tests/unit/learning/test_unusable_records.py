@@ -8,11 +8,9 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning import ClippedUpdate, LocalSgd, Sharded, SingleStep, TangentSteps
-from discreet.learning.clipping import PerLayer
-from discreet.learning.contract import CountingTraining
+from discreet.kinds import ClippedUpdate, LocalSgd, PerLayer, Sharded, SingleStep, Softmax, TangentSteps
+from discreet.learning import counted_update, local_update
 from discreet.models import LinearHead, flatten
-from discreet.models.convexity import Softmax
 from discreet.models.networks import CharacterLstm
 from discreet.randomness import SeededRandom
 
@@ -78,14 +76,14 @@ def test_such_a_record_is_as_good_as_none(kind: str, model: str, place: int) -> 
     records = [one(WILD), one(0.5, label=3), one(WILD, label=7)]
     if model != "linear":
         records.append(one(1.0))  # no deviation
-    expected = training.update(chosen, start, tame(), SeededRandom(0))
+    expected = local_update(training, chosen, start, tame(), SeededRandom(0))
     for unusable in records:
         both = joined(tame(), unusable) if place else joined(unusable, tame())
-        got = training.update(chosen, start, both, SeededRandom(0))
+        got = local_update(training, chosen, start, both, SeededRandom(0))
         np.testing.assert_allclose(got.vector, expected.vector, rtol=1e-12, atol=1e-15)
         assert np.isfinite(got.loss)
-        if isinstance(training, CountingTraining):
-            counted = training.counted_update(chosen, start, unusable, SeededRandom(0))
+        if isinstance(training, SingleStep | ClippedUpdate):
+            counted = counted_update(training, chosen, start, unusable, SeededRandom(0))
             assert (counted.within, counted.update.batch, counted.update.loss) == (0, 1, 0.0)
 
 
@@ -102,7 +100,7 @@ def test_public_weights_of_any_size_raise_nothing(kind: str, size: float) -> Non
         start = np.resize([size, -size, 0.0], len(flatten(model)))
         for records in (tame(0), tame(), one(WILD), joined(tame(), one(WILD, label=5))):
             for _ in range(2):
-                got = kinds[kind].update(model, start, records, SeededRandom(0))
+                got = local_update(kinds[kind], model, start, records, SeededRandom(0))
                 assert np.isfinite(got.vector).all()
                 assert np.linalg.norm(got.vector) <= kinds[kind].update_bound(40)
 
@@ -115,7 +113,7 @@ def test_a_model_that_is_refused_is_refused_without_records_too(kind: str) -> No
     messages = []
     for records in (tame(0), tame(3)):
         with pytest.raises(ValueError, match="ran 2 times") as refusal:
-            KINDS[kind].update(model, flatten(model), records, SeededRandom(0))
+            local_update(KINDS[kind], model, flatten(model), records, SeededRandom(0))
         messages.append(str(refusal.value))
     assert messages[0] == messages[1]
 
@@ -137,11 +135,11 @@ def test_tokens_and_labels_out_of_range_raise_nothing(label: int) -> None:
     kinds.append(TangentSteps(Softmax(4), 1.0, 0.1, steps=1, record_capacity=20))
     for kind in kinds:
         model = Words()
-        got = kind.update(model, flatten(model), records, SeededRandom(0))
+        got = local_update(kind, model, flatten(model), records, SeededRandom(0))
         assert np.isfinite(got.vector).all()
         assert not model.table._forward_pre_hooks
     lstm = CharacterLstm(9)
-    assert np.isfinite(kinds[1].update(lstm, flatten(lstm), records, SeededRandom(0)).vector).all()
+    assert np.isfinite(local_update(kinds[1], lstm, flatten(lstm), records, SeededRandom(0)).vector).all()
 
 
 def test_a_norm_whose_squares_vanish_is_still_an_upper_bound() -> None:
@@ -149,5 +147,5 @@ def test_a_norm_whose_squares_vanish_is_still_an_upper_bound() -> None:
     model = nn.Sequential(nn.Linear(2, 2))
     start = np.array([34.5, 0.0, -34.5, 0.0, 0.0, 0.0])
     records = Records(np.array([[1.0, 1e18], [1.0, 1e19]], np.float32), np.array([0, 0]))
-    small = SingleStep(1e-14).update(model, start, records, SeededRandom(0))
+    small = local_update(SingleStep(1e-14), model, start, records, SeededRandom(0))
     assert 0.0 < np.linalg.norm(small.vector) <= 2.0 * 1e-14 * 1.001

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
-from discreet.models import BinaryLogistic, Capped, ConvexHead, Softmax
-from discreet.models.capped import capped, linear_head_of
+from discreet.kinds import BinaryLogistic, Capped, ConvexHead, Softmax
+from discreet.kinds.capped import capped, linear_head_of
 
 HEADS = [Capped(BinaryLogistic(), 0.4), Capped(Softmax(2), 0.5), Capped(Softmax(5), 0.3)]
 

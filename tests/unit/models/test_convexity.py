@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from discreet.errors import ConfigurationError, DataError
+from discreet.kinds import BinaryLogistic, Softmax
 from discreet.learning.losses import record_losses
-from discreet.models import BinaryLogistic, LinearHead, Softmax, convexity
+from discreet.models import LinearHead, convexity
 
 HEADS = [BinaryLogistic(), Softmax(2), Softmax(5)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.config import parse_config
-from discreet.models import LinearHead
 from discreet.plan import FederationFacts, Plan, make_plan
 
 
@@ -32,5 +31,5 @@ def plan(
         }
     )
     names = tuple(f"silo-{number}" for number in range(silos))
-    facts = FederationFacts(names, (64,), 10, 1.0, 650, "0" * 64)
-    return make_plan(config, facts, LinearHead(64, 10))
+    facts = FederationFacts(names, (64,), 10, 1.0, 650, "0" * 64, 10, linear=True)
+    return make_plan(config, facts)

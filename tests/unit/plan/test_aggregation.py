@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from discreet.config import parse_config
-from discreet.models import LinearHead
 from discreet.plan import FederationFacts, Plan, make_plan, sum_protocol
 from discreet.privacy.adversary import AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.privacy.units import Status
@@ -25,8 +24,8 @@ def plan(num_silos: int = 4, **aggregation: Any) -> Plan:
         }
     )
     silos = tuple(f"silo-{number:03d}" for number in range(num_silos))
-    facts = FederationFacts(silos, (6,), 2, 1.0, 6, "0" * 64)
-    return make_plan(config, facts, LinearHead(6, 1))
+    facts = FederationFacts(silos, (6,), 2, 1.0, 6, "0" * 64, 1, linear=True)
+    return make_plan(config, facts)
 
 
 def test_the_oracle_makes_every_guarantee_against_the_server_conditional() -> None:

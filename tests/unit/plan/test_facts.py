@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.plan.facts import FederationFacts
 
-FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64)
+FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=True)
 
 
 @pytest.mark.parametrize(

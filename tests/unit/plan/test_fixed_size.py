@@ -12,9 +12,9 @@ from torch import nn
 from discreet.accounting import epsilon
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
-from discreet.learning import SingleStep
+from discreet.kinds import SingleStep
 from discreet.models import LinearHead
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, silo_training
+from discreet.plan import FederationFacts, Plan, load_plan, make_plan
 from discreet.privacy.events import Composed, Failure, FixedSizeSampling, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation
 from discreet.sampling import FixedSize
@@ -27,6 +27,8 @@ FACTS = FederationFacts(
     feature_norm_bound=1.0,
     dimension=6,
     model_digest="0" * 64,
+    outputs=1,
+    linear=True,
 )
 SINGLE_STEP = {"kind": "single-step"}
 
@@ -48,11 +50,11 @@ def plan(
             "privacy": {"noise_multiplier": 4.0, "delta": 1e-5, "clip_norm": 1.0, **privacy},
         }
     )
-    return make_plan(config, facts, LinearHead(facts.dimension, 1))
+    return make_plan(config, facts)
 
 
 def drawn(made: Plan, silo: str, model: nn.Module) -> FixedSize:
-    training = silo_training(made, model, silo)
+    training = made.silo_training(silo)
     assert isinstance(training, SingleStep)
     assert isinstance(training.sampler, FixedSize)
     return training.sampler

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import UnsupportedAnalysisError
-from discreet.learning import NoisySteps, SingleStep
-from discreet.learning.noisy_steps import INDEPENDENT_LOCAL_STATE
+from discreet.kinds import NoisySteps, SingleStep
+from discreet.kinds.footprint import NoiseSharing
+from discreet.kinds.noisy_steps import INDEPENDENT_LOCAL_STATE
 from discreet.mechanisms import per_silo
 from discreet.plan import RoundRelease, event_for
-from discreet.plan.footprint import NoiseSharing, noise_sharing
 from discreet.privacy.events import Composed, PoissonSampling, Release, Repeated, RoundedGaussianNoise
 
 RATES = (Fraction(1, 10),) * 3
@@ -29,7 +29,7 @@ def release_of(sharing: NoiseSharing) -> Release:
 
 
 def test_without_opt_in_only_the_silos_own_noise_counts() -> None:
-    sharing = noise_sharing(NoisySteps(1.0, RATES, sampling_prob=0.1), ())
+    sharing = NoisySteps(1.0, RATES, sampling_prob=0.1).noise_sharing(())
     release = release_of(sharing)
     assert sharing == NoiseSharing(adds_up=False)
     assert release.sampling == PoissonSampling(0.1)
@@ -37,17 +37,17 @@ def test_without_opt_in_only_the_silos_own_noise_counts() -> None:
 
 
 def test_the_sum_needs_an_explicit_opt_in_and_names_its_assumption() -> None:
-    sharing = noise_sharing(NoisySteps(1.0, RATES), (INDEPENDENT_LOCAL_STATE,))
+    sharing = NoisySteps(1.0, RATES).noise_sharing((INDEPENDENT_LOCAL_STATE,))
     assert "do not depend on the silo's own unreleased state" in sharing.assumptions[0]
     assert release_of(sharing).noise == LAW
 
 
 @pytest.mark.parametrize("training", [NoisySteps(1.0, RATES[:1]), SingleStep(1.0)])
 def test_one_step_is_proven_at_the_sum(training: NoisySteps | SingleStep) -> None:
-    assert noise_sharing(training, ()) == NoiseSharing(adds_up=True)
+    assert training.noise_sharing(()) == NoiseSharing(adds_up=True)
 
 
 @pytest.mark.parametrize("training", [NoisySteps(1.0, RATES), SingleStep(1.0)])
 def test_an_assumption_that_the_training_does_not_have_is_refused(training: NoisySteps | SingleStep) -> None:
     with pytest.raises(UnsupportedAnalysisError, match="accept_assumptions"):
-        noise_sharing(training, ("the moon is full",))
+        training.noise_sharing(("the moon is full",))

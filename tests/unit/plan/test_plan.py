@@ -1,18 +1,17 @@
 """The plan meets its target against the strongest adversary, survives its file, refuses the infeasible."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from torch import nn
 
 from discreet.accounting import epsilon
 from discreet.config import Config, parse_config
 from discreet.errors import ConfigurationError
-from discreet.models import LinearHead
-from discreet.plan import FederationFacts, Plan, event_for, load_plan, make_plan, silo_training
+from discreet.plan import FederationFacts, Plan, event_for, load_plan, make_plan
 from discreet.privacy.adversary import (
     AggregationServer,
     ReleasedModels,
@@ -29,6 +28,8 @@ FACTS = FederationFacts(
     feature_norm_bound=1.0,
     dimension=6,
     model_digest="0" * 64,
+    outputs=1,
+    linear=True,
 )
 
 
@@ -49,7 +50,7 @@ def config(**changes: Any) -> Config:
 
 
 def plan(**changes: Any) -> Plan:
-    return make_plan(config(**changes), FACTS, LinearHead(6, 1))
+    return make_plan(config(**changes), FACTS)
 
 
 @pytest.mark.parametrize("mechanism", ["rounded-gaussian", "discrete-gaussian", "skellam"])
@@ -82,16 +83,16 @@ def test_each_share_is_sized_for_the_certain_honest_survivors() -> None:
 
 
 def test_the_sensitivity_of_the_plan_covers_the_training_of_every_silo() -> None:
-    made, model = plan(), LinearHead(6, 1)
+    made = plan()
     for silo in SILOS:
-        real = silo_training(made, model, silo).l2_sensitivity()
+        real = made.silo_training(silo).l2_sensitivity()
         assert made.release.l2_sensitivity >= real * made.grid.scale
 
 
 def test_a_given_noise_multiplier_is_used_as_it_is() -> None:
     data = config().model_dump(mode="json", exclude_none=True)
     data["privacy"] = {"noise_multiplier": 5.0, "delta": 1e-5}
-    made = make_plan(parse_config(data), FACTS, LinearHead(6, 1))
+    made = make_plan(parse_config(data), FACTS)
     assert made.noise_multiplier == pytest.approx(5.0, rel=1e-9)
     assert made.noise_multiplier >= 5.0
 
@@ -143,7 +144,7 @@ def test_a_missing_capacity_is_asked_for() -> None:
     data = config().model_dump(mode="json", exclude_none=True)
     del data["data"]["record_capacity"]
     with pytest.raises(ConfigurationError, match=r"'data\.record_capacity' must be given"):
-        make_plan(parse_config(data), FACTS, LinearHead(6, 1))
+        make_plan(parse_config(data), FACTS)
 
 
 @pytest.mark.parametrize(("outputs", "sensitivity"), [(1, 0.02), (2, 0.02 * math.sqrt(2.0))])
@@ -151,21 +152,20 @@ def test_tangent_steps_read_the_loss_off_the_outputs(outputs: int, sensitivity: 
     """One logit is binary logistic, L = C; two are softmax, L = √2·C. Nobody types a constant in."""
     local = {"kind": "tangent-steps", "learning_rate": 0.01, "records_per_step": 16}
     asked = config(training__local=local, privacy__clip_norm=2.0)
-    model = nn.Sequential(nn.Linear(6, 3), nn.Tanh(), nn.Linear(3, outputs))
-    training = silo_training(make_plan(asked, FACTS, model), model, "north")
+    facts = dataclasses.replace(FACTS, outputs=outputs, linear=False)
+    training = make_plan(asked, facts).silo_training("north")
     assert training.l2_sensitivity() == pytest.approx(sensitivity, rel=1e-3)
 
 
 def test_tangent_steps_need_a_clipping_norm() -> None:
     asked = config(training__local={"kind": "tangent-steps", "learning_rate": 0.01, "steps": 8})
     with pytest.raises(ConfigurationError, match=r"'privacy\.clip_norm' must be given for tangent-steps"):
-        make_plan(asked, FACTS, nn.Linear(6, 2))
+        make_plan(asked, dataclasses.replace(FACTS, outputs=2))
 
 
 def test_stable_steps_need_a_convex_model() -> None:
-    network = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
     with pytest.raises(ConfigurationError, match=r"must train a convex model.*tangent-steps"):
-        make_plan(config(), FACTS, network)
+        make_plan(config(), dataclasses.replace(FACTS, linear=False))
 
 
 def test_the_client_unit_hides_an_update_and_not_who_is_there() -> None:

@@ -10,9 +10,8 @@ from scipy.optimize import brentq
 
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
-from discreet.learning import ClippedUpdate, QuantileClipped, SingleStep
-from discreet.models import LinearHead
-from discreet.plan import FederationFacts, Plan, load_plan, make_plan, silo_training, sum_terms
+from discreet.kinds import ClippedUpdate, QuantileClipped, SingleStep
+from discreet.plan import FederationFacts, Plan, load_plan, make_plan, sum_terms
 from discreet.plan.sweep import costs
 from discreet.privacy.tradeoff import GaussianTradeoff
 
@@ -23,6 +22,8 @@ FACTS = FederationFacts(
     feature_norm_bound=1.0,
     dimension=6,
     model_digest="0" * 64,
+    outputs=1,
+    linear=True,
 )
 QUANTILE = {"quantile": 0.5, "initial": 3.0, "weight": 0.5}
 
@@ -34,7 +35,7 @@ def plan(local: dict[str, Any], clip_norm: Any, *, unit: str = "record", **table
         "privacy": {"unit": unit, "noise_multiplier": 6.0, "delta": 1e-5, "clip_norm": clip_norm},
     }
     return make_plan(parse_config({name: {**data.get(name, {}), **tables.get(name, {})} for name in
-                                   {**data, **tables}}), FACTS, LinearHead(6, 1))  # fmt: skip
+                                   {**data, **tables}}), FACTS)  # fmt: skip
 
 
 SINGLE_STEP = {"kind": "single-step"}
@@ -81,7 +82,7 @@ def test_a_saved_plan_keeps_the_rule(local: dict[str, Any], unit: str, tmp_path)
     made.save(tmp_path / "plan.json")
     loaded = load_plan(tmp_path / "plan.json")
     assert loaded.digest() == made.digest()
-    training = silo_training(loaded, LinearHead(6, 1), "north")
+    training = loaded.silo_training("north")
     assert isinstance(training, QuantileClipped)
     assert isinstance(training.kind, SingleStep if unit == "record" else ClippedUpdate)
     assert (training.kind.clip_norm, training.rule.quantile) == (3.0, 0.5)

@@ -9,9 +9,8 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
-from discreet.learning import StableSteps
-from discreet.models import BinaryLogistic, Capped
-from discreet.plan import Plan, silo_training
+from discreet.kinds import BinaryLogistic, Capped, StableSteps
+from discreet.plan import Plan
 
 
 def planned(**local: Any) -> tuple[Plan, StableSteps]:
@@ -25,7 +24,7 @@ def planned(**local: Any) -> tuple[Plan, StableSteps]:
             }
         )
     )
-    training = silo_training(prepared.plan, prepared.model, "cleveland")
+    training = prepared.plan.silo_training("cleveland")
     assert isinstance(training, StableSteps)
     return prepared.plan, training
 

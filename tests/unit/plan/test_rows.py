@@ -10,7 +10,7 @@ from planned import plan
 from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.tally import tally
-from discreet.learning.float_error import ROWS_ALIKE
+from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.plan import Plan, load_plan, sum_protocol
 from discreet.plan.assumptions import DROPPING_OUT, NO_RETRY, ONE_SET, PRESENCE
 from discreet.plan.releases import against_server

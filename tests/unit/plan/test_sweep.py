@@ -8,7 +8,7 @@ from discreet.models import LinearHead
 from discreet.plan import FederationFacts, make_plan
 from discreet.plan.sweep import Costs, costs, parse_axis, sweep
 
-FACTS = FederationFacts(("a", "b", "c", "d"), (6,), 2, 1.0, 6, "0" * 64)
+FACTS = FederationFacts(("a", "b", "c", "d"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=True)
 MODEL = LinearHead(6, 1)
 
 
@@ -28,7 +28,7 @@ def config() -> Config:
 
 def test_every_combination_is_the_plan_of_that_config(config: Config) -> None:
     axes = [parse_axis("local.steps=16,64", config), parse_axis("rounds=2,8", config)]
-    rows = sweep(config, FACTS, MODEL, axes)
+    rows = sweep(config, FACTS, axes)
     assert [dict(row.settings) for row in rows] == [
         {"local.steps": steps, "rounds": rounds} for steps in (16, 64) for rounds in (2, 8)
     ]
@@ -37,11 +37,11 @@ def test_every_combination_is_the_plan_of_that_config(config: Config) -> None:
         local = {"kind": "stable-steps", "learning_rate": 0.1, "steps": chosen["local.steps"]}
         data = config.model_dump(mode="json", exclude_none=True)
         data["training"] = {**data["training"], "local": local, "rounds": chosen["rounds"]}
-        assert row.outcome == costs(make_plan(parse_config(data), FACTS, MODEL))
+        assert row.outcome == costs(make_plan(parse_config(data), FACTS))
 
 
 def test_more_rounds_cost_more_noise_and_bytes_at_the_same_epsilon(config: Config) -> None:
-    rows = sweep(config, FACTS, MODEL, [parse_axis("training.rounds=2,8", config)])
+    rows = sweep(config, FACTS, [parse_axis("training.rounds=2,8", config)])
     few, many = (row.outcome for row in rows)
     assert isinstance(few, Costs)
     assert isinstance(many, Costs)
@@ -52,7 +52,7 @@ def test_more_rounds_cost_more_noise_and_bytes_at_the_same_epsilon(config: Confi
 
 
 def test_a_refused_combination_keeps_its_reason(config: Config) -> None:
-    rows = sweep(config, FACTS, MODEL, [parse_axis("local.steps=1,64", config)])
+    rows = sweep(config, FACTS, [parse_axis("local.steps=1,64", config)])
     assert isinstance(rows[0].outcome, str)
     assert "non-expansive" in rows[0].outcome
     assert isinstance(rows[1].outcome, Costs)

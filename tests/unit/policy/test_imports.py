@@ -8,8 +8,8 @@ from datetime import date
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.models import build_model
-from discreet.plan import load_plan, model_digest
+from discreet.models import build_model, described
+from discreet.plan import load_plan
 from discreet.silo.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
 from discreet.silo.policy.models import ModelRule, permitted
 
@@ -193,7 +193,7 @@ def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
     plan = load_plan(folder.server.path / "plan.json")
     model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
     own = load_policy(folder.policy("hungary"))
-    assert own.require.models == (f"logistic@sha256:{model_digest(model)}",)
+    assert own.require.models == (f"logistic@sha256:{described(model, plan.facts.feature_shape).digest}",)
 
 
 def test_weights_beside_the_policy_are_found_there(folder, monkeypatch, tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from discreet.config import parse_config
 from discreet.engines.local import prepare
-from discreet.models import build_model
-from discreet.plan import model_digest
+from discreet.models import build_model, described
 from discreet.privacy.adversary import Member
 from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
 from discreet.silo.policy.review import first_difference
@@ -46,7 +45,7 @@ def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, polic
 
 
 def test_a_plan_that_miscounts_its_weights_is_refused_before_its_model_is_made(altered, policy, monkeypatch):
-    monkeypatch.setattr("discreet.plan.plan.build_model", pytest.fail)
+    monkeypatch.setattr("discreet.plan.public_model.build_model", pytest.fail)
     unpinned = changed(policy, "require", models=("mlp",))
 
     def huge(plan):
@@ -256,5 +255,5 @@ def test_differences_are_named_and_rounding_is_none():
 def test_the_model_digest_is_the_plans(document):
     plan = read_plan(document)
     model = build_model("logistic", plan.facts.feature_shape, 2, seed=0)
-    assert model_digest(model) == plan.facts.model_digest
-    assert model_digest(build_model("logistic", (3,), 2, seed=0)) != plan.facts.model_digest
+    assert described(model, plan.facts.feature_shape) == plan.facts.model
+    assert described(build_model("logistic", (3,), 2, seed=0), (3,)) != plan.facts.model

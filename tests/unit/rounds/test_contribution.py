@@ -13,9 +13,10 @@ from discreet.config import parse_config
 from discreet.data import Records
 from discreet.encoding import encode
 from discreet.errors import ConfigurationError
+from discreet.learning import local_update
 from discreet.mechanisms import round_with_noise, sample_share
-from discreet.models import flatten
-from discreet.plan import FederationFacts, Plan, make_plan, silo_training
+from discreet.models import described, flatten
+from discreet.plan import Plan, federation_facts, make_plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import contribute, round_rotation
 
@@ -43,15 +44,14 @@ def made(
             },
         }
     )
-    facts = FederationFacts(
-        silos=SILOS,
+    facts = federation_facts(
+        SILOS,
         feature_shape=(features,),
         num_classes=2,
         feature_norm_bound=None,
-        dimension=len(flatten(model)),
-        model_digest="0" * 64,
+        model=described(model, (features,)),
     )
-    return make_plan(config, facts, model)
+    return make_plan(config, facts)
 
 
 def network(features: int, hidden: int) -> nn.Module:
@@ -77,7 +77,7 @@ def test_a_contribution_is_the_rounded_update_plus_one_share(rotation: bool) -> 
         randomness=source,
         rotation=turned,
     ).values
-    update = silo_training(plan, model, "east").update(model, start, records(9), source.derive("training"))
+    update = local_update(plan.silo_training("east"), model, start, records(9), source.derive("training"))
     rounded = encode(update.vector, plan.grid, source.derive("dither"), turned)
     share = sample_share(plan.release.share, len(start), source.derive("noise"))
     assert np.array_equal(values, rounded + share)
@@ -95,7 +95,7 @@ def test_noise_may_come_before_the_rounding() -> None:
     values = contribute(
         early, "east", model=model, parameters=start, records=records(9), randomness=source
     ).values
-    update = silo_training(early, model, "east").update(model, start, records(9), source.derive("training"))
+    update = local_update(early.silo_training("east"), model, start, records(9), source.derive("training"))
     real = update.vector * early.grid.scale
     expected = round_with_noise(real, early.release.share, source.derive("noise"))
     assert np.array_equal(values, expected)

@@ -12,14 +12,7 @@ from discreet.engines.local import Prepared, prepare
 from discreet.errors import DataError
 from discreet.models import flatten
 from discreet.randomness import SeededRandom
-from discreet.rounds import (
-    RoundOrder,
-    contribute,
-    contributions,
-    initial_state,
-    round_rotation,
-    silo_source,
-)
+from discreet.rounds import RoundOrder, contribute, contributions, initial_state, round_rotation, silo_source
 
 PLANS: dict[str, dict[str, Any]] = {
     "all take part": {},

@@ -10,7 +10,6 @@ from safetensors.numpy import load, save
 
 from discreet.config import parse_config
 from discreet.encoding import to_ring
-from discreet.models import LinearHead
 from discreet.plan import FederationFacts, Plan, make_plan
 from discreet.rounds import RoundSum, Training, initial_state, update
 
@@ -29,8 +28,8 @@ def plan(clip_norm: object) -> Plan:
             "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": clip_norm},
         }
     )
-    facts = FederationFacts(SILOS, (3,), 2, 1.0, 3, "0" * 64)
-    return make_plan(config, facts, LinearHead(3, 1))
+    facts = FederationFacts(SILOS, (3,), 2, 1.0, 3, "0" * 64, 1, linear=True)
+    return make_plan(config, facts)
 
 
 def released(made: Plan, vector: list[float]) -> RoundSum:

@@ -16,6 +16,7 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
 from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
+from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
@@ -119,7 +120,7 @@ def _serve(wire: Wire, folder: ServerFolder, announce: _Announce, patience_secon
 def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_seconds: float) -> Training:
     proposal = folder.proposal()
     plan = proposal.plan
-    model = plan.public_model()
+    model = public_model(plan)
     await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)
     engine = FlowerEngine(
         proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce

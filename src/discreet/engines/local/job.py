@@ -15,8 +15,6 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.config import Config
-from discreet.config.federation import federation_of
-from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.device import torch_device
@@ -25,9 +23,9 @@ from discreet.engines.local.measure import measure
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
-from discreet.kinds import FixedSizeConfig
-from discreet.models import build_model, flatten, model_file
-from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan, model_digest
+from discreet.models import build_model, described, flatten, model_file
+from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan
+from discreet.plan.over_records import Planned, facts_of, records_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.rounds import (
@@ -53,20 +51,10 @@ class Opening(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Planned):
     """Everything that is known before the first round."""
 
-    config: Config
-    federation: Federation
     model: nn.Module
-    plan: Plan
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What whoever runs this should know of the records; it is for nobody else."""
-        if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:
-            return self.federation.warnings
-        return (*self.federation.warnings, "no record is held out, so nothing is measured.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +101,18 @@ def prepare(
             assumption.
     """
     device = torch_device(config.speed.device)
-    exchanged = isinstance(config.training.sampling, FixedSizeConfig)
-    federation = federation_of(config.data, exchanged=exchanged, frames=frames)
-    model = build_model(
-        config.model.name, federation.feature_shape, federation.num_classes, seed=config.model.seed
-    )
-    initial = flatten(model)
-    facts = FederationFacts(
-        silos=tuple(silo.name for silo in federation.silos),
-        feature_shape=federation.feature_shape,
-        num_classes=federation.num_classes,
-        feature_norm_bound=federation.feature_norm_bound,
-        dimension=len(initial),
-        model_digest=model_digest(model),
-    )
+    federation = records_of(config, frames)
+    shape = federation.feature_shape
+    model = build_model(config.model.name, shape, federation.num_classes, seed=config.model.seed)
+    facts = facts_of(federation, described(model, shape))
     if agreed is None:
-        plan = make_plan(config, facts, model)
+        plan = make_plan(config, facts)
     else:
         _require_facts(agreed, facts)
         plan = replace(agreed, config=config)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)
-    return Prepared(config, federation, model, plan)
+    return Prepared(config, federation, plan, model)
 
 
 def _require_facts(plan: Plan, found: FederationFacts) -> None:

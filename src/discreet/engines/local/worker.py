@@ -18,6 +18,7 @@ from discreet.engines.local.device import torch_device
 from discreet.engines.local.failures import failure_frame
 from discreet.engines.local.frames import Frame, read_frame, write_frame
 from discreet.engines.local.work import Assignment, contributions_frame, read_order, source_for
+from discreet.plan.public_model import public_model
 from discreet.rounds import RoundOrder, contributions
 
 
@@ -31,7 +32,7 @@ class Worker:
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._randomness = source_for(assignment.seed)
-        self._model = assignment.plan.public_model().to(torch_device(assignment.device))
+        self._model = public_model(assignment.plan).to(torch_device(assignment.device))
 
     def train(self, order: RoundOrder) -> Frame:
         """Returns the contributions of all silos to one round."""

@@ -2,15 +2,9 @@
 
 from discreet.learning.clipping.clipped_sum import ClippedSum, clipped_gradient_sum
 from discreet.learning.clipping.per_record import PerRecordFallbackWarning
-from discreet.learning.clipping.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 
 __all__ = [
-    "FLAT",
-    "Automatic",
     "ClippedSum",
-    "ClippingStyle",
-    "Flat",
-    "PerLayer",
     "PerRecordFallbackWarning",
     "clipped_gradient_sum",
 ]

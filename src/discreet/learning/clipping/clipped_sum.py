@@ -10,20 +10,14 @@ from torch import nn
 
 from discreet.arrays import Floats
 from discreet.data.records import Records
+from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
+from discreet.kinds.styles import ClippingStyle, Flat
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.learning.clipping.ghost import ghost_gradients, layer_without_rule
 from discreet.learning.clipping.linear import clipped_linear_sum
 from discreet.learning.clipping.per_record import warn_fallback, written_out_gradients
 from discreet.learning.clipping.record_gradients import RecordGradients
-from discreet.learning.clipping.shapes import (
-    UNKNOWN_BATCH,
-    ExpectedBatch,
-    chunk_length,
-    chunks,
-    longest_chunk,
-    padded,
-)
-from discreet.learning.clipping.styles import ClippingStyle, Flat
+from discreet.learning.clipping.shapes import chunk_length, chunks, longest_chunk, padded
 from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
@@ -60,7 +54,7 @@ def clipped_gradient_sum(
 
     Guarantee:
         Each record's contribution is finite, has norm at most ``clip_norm``, and depends on no other record,
-        whatever the model computes; `discreet.learning.float_error` says under which assumption. A record
+        whatever the model computes; `discreet.kinds.float_error` says under which assumption. A record
         for which the model gives a logit, a loss or a gradient that is not finite contributes zero. What is
         raised depends on the model and the parameters only.
 

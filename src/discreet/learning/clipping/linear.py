@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
+from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.shapes import chunks
 from discreet.learning.losses import last_class
-from discreet.models.convexity import ConvexHead
 
 # The length of every chunk, whatever the number of records; float64 copies of so many stay in the cache.
 CHUNK = 64

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
+from discreet.kinds.styles import ClippingStyle
 from discreet.learning.clipping.pieces import Piece
-from discreet.learning.clipping.styles import ClippingStyle, count_within
+from discreet.learning.clipping.styles import count_within, factors
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,12 +50,12 @@ class RecordGradients:
             clip_norm: largest L2 norm of one record's contribution.
         """
         norms = self.norms_squared()
-        factors = style.factors(norms, clip_norm)
+        scales = factors(style, norms, clip_norm)
         usable = self.labelled & self.losses.isfinite() & self.outputs.isfinite().all(dim=1)
         kept = selected(usable & norms.isfinite().all(dim=0), records)
         places = {layer: place for place, layer in enumerate(dict.fromkeys(map(_layer_of, self.pieces)))}
         sums = [
-            piece.of(kept).weighted_sum(factors[places[_layer_of(name)]][kept])
+            piece.of(kept).weighted_sum(scales[places[_layer_of(name)]][kept])
             for name, piece in self.pieces.items()
         ]
         return (

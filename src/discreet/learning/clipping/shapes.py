@@ -8,13 +8,13 @@ records there are. Rows are copied into a new array of the chunk's shape, whose 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
 import torch
 from torch import nn
 
+from discreet.kinds.sampling import ExpectedBatch
 from discreet.learning.torch_state import device_of
 
 # A longer chunk has a smaller share of fixed costs, a shorter one keeps more of itself in the processor's
@@ -27,22 +27,6 @@ _LENGTH_UNIT = 32
 # What a chunk costs before its first record, in records: between 12 (cnn-tanh) and 50 (mlp).
 _FIXED_COST = 32
 _QUANTILES = tuple(NormalDist().inv_cdf((number + 0.5) / 8) for number in range(8))
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedBatch:
-    """How many records a batch will hold: public numbers, which only choose the length of chunks.
-
-    Attributes:
-        mean: infinite if nobody knows; chunks are then as long as they may be.
-        stddev: how far the number strays from it.
-    """
-
-    mean: float = math.inf
-    stddev: float = 0.0
-
-
-UNKNOWN_BATCH = ExpectedBatch()
 
 
 def longest_chunk(model: nn.Module) -> int:

@@ -17,6 +17,7 @@ from torch import nn
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, make_plan, parse_plan, sum_protocol, sum_terms
+from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
 from discreet.privacy.wire import Json
@@ -81,14 +82,14 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     """
     plan = _with_own_files(read_plan(document), policy)
     _check_rules(plan, policy, today)
-    model = _public_model(plan, policy)
-    _check_plan_follows(plan, model)
+    _check_plan_follows(plan)
     charge = Charge.under(plan, policy)
     _check_honest(charge)
     _check_colluders(charge)
     cost = account.require(policy.budget, charge, plan.rounds)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
         raise _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
+    model = _public_model(plan)
     digest = plan.digest()
     if policy.require.approval == "person" and digest not in approved:
         raise PolicyRefusal(
@@ -124,6 +125,8 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
         )
     _check_columns(plan, policy)
     _check_label(plan, policy)
+    if not permitted(require.models, config.model.name, plan.facts.model_digest):
+        raise _not_allowed("model", "one of " + ", ".join(require.models), config.model.name)
 
 
 def carried_out_mode(plan: Plan) -> str:
@@ -176,23 +179,20 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
         raise _not_allowed("data.id", policy.data.id or "left out", data.id)
 
 
-def _public_model(plan: Plan, policy: Policy) -> nn.Module:
-    """Builds the plan's model, after the policy was found to name it: factories are code."""
-    config, facts = plan.config, plan.facts
-    if not permitted(policy.require.models, config.model.name, facts.model_digest):
-        raise _not_allowed("model", "one of " + ", ".join(policy.require.models), config.model.name)
+def _public_model(plan: Plan) -> nn.Module:
+    """Builds the plan's model, after all else was agreed: factories are code, which the policy names."""
     try:
-        return plan.public_model()
+        return public_model(plan)
     except ConfigurationError as error:
         raise PolicyRefusal(
             RefusalCode.PLAN, f"the plan's model must be the one built here: {error}"
         ) from None
 
 
-def _check_plan_follows(plan: Plan, model: nn.Module) -> None:
+def _check_plan_follows(plan: Plan) -> None:
     """Plans again from config and facts, and refuses any difference in noise, grid, floors or guarantee."""
     try:
-        again = make_plan(plan.config, plan.facts, model)
+        again = make_plan(plan.config, plan.facts)
     except (ConfigurationError, PrivacyRefusal) as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
     except ArithmeticError as error:

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.learning.clipping import FLAT, Automatic, ClippedSum, PerLayer, clipped_gradient_sum
+from discreet.kinds import FLAT, Automatic, PerLayer
+from discreet.learning.clipping import ClippedSum, clipped_gradient_sum
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.models import flatten
 from discreet.randomness import SeededRandom

@@ -11,14 +11,9 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.errors import ConfigurationError
-from discreet.learning import ClippedUpdate, LocalSgd, Sharded, SingleStep
-from discreet.learning.clipping import (
-    Automatic,
-    Flat,
-    PerLayer,
-    PerRecordFallbackWarning,
-    clipped_gradient_sum,
-)
+from discreet.kinds import Automatic, ClippedUpdate, Flat, LocalSgd, PerLayer, Sharded, SingleStep
+from discreet.learning import local_update
+from discreet.learning.clipping import PerRecordFallbackWarning, clipped_gradient_sum
 from discreet.learning.clipping.ghost import trainable_layers
 from discreet.learning.losses import record_losses
 from discreet.models import LinearHead, flatten, load_flat, trainable
@@ -305,7 +300,7 @@ def test_layers_that_mix_records_are_refused_wherever_the_model_comes_from(norm:
     kinds = (SingleStep(1.0), ClippedUpdate(1.0, 0.1, 2), Sharded(1.0, 2, LocalSgd(0.1, 2)))
     for kind in kinds:
         with pytest.raises(ConfigurationError, match="GroupNorm"):
-            kind.update(model, flatten(model), records, SeededRandom(0))
+            local_update(kind, model, flatten(model), records, SeededRandom(0))
 
 
 def test_per_layer_needs_a_share_for_every_layer() -> None:
@@ -316,7 +311,7 @@ def test_per_layer_needs_a_share_for_every_layer() -> None:
             flatten(model),
             records,
             clip_norm=1.0,
-            style=PerLayer((1.0,)),
+            style=PerLayer(shares=(1.0,)),
             randomness=SeededRandom(0),
         )
 

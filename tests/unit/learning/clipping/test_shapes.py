@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from discreet.learning.clipping.shapes import UNKNOWN_BATCH, ExpectedBatch, chunk_length, chunks, padded
+from discreet.kinds import UNKNOWN_BATCH, ExpectedBatch
+from discreet.learning.clipping.shapes import chunk_length, chunks, padded
 
 
 @pytest.mark.parametrize(("records", "count"), [(0, 1), (1, 1), (63, 1), (64, 1), (65, 2), (520, 9)])

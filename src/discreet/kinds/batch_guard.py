@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy
+from scipy.special import betainc
 
 from discreet.arrays import Indices
 from discreet.errors import PrivacyViolation
 from discreet.randomness import RandomSource
 
 MOST_FAILURE_PROB = 1e-12
-# SciPy's quantile takes one minus its argument, which must not round to one; the tail itself is exact.
-_SMALLEST_QUANTILE = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +39,21 @@ def batch_guard(
         >>> batch_guard(5600, 1 / 88, 88).max_batch
         134
     """
-    target = failure_prob / num_batches
-    max_batch = int(scipy.stats.binom.isf(max(target, _SMALLEST_QUANTILE), record_capacity, entry_prob)) + 1
-    while num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob) > failure_prob:
-        max_batch += 1
+
+    def failure(max_batch: int) -> float:
+        return num_batches * _reaches(max_batch, record_capacity, entry_prob)
+
+    # The failure does not grow with the size, so that its negative is sorted.
+    sizes = range(1, record_capacity)
+    max_batch = 1 + bisect_left(sizes, -failure_prob, key=lambda size: -failure(size))
     if max_batch >= record_capacity:
         return BatchGuard(record_capacity, 0.0)
-    return BatchGuard(
-        max_batch, float(num_batches * scipy.stats.binom.sf(max_batch - 1, record_capacity, entry_prob))
-    )
+    return BatchGuard(max_batch, failure(max_batch))
+
+
+def _reaches(size: int, count: int, prob: float) -> float:
+    """Returns P[Bin(``count``, ``prob``) ≥ ``size``], for 1 ≤ size ≤ count, by the beta function."""
+    return float(betainc(size, count - size + 1, prob))
 
 
 def guarded_batches(

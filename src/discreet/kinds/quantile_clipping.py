@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.errors import ConfigurationError, PrivacyViolation
-from discreet.learning.float_error import with_slack
+from discreet.kinds.float_error import with_slack
 
 # Far from where float64 loses relative precision: outside, no bound on rounding would hold.
 MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64

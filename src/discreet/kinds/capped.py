@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
-from discreet.models.convexity import ConvexHead
+from discreet.kinds.heads import ConvexHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Capped:
         ConfigurationError: if ``cap`` is not inside (0, 1).
 
     Example:
-        >>> from discreet.models import Softmax
+        >>> from discreet.kinds.heads import Softmax
         >>> Capped(Softmax(10), 0.5).lipschitz(1.0) / Softmax(10).lipschitz(1.0)
         0.5
     """

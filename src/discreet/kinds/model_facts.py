@@ -1,0 +1,68 @@
+"""What everyone may know of a public model besides its name; for a linear head without making it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.arrays import Floats
+from discreet.errors import ConfigurationError
+
+LINEAR = "logistic"
+"""The bundled name of a linear head: logistic regression, or softmax for more than two classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Public facts of a model.
+
+    Attributes:
+        dimension: number of trainable weights.
+        digest: SHA-256 of architecture and initial weights.
+        outputs: logits for a record; one output is binary, several are classes.
+        linear: whether it is a linear head, whose loss is convex.
+    """
+
+    dimension: int
+    digest: str
+    outputs: int
+    linear: bool
+
+
+def model_digest(architecture: str, initial: Floats) -> str:
+    """Returns the SHA-256 that plans name.
+
+    Args:
+        architecture: how torch writes the model down.
+        initial: trainable weights, float64, shape ``(d,)``.
+    """
+    return hashlib.sha256(architecture.encode() + initial.tobytes()).hexdigest()
+
+
+def require_classes(num_classes: int) -> None:
+    """Refuses a model that has nothing to choose between."""
+    if not num_classes >= 2:
+        raise ConfigurationError(f"A classification model needs at least 2 classes; got {num_classes}.")
+
+
+def linear_outputs(num_classes: int) -> int:
+    """Returns the logits of a linear head: one for two classes, else one for each."""
+    return 1 if num_classes == 2 else num_classes
+
+
+def linear_facts(feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
+    """Returns the facts of the bundled linear head, which starts at zero.
+
+    Guarantee:
+        They are those that `discreet.models.described` finds of the model when it is made.
+
+    Raises:
+        ConfigurationError: for fewer than two classes.
+    """
+    require_classes(num_classes)
+    outputs = linear_outputs(num_classes)
+    dimension = outputs * math.prod(feature_shape)
+    return ModelFacts(dimension, model_digest("LinearHead()", np.zeros(dimension)), outputs, linear=True)

@@ -1,0 +1,92 @@
+r"""Stable-steps: many local steps of a convex model at the sensitivity of one (theory §2.4); record unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from discreet.errors import ConfigurationError, HowTo
+from discreet.kinds.capped import capped
+from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
+from discreet.kinds.fields import NonNegative
+from discreet.kinds.setting import SiloSetting
+
+
+class StableStepsConfig(ConvexStepsSection):
+    """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit."""
+
+    title: ClassVar[str] = "stable-steps"
+
+    kind: Literal["stable-steps"]
+    l2_regulariser: NonNegative = 0.0
+
+    def describe(self) -> str:
+        """Says in one line what a silo computes in a round."""
+        regularised = f"{super().describe()}, L2 regulariser {self.l2_regulariser:g}"
+        return f"{regularised}, residual cap {self.residual_cap:g}"
+
+    def planned(self, setting: SiloSetting) -> StableSteps:
+        """Returns the training of a silo; nothing of it is clipped.
+
+        Raises:
+            ConfigurationError: if the model is not linear, or nobody says how long features may be.
+        """
+        if not setting.linear:
+            raise ConfigurationError(
+                "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
+                f"{setting.model!r} is not one. Use tangent-steps or single-step (record), or clipped-update "
+                "(client).",
+                see=HowTo.LOCAL_KIND,
+            )
+        if setting.feature_norm_bound is None:
+            raise ConfigurationError(
+                "stable-steps needs features of publicly bounded norm; this data source states none. "
+                "Give 'data.ranges', or use single-step.",
+                see=HowTo.DATA,
+            )
+        if setting.norm is not None:
+            raise ConfigurationError(
+                "'privacy.clip_norm' must be left out with stable-steps: its sensitivity follows from the "
+                "model and the learning rate, and nothing is clipped."
+            )
+        loss = capped(setting.head, self.residual_cap)
+        return StableSteps(
+            learning_rate=self.learning_rate,
+            steps=self.step_count(setting.capacity),
+            sampling_prob=setting.share,
+            record_capacity=setting.capacity,
+            loss=loss,
+            norm_bound=setting.feature_norm_bound,
+            projection_radius=self.largest_move(setting, loss.lipschitz(setting.feature_norm_bound)),
+            passes=self.passes,
+            guard_prob=setting.guard_prob,
+            l2_regulariser=self.l2_regulariser,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StableSteps(ConvexSteps):
+    r"""Gradient steps on disjoint random batches; unclipped, because each step is non-expansive.
+
+    Step s moves the weights by -γ(Σ_batch ∇f + λ·weights). The update is how far the last step ended from
+    the first. The loss is that of the model's convex head, from `discreet.models.convexity`, perhaps capped;
+    ``norm_bound`` is that of the features, constant feature included. Longer features are scaled down to it;
+    a record whose label is not one of the classes contributes zero. The guarantee is that of `ConvexSteps`.
+
+    Attributes:
+        l2_regulariser: λ, on the scale of the sum over one batch.
+    """
+
+    name: ClassVar[str] = "stable-steps"
+
+    l2_regulariser: float = 0.0
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: steps are continuous functions of bounded features in float64, whose rounding is bounded."""
+        return ()
+
+    @property
+    def regulariser(self) -> float:
+        """λ."""
+        return self.l2_regulariser

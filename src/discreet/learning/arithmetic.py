@@ -1,0 +1,73 @@
+"""One place where a kind of local training meets its arithmetic."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from discreet.arrays import Floats
+from discreet.data.records import Records
+from discreet.kinds import (
+    ClippedUpdate,
+    OneRelease,
+    QuantileClipped,
+    Sharded,
+    SingleStep,
+    StableSteps,
+    TangentSteps,
+)
+from discreet.learning.clipped_update import client_update
+from discreet.learning.quantile_clipped import joined
+from discreet.learning.sharded import sharded_update
+from discreet.learning.single_step import single_step_update
+from discreet.learning.stable_steps import stable_update
+from discreet.learning.tangent_steps import tangent_update
+from discreet.learning.updates import CountedUpdate, LocalUpdate
+from discreet.randomness import RandomSource
+
+
+def local_update(
+    training: OneRelease, model: nn.Module, parameters: Floats, records: Records, randomness: RandomSource
+) -> LocalUpdate:
+    """Trains from ``parameters``, shape ``(d,)``, on ``records``.
+
+    Guarantee:
+        That of `LocalTraining`: one sampled unit moves the vector by at most ``training.l2_sensitivity()``.
+        It has one coordinate more than ``parameters`` where the clipping norm follows a quantile.
+
+    Args:
+        training: the kind, and its numbers.
+        model: the architecture; scratch space, whose weights afterwards are unspecified.
+        parameters: where training starts.
+        records: the silo's, or the client's.
+        randomness: all coins.
+
+    Raises:
+        ConfigurationError: if the model lacks what this kind needs.
+        PrivacyViolation: if a run-time check of the promised bound fails.
+    """
+    match training:
+        case SingleStep() | ClippedUpdate():
+            return counted_update(training, model, parameters, records, randomness).update
+        case QuantileClipped(kind=kind):
+            return joined(training, counted_update(kind, model, parameters, records, randomness))
+        case Sharded():
+            return sharded_update(training, model, parameters, records, randomness)
+        case StableSteps():
+            return stable_update(training, model, parameters, records, randomness)
+        case TangentSteps():
+            return tangent_update(training, model, parameters, records, randomness)
+
+
+def counted_update(
+    kind: SingleStep | ClippedUpdate,
+    model: nn.Module,
+    parameters: Floats,
+    records: Records,
+    randomness: RandomSource,
+) -> CountedUpdate:
+    """Returns the update of `local_update`, and how many of its units were within the clipping norm."""
+    match kind:
+        case SingleStep():
+            return single_step_update(kind, model, parameters, records, randomness)
+        case ClippedUpdate():
+            return client_update(kind, model, parameters, records, randomness)

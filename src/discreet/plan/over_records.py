@@ -1,0 +1,81 @@
+"""Planning over records at hand, as a simulation does; only their public facts reach the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.config import Config
+from discreet.config.data import ModelConfig
+from discreet.config.federation import federation_of
+from discreet.data import Federation
+from discreet.kinds import FixedSizeConfig
+from discreet.kinds.model_facts import LINEAR, ModelFacts, linear_facts
+from discreet.plan.facts import FederationFacts, federation_facts
+from discreet.plan.make import make_plan
+from discreet.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A config, the records that it names, and the plan that follows."""
+
+    config: Config
+    federation: Federation
+    plan: Plan
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever runs this should know of the records; it is for nobody else."""
+        if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:
+            return self.federation.warnings
+        return (*self.federation.warnings, "no record is held out, so nothing is measured.")
+
+
+def plan_over_records(config: Config) -> Planned:
+    """Loads the federation that a config names and works out the plan; writes nothing.
+
+    Raises:
+        ConfigurationError: for anything that cannot be carried out; the message names the key.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    federation = records_of(config)
+    model = model_facts(config.model, federation.feature_shape, federation.num_classes)
+    return Planned(config, federation, make_plan(config, facts_of(federation, model)))
+
+
+def records_of(config: Config, frames: Mapping[str, Any] | None = None) -> Federation:
+    """Loads the federation that a config names.
+
+    Args:
+        config: the whole of it: under fixed-size sampling, records have places.
+        frames: the tables of all silos, where the config's source is ``memory``.
+    """
+    exchanged = isinstance(config.training.sampling, FixedSizeConfig)
+    return federation_of(config.data, exchanged=exchanged, frames=frames)
+
+
+def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
+    """Returns the public facts of a federation that trains a model."""
+    return federation_facts(
+        tuple(silo.name for silo in federation.silos),
+        feature_shape=federation.feature_shape,
+        num_classes=federation.num_classes,
+        feature_norm_bound=federation.feature_norm_bound,
+        model=model,
+    )
+
+
+def model_facts(model: ModelConfig, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
+    """Returns the public facts of the model that a config names; only a linear head is not made for them.
+
+    Raises:
+        ConfigurationError: if it cannot be built here.
+    """
+    if model.name == LINEAR:
+        return linear_facts(feature_shape, num_classes)
+    from discreet.models import build_model, described  # torch takes longer to import than a plan to make
+
+    made = build_model(model.name, feature_shape, num_classes, seed=model.seed)
+    return described(made, feature_shape)

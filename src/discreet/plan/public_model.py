@@ -1,0 +1,43 @@
+"""The public model that a plan names: the one part of a plan that takes torch, and may take a user's code."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from torch import nn
+
+from discreet.errors import ConfigurationError
+from discreet.kinds.model_facts import ModelFacts
+from discreet.models import build_model, count_weights, described
+from discreet.plan.plan import Plan
+
+
+def public_model(plan: Plan) -> nn.Module:
+    """Builds the public model, with its initial weights; imports what the config names.
+
+    Raises:
+        ConfigurationError: if it cannot be built here, or is another one than was planned for.
+    """
+    model, facts = plan.config.model, plan.facts
+    # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
+    weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
+    if weights is not None and weights != facts.dimension:
+        raise ConfigurationError(
+            f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
+            f"plan names {facts.dimension}. Plan again."
+        )
+    made = build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed)
+    built = described(made, facts.feature_shape)
+    for field in fields(ModelFacts):
+        planned, here = getattr(facts.model, field.name), getattr(built, field.name)
+        if planned != here:
+            raise ConfigurationError(
+                f"'{field.name}' of the plan's model must be that of the model built here, {_shown(here)}; "
+                f"the plan names {_shown(planned)}. Install the versions that planned it, let a factory "
+                "depend on its arguments alone, or plan again."
+            )
+    return made
+
+
+def _shown(value: object) -> str:
+    return f"{value[:12]}…" if isinstance(value, str) else str(value)

@@ -1,0 +1,66 @@
+"""A plan for a linear head is worked out without torch, and is the one that torch's own model leads to."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet.config import load_config
+from discreet.engines.local import prepare
+from discreet.errors import ConfigurationError
+from discreet.kinds.model_facts import ModelFacts, linear_facts
+from discreet.models import build_model, described
+from discreet.plan import make_plan
+from discreet.plan.over_records import plan_over_records
+from discreet.plan.public_model import public_model
+
+HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+_WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # whoever imports it fails
+from discreet.cli.app import main
+sys.argv = ["discreet", "plan", sys.argv[1], "--json"]
+main()
+"""
+
+
+def test_the_command_needs_no_torch() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_TORCH, str(HEART)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert plan_over_records(load_config(HEART)).plan.digest() in done.stdout
+
+
+def test_it_is_the_plan_that_runs() -> None:
+    config = load_config(HEART)
+    assert plan_over_records(config).plan.digest() == prepare(config).plan.digest()
+
+
+@pytest.mark.parametrize(("shape", "classes"), [((6,), 2), ((6,), 3), ((4, 5), 2), ((1, 8, 8), 10)])
+def test_the_facts_of_a_linear_head_are_those_of_the_model(shape: tuple[int, ...], classes: int) -> None:
+    assert linear_facts(shape, classes) == described(build_model("logistic", shape, classes, seed=3), shape)
+
+
+def test_a_linear_head_needs_two_classes() -> None:
+    with pytest.raises(ConfigurationError, match="at least 2 classes; got 1"):
+        linear_facts((6,), 1)
+
+
+@pytest.mark.parametrize("stated", [{"outputs": 2}, {"linear": False}, {"model_digest": "0" * 64}])
+def test_facts_that_the_model_does_not_have_are_refused(stated: dict[str, object]) -> None:
+    """What a plan says of its model decides sensitivity and noise; whoever trains compares it."""
+    plan = plan_over_records(load_config(HEART)).plan
+    lying = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, **stated))
+    with pytest.raises(ConfigurationError, match="of the plan's model must be that of the model built here"):
+        public_model(lying)
+
+
+def test_planning_again_takes_the_facts_alone() -> None:
+    plan = plan_over_records(load_config(HEART)).plan
+    assert plan.facts.model == ModelFacts(16, plan.facts.model_digest, 1, linear=True)
+    assert make_plan(plan.config, plan.facts).digest() == plan.digest()
