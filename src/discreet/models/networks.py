@@ -70,7 +70,7 @@ def cnn_tanh_standardised(feature_shape: tuple[int, ...], num_classes: int) -> n
 
     Every image is brought to mean 0 and variance 1 by itself; weights start with variance 1/inputs and biases
     at zero (LeCun, Bottou, Orr, Müller 1998, section 4.6). Logits then move steadily with the weights from
-    the first round, which is what `discreet.learning.TangentSteps` relies on.
+    the first round, which is what `discreet.kinds.TangentSteps` relies on.
     """
     network = _two_convolutions(feature_shape, num_classes, TemperedSigmoid)
     for layer in network:

@@ -1,0 +1,37 @@
+"""A kind is two files: how many others name it is counted, so that it does not spread again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCES = Path(discreet.__file__).parent
+# Two lines name every kind, one in each union. Besides: what computes float32 rows together is measured, clients
+# of one process step together, a norm that moves asks for a count, and noise inside the steps is treated apart.
+OTHERS = {
+    "SingleStep": {"learning/alike.py", "kinds/quantile_clipped.py"},
+    "ClippedUpdate": {"kinds/quantile_clipped.py", "rounds/silos.py"},
+    "Sharded": {"learning/alike.py"},
+    "StableSteps": set(),
+    "TangentSteps": {"learning/alike.py"},
+    "NoisySteps": {
+        "learning/alike.py", "plan/plan.py", "rounds/contribution.py", "audit/neighbours.py", "audit/training.py",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_kind_is_named_where_it_must_be_and_nowhere_else(kind: str) -> None:
+    module = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+    own = {f"kinds/{module}.py", f"learning/{module}.py", "kinds/__init__.py"}
+    match = {"learning/arithmetic.py"} - ({"learning/arithmetic.py"} if kind == "NoisySteps" else set())
+    found = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if re.search(rf"import[^#]*\b{kind}(Config)?\b|class {kind}\b", path.read_text(encoding="utf-8"))
+    }
+    assert found == own | match | OTHERS[kind]
