@@ -21,18 +21,18 @@ class ModelFacts:
 
     Attributes:
         dimension: number of trainable weights.
-        digest: SHA-256 of architecture and initial weights.
+        model_digest: SHA-256 of architecture and initial weights.
         outputs: logits for a record; one output is binary, several are classes.
         linear: whether it is a linear head, whose loss is convex.
     """
 
     dimension: int
-    digest: str
+    model_digest: str
     outputs: int
     linear: bool
 
 
-def model_digest(architecture: str, initial: Floats) -> str:
+def digest_of(architecture: str, initial: Floats) -> str:
     """Returns the SHA-256 that plans name.
 
     Args:
@@ -65,4 +65,4 @@ def linear_facts(feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts
     require_classes(num_classes)
     outputs = linear_outputs(num_classes)
     dimension = outputs * math.prod(feature_shape)
-    return ModelFacts(dimension, model_digest("LinearHead()", np.zeros(dimension)), outputs, linear=True)
+    return ModelFacts(dimension, digest_of("LinearHead()", np.zeros(dimension)), outputs, linear=True)

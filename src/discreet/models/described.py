@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from discreet.kinds.model_facts import ModelFacts, model_digest
+from discreet.kinds.model_facts import ModelFacts, digest_of
 from discreet.models.convexity import convexity
 from discreet.models.outputs import count_outputs
 from discreet.models.parameters import flatten
@@ -19,7 +19,7 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
     initial = flatten(model)
     return ModelFacts(
         dimension=len(initial),
-        digest=model_digest(repr(model), initial),
+        model_digest=digest_of(repr(model), initial),
         outputs=count_outputs(model, feature_shape),
         linear=convexity(model) is not None,
     )

@@ -1,7 +1,6 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
 from discreet.plan.afterwards import guarantees_after
-from discreet.plan.aggregation import sum_protocol
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan
@@ -22,6 +21,5 @@ __all__ = [
     "make_plan",
     "parse_plan",
     "public_units",
-    "sum_protocol",
     "sum_terms",
 ]

@@ -98,7 +98,7 @@ def federation_facts(
         num_classes=num_classes,
         feature_norm_bound=feature_norm_bound,
         dimension=model.dimension,
-        model_digest=model.digest,
+        model_digest=model.model_digest,
         outputs=model.outputs,
         linear=model.linear,
     )

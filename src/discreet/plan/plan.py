@@ -19,6 +19,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
 from discreet.kinds.footprint import NoiseSharing
 from discreet.optim import ServerRule
+from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.facts import FederationFacts
 from discreet.plan.releases import (
@@ -43,6 +44,7 @@ from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 from discreet.privacy.wire import Json, digest, from_json, to_json
+from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
 _FILES = ("csv", "parquet", "npz", "residual")
@@ -99,6 +101,11 @@ class Plan:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.config.privacy.clip_norm
         return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+
+    @property
+    def protocol(self) -> SumProtocol:
+        """How integers are summed, and whom that withstands."""
+        return sum_protocol(self.config)
 
     @property
     def server_rule(self) -> ServerRule:

@@ -32,7 +32,7 @@ def public_model(plan: Plan) -> nn.Module:
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:
             raise ConfigurationError(
-                f"'{field.name}' of the plan's model must be that of the model built here, {_shown(here)}; "
+                f"'facts.{field.name}' must be that of the model built here, {_shown(here)}; "
                 f"the plan names {_shown(planned)}. Install the versions that planned it, let a factory "
                 "depend on its arguments alone, or plan again."
             )

@@ -13,7 +13,7 @@ from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
-from discreet.plan import Plan, sum_protocol, sum_terms
+from discreet.plan import Plan, sum_terms
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
@@ -343,7 +343,7 @@ def _require_form(proposal: Propose) -> None:
 
 def _masking_protocol(plan: Plan) -> Bonawitz | Bell:
     """Returns the plan's protocol, which must mask: the oracle protects nothing between machines."""
-    protocol = sum_protocol(plan.config)
+    protocol = plan.protocol
     if not isinstance(protocol, Bonawitz | Bell):
         raise PolicyRefusal(
             RefusalCode.NOT_ALLOWED,

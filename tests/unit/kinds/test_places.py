@@ -10,8 +10,9 @@ import pytest
 import discreet
 
 SOURCES = Path(discreet.__file__).parent
-# Two lines name every kind, one in each union. Besides: what computes float32 rows together is measured, clients
-# of one process step together, a norm that moves asks for a count, and noise inside the steps is treated apart.
+# A line in the union of tables, one in that of values. Besides: float32 rows that are computed together are
+# measured, clients in one process step together, a norm that moves asks for a count, and noise inside steps
+# is treated apart.
 OTHERS = {
     "SingleStep": {"learning/alike.py", "kinds/quantile_clipped.py"},
     "ClippedUpdate": {"kinds/quantile_clipped.py", "rounds/silos.py"},
@@ -19,9 +20,13 @@ OTHERS = {
     "StableSteps": set(),
     "TangentSteps": {"learning/alike.py"},
     "NoisySteps": {
-        "learning/alike.py", "plan/plan.py", "rounds/contribution.py", "audit/neighbours.py", "audit/training.py",
+        "learning/alike.py",
+        "plan/plan.py",
+        "rounds/contribution.py",
+        "audit/neighbours.py",
+        "audit/training.py",
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", OTHERS)

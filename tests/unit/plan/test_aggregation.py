@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from discreet.config import parse_config
-from discreet.plan import FederationFacts, Plan, make_plan, sum_protocol
+from discreet.plan import FederationFacts, Plan, make_plan
 from discreet.privacy.adversary import AggregationServer, ReleasedModels, ServerWithColluders
 from discreet.privacy.units import Status
 from discreet.secagg import Bell, Bonawitz, Ideal, Malicious, SemiHonest
@@ -70,7 +70,7 @@ def test_a_semi_honest_mode_says_that_the_server_must_follow_the_protocol() -> N
     ],
 )
 def test_the_config_names_the_protocol(settings: dict[str, str], expected: object) -> None:
-    assert sum_protocol(plan(**settings).config) == expected
+    assert plan(**settings).protocol == expected
 
 
 def test_the_threshold_of_a_sparse_graph_comes_from_its_bounds() -> None:

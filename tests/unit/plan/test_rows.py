@@ -11,7 +11,7 @@ from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.tally import tally
 from discreet.kinds.float_error import ROWS_ALIKE
-from discreet.plan import Plan, load_plan, sum_protocol
+from discreet.plan import Plan, load_plan
 from discreet.plan.assumptions import DROPPING_OUT, NO_RETRY, ONE_SET, PRESENCE
 from discreet.plan.releases import against_server
 from discreet.privacy.adversary import (
@@ -157,7 +157,7 @@ def test_a_sparse_graph_counts_against_the_server_only_and_follows_delta() -> No
     made, sharper = (plan(silos=200, delta=delta, aggregation=sparse) for delta in (1e-5, 1e-12))
     assert made.release.graph_failure_prob == 2.0**-40
     assert sharper.release.graph_failure_prob <= 1e-4 * 1e-12 / 40
-    small, large = sum_protocol(made.config), sum_protocol(sharper.config)
+    small, large = made.protocol, sharper.protocol
     assert isinstance(small, Bell)
     assert isinstance(large, Bell)
     assert large.sparsity(200, 180, 40).degree > small.sparsity(200, 180, 40).degree

@@ -56,7 +56,7 @@ def test_facts_that_the_model_does_not_have_are_refused(stated: dict[str, object
     """What a plan says of its model decides sensitivity and noise; whoever trains compares it."""
     plan = plan_over_records(load_config(HEART)).plan
     lying = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, **stated))
-    with pytest.raises(ConfigurationError, match="of the plan's model must be that of the model built here"):
+    with pytest.raises(ConfigurationError, match="must be that of the model built here"):
         public_model(lying)
 
 

@@ -193,7 +193,9 @@ def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
     plan = load_plan(folder.server.path / "plan.json")
     model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
     own = load_policy(folder.policy("hungary"))
-    assert own.require.models == (f"logistic@sha256:{described(model, plan.facts.feature_shape).digest}",)
+    assert own.require.models == (
+        f"logistic@sha256:{described(model, plan.facts.feature_shape).model_digest}",
+    )
 
 
 def test_weights_beside_the_policy_are_found_there(folder, monkeypatch, tmp_path):

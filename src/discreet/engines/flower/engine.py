@@ -12,7 +12,7 @@ from discreet.engines.flower.greetings import Greetings
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
-from discreet.plan import Plan, sum_protocol, sum_terms
+from discreet.plan import Plan, sum_terms
 from discreet.randomness import RandomSource
 from discreet.rounds import RoundOrder, RoundSum
 from discreet.secagg import (
@@ -295,7 +295,7 @@ class FlowerEngine:
 
 def _agreement(proposal: Proposal, session: bytes, protocol: Bonawitz | Bell | None) -> Agreement:
     """Returns what server and silos must hold in common."""
-    chosen = protocol or sum_protocol(proposal.plan.config)
+    chosen = protocol or proposal.plan.protocol
     if not isinstance(chosen, Bonawitz | Bell):
         raise ConfigurationError(
             "'aggregation.protocol' must hide contributions from the server between machines; "

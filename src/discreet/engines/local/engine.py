@@ -12,7 +12,7 @@ from discreet.data import Federation
 from discreet.engines.local.crew import Crew
 from discreet.errors import ConfigurationError
 from discreet.learning.torch_state import one_thread
-from discreet.plan import Plan, sum_protocol, sum_terms
+from discreet.plan import Plan, sum_terms
 from discreet.randomness import RandomSource
 from discreet.rounds import (
     Contribution,
@@ -58,7 +58,7 @@ class LocalEngine:
         self._crew = crew
         session = randomness.derive("session", session_label)
         terms = sum_terms(plan, session.random_bytes(32))
-        self._run: SumRun = sum_protocol(plan.config).open(terms, session.derive("protocol"))
+        self._run: SumRun = plan.protocol.open(terms, session.derive("protocol"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos."""

@@ -16,7 +16,7 @@ from torch import nn
 
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.plan import Plan, make_plan, parse_plan, sum_protocol, sum_terms
+from discreet.plan import Plan, make_plan, parse_plan, sum_terms
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
@@ -221,7 +221,7 @@ def _check_honest(charge: Charge) -> None:
 
 def _check_colluders(charge: Charge) -> None:
     """Refuses shares, confirmations and graphs that the number of colluders assumed here could get around."""
-    protocol, assumed = sum_protocol(charge.plan.config), charge.max_colluding
+    protocol, assumed = charge.plan.protocol, charge.max_colluding
     if not isinstance(protocol, Bonawitz | Bell):
         return
     try:
