@@ -147,13 +147,23 @@ def test_a_plan_that_does_not_follow_from_its_config_is_found(
         list(verify(run_directory))
 
 
-def test_the_guarantees_of_an_own_model_are_recomputed_without_its_code(run_directory: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda plan: smaller_epsilon(plan["guarantees"]), "guarantees.0.epsilon"),
+        (lambda plan: plan["grid"].update(l2_sensitivity=1.0), "grid.l2_sensitivity"),
+        (lambda plan: plan["release"].update(dimension=15), "release.dimension"),
+    ],
+)
+def test_the_numbers_of_an_own_model_are_recomputed_without_its_code(
+    run_directory: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
     def own(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "a_module_that_must_not_be_imported:make"
-        smaller_epsilon(plan["guarantees"])
+        change(plan)
 
     forge_plan(run_directory, own)
-    with pytest.raises(VerificationFailure, match=r"plan\.json, guarantees: '0\.epsilon'"):
+    with pytest.raises(VerificationFailure, match=message):
         list(verify(run_directory))
     with pytest.raises(VerificationFailure, match="Cannot import model factory"):
         list(verify(run_directory, own_code=True))
