@@ -47,8 +47,9 @@ def verify(
         key: public key, in hexadecimal, by which the run must be signed.
         records: folder of the records that the plan names; measures the released model on them again.
         own_code: import what the plan names: a model that is not bundled (``module:factory``), and with
-            ``records`` a source that is code (``module:function``). Without it, what needs the model (noise,
-            grid, weights) is checked only as sealed, and the finding says so.
+            ``records`` a source that is code (``module:function``). Without it, noise, grid and guarantees
+            follow from what the plan states of its model, which is taken at its word, and weights are checked
+            only as sealed; the finding says so.
 
     Raises:
         VerificationFailure: for the first thing that is wrong.

@@ -28,7 +28,7 @@ from discreet.verify.finding import Basis, Finding
 
 Vector = npt.NDArray[np.float64]
 
-_WITHOUT_MODEL = "the model is not bundled: what rests on it only as sealed (--own-code imports it)"
+_WITHOUT_MODEL = "the model is not bundled: what is stated of it only as sealed (--own-code imports it)"
 
 
 def check_plan(evidence: Evidence) -> Finding:
