@@ -27,7 +27,7 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	PYTHONPATH=reproductions $(BIN)/lint-imports --no-cache
 
 # Every known attack on a guarantee, and what it gets; exit code 1 if one works. QUIET=--quiet prints only what works.
 .PHONY: attack

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from local_dp import FEATURE_NORM
 
 from discreet.data import Federation, Records, Silo, scale_to_norm, with_constant
 from discreet.randomness import SeededRandom
+from local_dp import FEATURE_NORM
 
 FILE_VARIABLE = "DISCREET_OVERLAPPING"
 _PARTS = 10

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from discreet.audit import CraftedFederation, simulate_local_state_attack
 from discreet.randomness import SeededRandom
-from discreet.reproduction import Computed, Context, Scale
+from reproducing import Computed, Context, Scale
 
 DELTA, CONFIDENCE = 1e-5, 0.99
 # Silos, summed noise multiplier, trigger in units of γC; a trigger of 1/2 is the sign attack.

@@ -9,11 +9,10 @@ from statistics import fmean
 from typing import Any
 
 import subsets
-from local_dp import scattered
-
 from discreet.config import Config, load_config
 from discreet.engines.local import run
-from discreet.reproduction import (
+from local_dp import scattered
+from reproducing import (
     Cell,
     Chart,
     Computed,

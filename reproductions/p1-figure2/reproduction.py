@@ -8,9 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import subsets
-
 from discreet.config import load_config
-from discreet.reproduction import (
+from reproducing import (
     Cell,
     Chart,
     Computed,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from discreet.accounting import Conversion, Rdp, epsilon
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.reproduction import Computed, Context
+from reproducing import Computed, Context
 
 SAMPLING_PROB, DELTA = 0.1, 1e-5
 # Steps, parties, summed noise multiplier as printed.

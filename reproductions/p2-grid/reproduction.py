@@ -6,10 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import subsets
-from local_dp import FEATURE_NORM, LARGE_BATCH, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
-
 from discreet.config import Config, load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed, score
+from local_dp import FEATURE_NORM, LARGE_BATCH, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
+from reproducing import Cell, Computed, Context, Deferred, Scale, accuracy, changed, score
 
 FILES = {"MNIST": "mnist.npz", "Fashion-MNIST": "fashion_mnist.npz"}
 ALL = ((1, 20), (2, 10), (4, 5), (5, 4), (10, 2), (20, 1))

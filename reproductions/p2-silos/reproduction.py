@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from local_dp import DELTA, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
-from overlapping import FILE_VARIABLE
-
 from discreet.accounting import calibrate, epsilon
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
+from local_dp import DELTA, NETWORKS, PAPER_BATCH, Schedule, paper_noise, scattered
+from overlapping import FILE_VARIABLE
+from reproducing import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 TABLES = (
     ("MNIST", "mnist.npz", 2.93, "SN+Lin"),

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
-
 from discreet.accounting import calibrate, epsilon
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.reproduction import Computed, Context
+from reproducing import Computed, Context
 
 # Logistic regression on MNIST: 1000 clients, 30 rounds of about 50 of them, updates within 0.3.
 CLIENTS, ROUNDS, RATE, BOUND = 1000, 30, 0.05, 0.3

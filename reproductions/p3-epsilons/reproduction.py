@@ -7,7 +7,7 @@ from discreet.accounting import Conversion, Rdp, epsilon
 from discreet.accounting.bounds import DEFAULT_ORDERS
 from discreet.privacy.events import FixedSizeSampling, GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.privacy.units import NeighboringRelation
-from discreet.reproduction import Computed, Context
+from reproducing import Computed, Context
 
 INTEGER_ORDERS = Rdp(tuple(float(order) for order in range(2, 257)), Conversion.MIRONOV)
 ALL_ORDERS = Rdp(DEFAULT_ORDERS, Conversion.MIRONOV)

@@ -10,12 +10,11 @@ from statistics import mean
 
 import subsets
 from closed_forms import POISSON, UNIFORM, Federation, closed_form_stddev
-from dp_fed import averaging
-
 from discreet.accounting import calibrate
 from discreet.config import load_config
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
+from dp_fed import averaging
+from reproducing import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 IMAGES = "mnist.npz"
 CLIENTS, DIGITS, ROUNDS, RATE, BOUND = 1000, 50, 30, 0.05, 0.3

@@ -6,11 +6,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from dp_fed import averaging, tight_epsilon
 from roles import FILE
 
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
+from dp_fed import averaging, tight_epsilon
+from reproducing import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 RATE = 0.2
 

@@ -8,10 +8,9 @@ from itertools import product
 from pathlib import Path
 
 import subsets
-from dp_fed import averaging, tight_epsilon
-
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, accuracy, changed
+from dp_fed import averaging, tight_epsilon
+from reproducing import Cell, Computed, Context, Deferred, Scale, accuracy, changed
 
 IMAGES = "mnist.npz"
 CLIENTS, ROUNDS, RATE = 2000, 200, 0.05

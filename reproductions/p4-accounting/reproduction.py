@@ -6,6 +6,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+
+from discreet.accounting import epsilon, tradeoff
+from discreet.accounting.gdp import gaussian_epsilon
+from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
+from discreet.privacy.units import NeighboringRelation
 from participation import (
     Segment,
     deterministic_participation,
@@ -13,13 +19,7 @@ from participation import (
     known_participation,
     random_participation_estimate,
 )
-
-from discreet.accounting import epsilon, tradeoff
-from discreet.accounting.gdp import gaussian_epsilon
-from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
-from discreet.privacy.units import NeighboringRelation
-from discreet.reproduction import Computed, Context
+from reproducing import Computed, Context
 
 RECORDS, BATCH, DELTA = 6000, 100, 1e-5
 SETTINGS = ((10, 2.0), (50, 4.0))

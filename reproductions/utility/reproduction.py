@@ -7,10 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import subsets
-from local_dp import scattered
-
 from discreet.config import load_config
-from discreet.reproduction import Cell, Computed, Context, Deferred, Scale, changed, score
+from local_dp import scattered
+from reproducing import Cell, Computed, Context, Deferred, Scale, changed, score
 
 IMAGES = "fashion_mnist.npz"
 # Every tenth record at ten times the ε, so that noise and signal stay alike.

@@ -3,8 +3,8 @@
 import math
 
 import pytest
-from closed_forms import POISSON, UNIFORM, ClosedForm, Federation, closed_form_stddev
 
+from closed_forms import POISSON, UNIFORM, ClosedForm, Federation, closed_form_stddev
 from discreet.accounting import epsilon
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction import (
+from reproducing import (
     Chart,
     Computed,
     Curve,
@@ -37,7 +37,7 @@ ROWS = [
     Row(Skipped("later", "not run"), Expected("Figure 9", published=70.0)),
 ]
 CHARTING = """
-from discreet.reproduction import curves_of_cells
+from reproducing import curves_of_cells
 
 def cells(context):
     yield from ()

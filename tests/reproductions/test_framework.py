@@ -5,14 +5,19 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.cli.reproduce import Scale as Asked
+from discreet.cli.reproduce import beside_source
 from discreet.errors import ConfigurationError
-from discreet.reproduction import (
+from reproducing import (
     Choice,
     Computed,
     Context,
@@ -28,8 +33,9 @@ from discreet.reproduction import (
     read_computed,
 )
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = """
-from discreet.reproduction import Computed, Skipped
+from reproducing import Computed, Skipped
 
 def cells(context):
     yield Computed("a", reproduced={a}, ours=2.0)
@@ -37,7 +43,7 @@ def cells(context):
         yield Skipped("b", "no data") if context.data is None else Computed("b", ours=1.0)
 """
 LONG = """
-from discreet.reproduction import Computed, Deferred
+from reproducing import Computed, Deferred
 
 def cells(context):
     for name, value in (("MNIST", {a}), ("Fashion", 3.0)):
@@ -246,6 +252,67 @@ def test_without_a_name_they_are_listed(tmp_path: Path) -> None:
     root = make(tmp_path / "papers")
     assert "A table" in invoke(root)[1]
     assert json.loads(invoke(root, "--json")[1]) == {"a-table": "A table"}
+
+
+PLANTED = "open('planted', 'w').close()"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    """An installation without a checkout, in which somebody has put code of his own wherever he could."""
+    site = tmp_path / "lib" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "discreet").symlink_to(ROOT / "src" / "discreet")
+    for place in (tmp_path / "lib", tmp_path / "here", site):
+        for folder in (place / "reproductions", place / "reproductions" / "p1-table1"):
+            (folder / "reproducing").mkdir(parents=True, exist_ok=True)
+            for module in ("__init__", "command"):
+                (folder / "reproducing" / f"{module}.py").write_text(PLANTED)
+        (place / "pyproject.toml").touch()
+    return site
+
+
+def reproduce_from(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "discreet", "reproduce", *arguments],
+        cwd=site.parents[1] / "here",
+        env=os.environ | {"PYTHONPATH": str(site), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("p1-table1",), ("--all",), ("p1-table1", "--from", "papers")])
+def test_a_wheel_says_where_they_are_and_runs_nobodys_code(wheel: Path, arguments: tuple[str, ...]) -> None:
+    (wheel.parents[1] / "here" / "papers").mkdir()
+    done = reproduce_from(wheel, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "need a checkout of the source repository, in its folder 'reproductions'" in done.stderr
+    assert not list(wheel.parents[1].rglob("planted"))
+
+
+def test_planted_code_would_have_been_seen(wheel: Path) -> None:
+    reproduce_from(wheel, "--from", "reproductions")
+    assert (wheel.parents[1] / "here" / "planted").exists()
+
+
+def test_a_wheel_takes_the_folder_that_is_named(wheel: Path) -> None:
+    done = reproduce_from(wheel, "--from", str(ROOT / "reproductions"), "--json")
+    assert "p1-table1" in json.loads(done.stdout)
+    assert not list(wheel.parents[1].rglob("planted"))
+
+
+def test_help_needs_no_checkout(wheel: Path) -> None:
+    done = reproduce_from(wheel, "--help")
+    assert done.returncode == 0
+    assert "small|full" in done.stdout
+
+
+def test_a_checkout_has_them_beside_its_source() -> None:
+    assert beside_source(ROOT / "src" / "discreet") == ROOT / "reproductions"
+    assert [scale.value for scale in Asked] == [scale.value for scale in Scale]
 
 
 def test_a_score_is_a_mean_with_its_standard_error() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.reproduction import Context, Reproduction, Scale, Verdict, carry_out, catalogue
+from reproducing import Context, Reproduction, Scale, Verdict, carry_out, catalogue
 
 ROOT = Path(__file__).parents[2] / "reproductions"
 ALL = catalogue(ROOT)
@@ -23,7 +23,7 @@ PUBLIC = {
     "discreet.data", "discreet.engines.local", "discreet.models", "discreet.models.features",
     "discreet.models.scattering", "discreet.privacy.tradeoff",
     "discreet.privacy.adversary", "discreet.privacy.events", "discreet.privacy.units",
-    "discreet.randomness", "discreet.reproduction",
+    "discreet.randomness",
 }  # fmt: skip
 
 

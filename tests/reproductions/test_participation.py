@@ -3,6 +3,13 @@
 import math
 
 import pytest
+
+from discreet.accounting import epsilon
+from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
+from discreet.errors import ConfigurationError
+from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
+from discreet.privacy.units import NeighboringRelation
 from participation import (
     MixtureTradeoff,
     Segment,
@@ -11,13 +18,6 @@ from participation import (
     known_participation,
     random_participation_estimate,
 )
-
-from discreet.accounting import epsilon
-from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
-from discreet.errors import ConfigurationError
-from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
-from discreet.privacy.tradeoff import GaussianTradeoff, PiecewiseTradeoff
-from discreet.privacy.units import NeighboringRelation
 
 
 @pytest.mark.parametrize(

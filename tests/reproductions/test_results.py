@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.reproduction import NOT_RUN, Scale, find
+from reproducing import NOT_RUN, Scale, find
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "reproductions" / "results"

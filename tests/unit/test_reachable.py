@@ -11,7 +11,6 @@ from reachability import LOOSE, Package, Place, imported_names
 
 import discreet
 import discreet.engines.local
-import discreet.reproduction
 from discreet.cli.lazy import SUMMARIES
 from discreet.sklearn import FederatedClassifier
 
@@ -27,8 +26,6 @@ ALLOWED = {
     "discreet.audit.local_state:_two_steps": "the table of reproductions/local-state",
     "discreet.audit.membership:AttackRates.true_positive_rate": "the table of reproductions/local-state",
     "discreet.audit.noise:exceeded": "read by the tests of planted faults, which are not rewritten",
-    "discreet.reproduction.context:Context.from_file": "scripts of reproductions are written with it",
-    "discreet.reproduction.rows:Computed.by": "scripts of reproductions are written with it",
     "discreet.secagg.hazmat.field:multiply": "states the field that the tables implement; tests need it",
     "discreet.secagg.protocol:validate_terms": "how the checklist of secure aggregation refuses terms",
 }
@@ -43,9 +40,6 @@ def entries() -> set[Place]:
         ("discreet.engines.flower.server_app", "app"),
         ("discreet.engines.flower.client_app", "app"),
         ("discreet.engines.local.worker", "main"),  # started by a line of text
-        *(
-            ("discreet.reproduction", name) for name in discreet.reproduction.__all__
-        ),  # what scripts are written in
         *(("discreet.engines.local", name) for name in ("__getattr__", "__dir__")),
         *(("discreet", name) for name in ("__getattr__", "__dir__")),
     }

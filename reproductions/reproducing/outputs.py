@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.rows import Computed, Row, Skipped, Verdict
+from reproducing.rows import Computed, Row, Skipped, Verdict
 
 HEADER = (
     "cell", "published", "reproduced", "tolerance", "ours", "ours_expected", "verdict", "where", "note",

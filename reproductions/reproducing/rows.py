@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from discreet.reproduction.expected import Expected
+from reproducing.expected import Expected
 
 
 @dataclass(frozen=True, slots=True)

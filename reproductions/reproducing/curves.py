@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.rows import Computed, Row
+from reproducing.rows import Computed, Row
 
 Points = tuple[tuple[float, float], ...]
 
@@ -72,7 +72,7 @@ def curves_over_cells(rows: Sequence[Row], x_label: str, *, separator: str) -> C
         ConfigurationError: if a cell is not called like that.
 
     Example:
-        >>> from discreet.reproduction.expected import Expected
+        >>> from reproducing.expected import Expected
         >>> rows = [Row(Computed(f"{x} rounds: ours", ours=70.0 + x), Expected("here")) for x in (5, 10)]
         >>> curves_over_cells(rows, "rounds", separator=" rounds: ").curves[0].points
         ((5.0, 75.0), (10.0, 80.0))

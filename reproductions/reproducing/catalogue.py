@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.context import Context
-from discreet.reproduction.curves import Chart
-from discreet.reproduction.expected import Expectations, read_expectations
-from discreet.reproduction.rows import Cell, Deferred, Row
+from reproducing.context import Context
+from reproducing.curves import Chart
+from reproducing.expected import Expectations, read_expectations
+from reproducing.rows import Cell, Deferred, Row
 
 _SCRIPT = "reproduction.py"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.reproduction.rows import Cell, Deferred, Skipped
-from discreet.reproduction.scale import Scale
+from reproducing.expected import Scale
+from reproducing.rows import Cell, Deferred, Skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.catalogue import Reproduction
-from discreet.reproduction.context import Context
-from discreet.reproduction.rows import Cell, Computed, Deferred, Row, Skipped
+from reproducing.catalogue import Reproduction
+from reproducing.context import Context
+from reproducing.rows import Cell, Computed, Deferred, Row, Skipped
 
 Progress = Callable[[str, int, int], None]
 NOT_RUN = "not run"

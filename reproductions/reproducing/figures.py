@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.reproduction.catalogue import Reproduction
-from discreet.reproduction.curves import Chart, Curve
-from discreet.reproduction.rows import Row
-from discreet.reproduction.scale import Scale
+from reproducing.catalogue import Reproduction
+from reproducing.curves import Chart, Curve
+from reproducing.expected import Scale
+from reproducing.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, fields
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import ConfigurationError
-from discreet.reproduction.scale import Scale
 
 _NUMBERS = ("published", "reproduced", "ours", "ours_at_least", "ours_at_most")
+
+
+class Scale(Enum):
+    """How much to compute: ``SMALL`` in minutes, in every change; ``FULL`` as in the paper, by hand."""
+
+    SMALL = "small"
+    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True)
