@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from discreet.audit import CraftedFederation, simulate_local_state_attack
+from discreet.audit import CraftedFederation, simulate_local_state_attack, two_steps_epsilon
 from discreet.randomness import SeededRandom
 from reproducing import Computed, Context, Scale
 
@@ -19,9 +19,11 @@ def cells(context: Context) -> Iterator[Computed]:
         source = SeededRandom(1).derive(number)
         rates = simulate_local_state_attack(federation, TRIALS[context.scale], source)
         where = f"N = {silos}, z = {multiplier:g}, trigger {trigger:g}"
-        claimed = federation.claimed_epsilon(DELTA)
+        claimed = two_steps_epsilon(multiplier, DELTA)
         shown = rates.epsilon_lower(DELTA, CONFIDENCE)
-        note = f"false alarms {rates.false_positive_rate:.4f}, hits {rates.true_positive_rate:.4f}"
+        alarms, hits = rates.false_positives / rates.trials, rates.true_positives / rates.trials
+        note = f"false alarms {alarms:.4f}, hits {hits:.4f}"
         yield Computed(f"{where}: claimed ε", reproduced=claimed)
         yield Computed(f"{where}: attack shows ε ≥", ours=shown, note=note)
-        yield Computed(f"{where}: proven local ε", ours=federation.local_epsilon(DELTA))
+        proven = two_steps_epsilon(federation.local_noise_multiplier, DELTA)
+        yield Computed(f"{where}: proven local ε", ours=proven)

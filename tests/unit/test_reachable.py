@@ -21,10 +21,6 @@ SOURCE = ROOT / "src" / "discreet"
 ALLOWED = {
     "discreet.accounting.odometer": "a proven filter: a silo's budget is to be charged through it",
     "discreet.errors:BudgetExhausted": "what the odometer raises",
-    "discreet.audit.local_state:CraftedFederation.claimed_epsilon": "the table of reproductions/local-state",
-    "discreet.audit.local_state:CraftedFederation.local_epsilon": "the table of reproductions/local-state",
-    "discreet.audit.local_state:_two_steps": "the table of reproductions/local-state",
-    "discreet.audit.membership:AttackRates.true_positive_rate": "the table of reproductions/local-state",
     "discreet.audit.noise:exceeded": "read by the tests of planted faults, which are not rewritten",
     "discreet.secagg.hazmat.field:multiply": "states the field that the tables implement; tests need it",
     "discreet.secagg.protocol:validate_terms": "how the checklist of secure aggregation refuses terms",

@@ -13,8 +13,7 @@ from discreet.audit.findings import (
     SamplingFinding,
     SensitivityFinding,
 )
-from discreet.audit.local_state import CraftedFederation
-from discreet.audit.local_state import simulate as simulate_local_state_attack
+from discreet.audit.local_state import CraftedFederation, simulate_local_state_attack, two_steps_epsilon
 from discreet.audit.membership import AttackRates
 from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
@@ -38,4 +37,5 @@ __all__ = [
     "guessing_p_value",
     "simulate_local_state_attack",
     "tradeoff_p_value",
+    "two_steps_epsilon",
 ]

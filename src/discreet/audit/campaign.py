@@ -15,8 +15,8 @@ from discreet.audit.findings import Finding
 from discreet.audit.insider import stacked
 from discreet.audit.interruption import noise_across_interruption
 from discreet.audit.judge import judge
+from discreet.audit.local_state import local_state_finding
 from discreet.audit.noise import noise_findings
-from discreet.audit.noisy_steps import local_state_finding
 from discreet.audit.one_run import CanaryRun, Scores, coordinate_run, record_run
 from discreet.audit.participation import most_canaries
 from discreet.audit.post_processing import post_processing_finding

@@ -16,12 +16,19 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting import epsilon
+from discreet.audit.findings import LocalStateFinding
 from discreet.audit.membership import AttackRates
 from discreet.errors import ConfigurationError
+from discreet.mechanisms import per_silo
+from discreet.plan import Plan
 from discreet.privacy.events import GaussianNoise, Release, Repeated
+from discreet.privacy.units import Status
 from discreet.randomness import SeededRandom
 
 _STEPS = 2
+_TRIALS = 1_000_000
+# Triggers in units of γC; larger ones trade hits for fewer false alarms.
+_TRIGGERS = tuple(0.5 + 0.25 * step for step in range(24))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,6 @@ class CraftedFederation:
         """z/√N, the only noise between the target and the silo's second step."""
         return self.noise_multiplier / math.sqrt(self.num_silos)
 
-    def claimed_epsilon(self, delta: float) -> float:
-        """Returns the CONDITIONAL claim: two steps at the summed noise (Heikkilä 2025, Theorem 4.6)."""
-        return _two_steps(self.noise_multiplier, delta)
-
-    def local_epsilon(self, delta: float) -> float:
-        """Returns the PROVEN claim: two steps at the silo's own noise."""
-        return _two_steps(self.local_noise_multiplier, delta)
-
     def exact_rates(self) -> tuple[float, float]:
         """Returns (FPR, TPR) of the test "released b beyond half the shout", for real Gaussian noise."""
         local = self.local_noise_multiplier
@@ -70,7 +69,9 @@ class CraftedFederation:
         return false_positives, true_positives
 
 
-def simulate(federation: CraftedFederation, trials: int, randomness: SeededRandom) -> AttackRates:
+def simulate_local_state_attack(
+    federation: CraftedFederation, trials: int, randomness: SeededRandom
+) -> AttackRates:
     """Plays the round ``trials`` times in each world with vectorised Gaussian noise, C = γ = 1."""
     generator = np.random.Generator(np.random.PCG64(int(randomness.words(1)[0])))
     counts = []
@@ -83,6 +84,50 @@ def simulate(federation: CraftedFederation, trials: int, randomness: SeededRando
     return AttackRates(counts[0], counts[1], trials)
 
 
-def _two_steps(noise_multiplier: float, delta: float) -> float:
+def two_steps_epsilon(noise_multiplier: float, delta: float) -> float:
+    """Returns ε of two steps of the crafted federation at this noise.
+
+    The summed noise gives the CONDITIONAL claim (Heikkilä 2025, Theorem 4.6), the silo's own the PROVEN one.
+    """
     step = Release(GaussianNoise(noise_multiplier), 1.0, dimension=2)
     return epsilon(Repeated(step, _STEPS), delta=delta).epsilon
+
+
+def local_state_finding(plan: Plan, confidence: float, randomness: SeededRandom) -> LocalStateFinding:
+    """Attacks two steps of one round at a plan's noise and number of honest silos; see `LocalStateFinding`.
+
+    Args:
+        plan: of noisy-steps.
+        confidence: of the lower bound.
+        randomness: of the simulated rounds.
+    """
+    honest, release, delta = plan.thresholds.honest_survivors, plan.release, plan.config.privacy.delta
+    share = per_silo(release.share, 1).variance
+    multiplier = math.sqrt(honest * share) / release.l2_sensitivity
+    counted = release.counted_shares(honest)
+    claimed = two_steps_epsilon(math.sqrt(counted * share) / release.l2_sensitivity, delta)
+    # Enough others that their answer is heard over the summed noise.
+    amplifiers = math.ceil(16.0 * multiplier)
+    candidates = [CraftedFederation(honest, multiplier, trigger, amplifiers) for trigger in _TRIGGERS]
+    best = max(candidates, key=lambda federation: _expected_bound(federation, delta))
+    shown = simulate_local_state_attack(best, _TRIALS, randomness).epsilon_lower(delta, confidence)
+    conditional = counted > 1
+    return LocalStateFinding(
+        num_silos=honest,
+        noise_multiplier=multiplier,
+        trigger=best.trigger,
+        trials=_TRIALS,
+        claimed=claimed,
+        delta=delta,
+        status=Status.CONDITIONAL if conditional else Status.PROVEN,
+        audited_epsilon_lower=shown,
+        confidence=confidence,
+    )
+
+
+def _expected_bound(federation: CraftedFederation, delta: float) -> float:
+    """Returns about the ε that ``_TRIALS`` rounds can show: four standard errors off the exact rates."""
+    alarms, hits = federation.exact_rates()
+    high = alarms + 4.0 * math.sqrt(alarms / _TRIALS) + 8.0 / _TRIALS
+    low = hits - 4.0 * math.sqrt(hits / _TRIALS) - delta
+    return math.log(low / high) if low > 0.0 else -math.inf

@@ -24,16 +24,6 @@ class AttackRates:
     true_positives: int
     trials: int
 
-    @property
-    def false_positive_rate(self) -> float:
-        """Share of wrong alarms."""
-        return self.false_positives / self.trials
-
-    @property
-    def true_positive_rate(self) -> float:
-        """Share of hits."""
-        return self.true_positives / self.trials
-
     def epsilon_lower(self, delta: float, confidence: float) -> float:
         r"""Returns a lower bound on ε at ``delta``: log((TPR⁻ − δ)/FPR⁺), or the same of the error rates.
 
