@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from discreet.documents import read_json, shown
+from discreet.documents import shown
+from discreet.engines.flower.outcome import read_outcome
 from discreet.engines.flower.service import ServerFolder
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
@@ -208,26 +208,18 @@ def _read(folder: ServerFolder) -> RunStatus:
 def _state(folder: ServerFolder, *, running: bool, begun: bool) -> tuple[RunState, str | None]:
     if running:
         return RunState.RUNNING, None
-    if not folder.outcome.exists():
+    outcome = read_outcome(folder.outcome)
+    if outcome is None:
         return (RunState.INTERRUPTED if begun else RunState.NOT_STARTED), None
-    try:
-        outcome = read_json(folder.outcome.read_bytes())
-        state, error = RunState(outcome["status"]), outcome["error"]
-    except (ValueError, KeyError, TypeError):
-        raise ConfigurationError(
-            "outcome.json must be one that the server wrote; it cannot be read."
-        ) from None
-    return state, None if state is RunState.COMPLETED else shown(str(error), 2000)
+    state = RunState(outcome["status"])
+    return state, None if state is RunState.COMPLETED else shown(str(outcome.get("error")), 2000)
 
 
 def _last_round(run: RunDirectory, spent: Spending) -> LastRound | None:
     if not spent.completed or not run.metrics.exists():
         return None
-    try:
-        lines = run.read_metrics()
-    except json.JSONDecodeError:
-        raise ConfigurationError(f"{run.metrics.name} must hold JSON lines; it does not.") from None
-    seconds = lines[-1].get("seconds") if lines and isinstance(lines[-1], dict) else None
+    lines = run.read_metrics()
+    seconds = lines[-1].get("seconds") if lines else None
     return LastRound(
         survivors=tuple(map(shown, spent.completed[-1].survivors)),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
