@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.bundled import digits, heart_disease
 from discreet.data.columns import Categories, Column, Numeric, encode
 from discreet.data.csv_source import TableSchema, pool_of_table
-from discreet.data.digits import digits
 from discreet.data.federation import Federation, Silo
 from discreet.data.frames import SILO, joined, table_of
 from discreet.data.function_source import federation_of_function
-from discreet.data.heart_disease import heart_disease
 from discreet.data.identity import Identities
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.npz_source import pool_of_npz

@@ -14,8 +14,8 @@ from discreet.data import (
     PublicFacts,
     load_federation,
 )
+from discreet.data.bundled import heart_disease
 from discreet.data.function_source import OwnCodeFailed
-from discreet.data.heart_disease import heart_disease
 from discreet.data.norm import largest_norm
 from discreet.errors import DataError
 

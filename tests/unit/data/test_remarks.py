@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.data import ColumnSilos, Federation, OneSilo, PublicFacts, load_federation
-from discreet.data.heart_disease import heart_disease
+from discreet.data.bundled import heart_disease
 from discreet.errors import DataError
 
 ROWS = [
