@@ -12,8 +12,7 @@ import typer
 
 from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
-from discreet.cli.promises import assumptions_table, promises
-from discreet.cli.tables import plan_table
+from discreet.cli.promises import assumptions_table, plan_table, promises
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan

@@ -13,8 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from discreet.cli.promises import worth
-from discreet.cli.tables import plan_table
+from discreet.cli.promises import plan_table, worth
 from discreet.config import load_config
 from discreet.engines.local import prepare
 from discreet.privacy.wire import from_json

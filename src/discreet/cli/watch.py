@@ -9,7 +9,7 @@ from rich.console import Console
 
 from discreet.cli.console import tell_owner
 from discreet.cli.log import log
-from discreet.cli.tables import plan_table
+from discreet.cli.promises import plan_table
 from discreet.engines.local import Prepared
 from discreet.rounds import RoundReport
 from discreet.session.progress import RunDisplay

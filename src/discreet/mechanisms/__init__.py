@@ -1,9 +1,14 @@
 """Integer noise: one file a law, every sampler exact or with a stated total variation."""
 
-from discreet.mechanisms.assumption import SAMPLER_ASSUMPTION
 from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
-from discreet.mechanisms.sampler import add_share, round_with_noise, sample_share, sampler_tv
+from discreet.mechanisms.sampler import (
+    SAMPLER_ASSUMPTION,
+    add_share,
+    round_with_noise,
+    sample_share,
+    sampler_tv,
+)
 from discreet.mechanisms.tails import sample_tail_bound
 
 __all__ = [

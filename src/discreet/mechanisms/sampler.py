@@ -15,6 +15,14 @@ from discreet.mechanisms.thinning import draw_discrete_gaussian
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
 from discreet.randomness import RandomSource
 
+# What the proofs of the laws take on trust, beside uniform random bits (docs/theory/integers.md, section 6).
+SAMPLER_ASSUMPTION = (
+    "float64 arithmetic, square roots and (where the platform has it) extended precision round to nearest as "
+    "IEEE 754 asks; float64 log, log1p, exp, expm1, sinh and cosh are within 4 units in the last place; "
+    "extended-precision log, log1p, sin and cos are within 2^-60, relative for logarithms; "
+    "mpmath's intervals contain the values that they enclose"
+)
+
 
 def sample_share(law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1) -> Integers:
     """Draws ONE silo's share of ``law``, ``size`` coordinates, in grid units.

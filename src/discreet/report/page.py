@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from discreet.report import evidence, overview, training
-from discreet.report.budgets import budgets
 from discreet.report.content import ReportInput
 from discreet.report.html import tag
 from discreet.report.shell import document, resource
@@ -20,7 +19,7 @@ def render(report: ReportInput) -> str:
         overview.at_a_glance(report),
         overview.meaning(report),
         overview.guarantees(report),
-        *([budgets(report)] if report.silo_budgets else []),
+        *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         training.course(report),
         training.price(report),

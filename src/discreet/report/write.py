@@ -1,14 +1,19 @@
-"""Writing a report beside the files that it was made from."""
+"""The report as JSON for programs, and both forms written beside the files that they were made from."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from enum import Enum
 from pathlib import Path
 
+from discreet.privacy.wire import Json, to_json
 from discreet.report.collect import collect
-from discreet.report.json_form import report_json
+from discreet.report.content import ReportInput
 from discreet.report.page import render
 from discreet.rounds.directory import write_durably
+
+REPORT_VERSION = 1
 
 
 def write_report(directory: Path, *, signer: str = "") -> Path:
@@ -27,3 +32,23 @@ def write_report(directory: Path, *, signer: str = "") -> Path:
     write_durably(data, (json.dumps(report_json(report), indent=1, ensure_ascii=False) + "\n").encode())
     write_durably(page, render(report).encode())
     return page
+
+
+def report_json(report: ReportInput) -> dict[str, Json]:
+    """Returns every field of the report; guarantees and adversaries as tagged JSON, as in the plan."""
+    fields = {field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(ReportInput)}
+    return {"version": REPORT_VERSION, **fields}
+
+
+def _plain(value: object) -> Json:
+    """Returns a report value as JSON; values of `discreet.privacy` keep their tags."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value) and type(value).__module__.startswith("discreet.report."):
+        fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, Enum) or dataclasses.is_dataclass(value) or isinstance(value, float):
+        return to_json(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(f"{type(value).__name__} has no place in a report.")

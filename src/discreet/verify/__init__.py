@@ -1,8 +1,7 @@
 """Checking a run from its files: every number again from plan and ledger, every byte against the manifest."""
 
 from discreet.verify.checks import verify
-from discreet.verify.failure import VerificationFailure
-from discreet.verify.finding import Finding
+from discreet.verify.finding import Finding, VerificationFailure
 from discreet.verify.manifest import manifest_digest, seal, seal_report
 from discreet.verify.models import saved_parameters
 from discreet.verify.signature import require_key, sign

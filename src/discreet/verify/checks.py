@@ -12,8 +12,7 @@ from safetensors import SafetensorError
 from discreet.errors import DiscreetError
 from discreet.verify.derived import check_metrics, check_report, check_result
 from discreet.verify.evidence import Evidence, gather
-from discreet.verify.failure import VerificationFailure
-from discreet.verify.finding import Basis, Finding
+from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.manifest import check_manifest
 from discreet.verify.models import check_models, check_plan, remeasure
 from discreet.verify.signature import check_signature

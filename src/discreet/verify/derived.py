@@ -10,10 +10,8 @@ from discreet.errors import DiscreetError
 from discreet.plan import guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
-from discreet.verify.compare import require_same
-from discreet.verify.evidence import Evidence
-from discreet.verify.failure import VerificationFailure
-from discreet.verify.finding import Basis, Finding
+from discreet.verify.evidence import Evidence, require_same
+from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
 from discreet.version import __version__
 

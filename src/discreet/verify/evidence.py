@@ -1,4 +1,4 @@
-"""What everything else is checked against: plan and ledger, each whole by its own hashes."""
+"""What everything else is checked against: plan and ledger, each whole by its own hashes; and how."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.ledger import Spending
+from discreet.privacy.wire import Json
 from discreet.rounds import RunRecord, read_record
-from discreet.verify.failure import VerificationFailure
+from discreet.silo.policy.review import first_difference
+from discreet.verify.finding import VerificationFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,24 @@ def _require_terms(plan: Plan, spent: Spending) -> None:
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
                 f"all of them silos of the plan; the ledger names {', '.join(release.survivors)}."
             )
+
+
+def require_same(stated: Json, found: Json, where: str) -> None:
+    """Checks that two pieces of JSON say the same, but for the rounding of floats.
+
+    Args:
+        stated: what the file says.
+        found: what was worked out again.
+        where: the file, for the message.
+
+    Raises:
+        VerificationFailure: naming the first value that differs.
+
+    Example:
+        >>> require_same({"a": [1, 2.0]}, {"a": [1, 3.0]}, "x")
+        Traceback (most recent call last):
+        discreet.verify.finding.VerificationFailure: x: 'a.1' must be what plan and ledger give; it differs.
+    """
+    path = first_difference(stated, found)
+    if path is not None:
+        raise VerificationFailure(f"{where}: {path!r} must be what plan and ledger give; it differs.")

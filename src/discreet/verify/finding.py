@@ -1,9 +1,12 @@
-"""What a check that went well has to say."""
+"""What a check has to say: what it found right, or why it failed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
+
+from discreet.errors import EXIT_BAD_REQUEST, DiscreetError, HowTo
 
 
 class Basis(Enum):
@@ -30,3 +33,10 @@ class Finding:
     subject: str
     basis: Basis
     detail: str
+
+
+class VerificationFailure(DiscreetError):
+    """A file of a run does not say what plan and ledger say, or is not the file that was sealed."""
+
+    exit_code: ClassVar[int] = EXIT_BAD_REQUEST
+    see = HowTo.VERIFY

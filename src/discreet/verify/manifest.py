@@ -15,7 +15,7 @@ from pathlib import Path
 from discreet.documents import read_json
 from discreet.privacy.ledger import GENESIS, read_ledger
 from discreet.rounds.directory import write_durably
-from discreet.verify.failure import VerificationFailure
+from discreet.verify.finding import VerificationFailure
 
 MANIFEST = "manifest.json"
 VERSION = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,8 @@ from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.rounds import RunRecord, initial_state
-from discreet.verify.compare import require_same
-from discreet.verify.evidence import Evidence
-from discreet.verify.failure import VerificationFailure
-from discreet.verify.files import inside
-from discreet.verify.finding import Basis, Finding
+from discreet.verify.evidence import Evidence, require_same
+from discreet.verify.finding import Basis, Finding, VerificationFailure
 
 Vector = npt.NDArray[np.float64]
 
@@ -135,7 +132,7 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     scheme, colon, name = data.source.partition(":")
     update = {}
     if colon and scheme in ("csv", "parquet", "npz"):
-        update["source"] = f"{scheme}:{inside(folder, name)}"
+        update["source"] = f"{scheme}:{_inside(folder, name)}"
     elif colon and not evidence.own_code:
         raise VerificationFailure(
             f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
@@ -143,5 +140,16 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
         )
     scheme, colon, name = (data.transform or "").partition(":")
     if colon:
-        update["transform"] = f"{scheme}:{inside(folder, name)}"
+        update["transform"] = f"{scheme}:{_inside(folder, name)}"
     return data.model_copy(update=update)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Returns the path of a file that a run names, which must lie in ``folder`` itself.
+
+    Raises:
+        VerificationFailure: if the name leads elsewhere.
+    """
+    if not name or PurePath(name).name != name or name == ".." or "$" in name:
+        raise VerificationFailure(f"the plan must name a file of {folder} without a folder; got {name!r}.")
+    return folder / name

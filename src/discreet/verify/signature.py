@@ -17,8 +17,7 @@ from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.rounds.directory import write_durably
 from discreet.secagg import Identity
-from discreet.verify.failure import VerificationFailure
-from discreet.verify.finding import Basis, Finding
+from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.manifest import manifest_digest
 
 SIGNATURE = "signature.json"

@@ -18,7 +18,7 @@ from small_digits import KINDS, announced, prepared
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.engines.local.crew import Crew, crew_size, even_shares
-from discreet.engines.local.failures import WorkerFailed
+from discreet.engines.local.frames import WorkerFailed
 from discreet.engines.local.processes import WorkerProcess, early_processes, start_workers
 from discreet.engines.local.work import Assignment, source_for
 from discreet.errors import ConfigurationError

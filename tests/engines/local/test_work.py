@@ -13,8 +13,14 @@ from small_digits import KINDS, announced, prepared
 
 from discreet.data import Records
 from discreet.engines.local import LocalEngine, Prepared
-from discreet.engines.local.failures import WorkerFailed, failure_frame, require_success
-from discreet.engines.local.frames import Frame, read_frame, write_frame
+from discreet.engines.local.frames import (
+    Frame,
+    WorkerFailed,
+    failure_frame,
+    read_frame,
+    require_success,
+    write_frame,
+)
 from discreet.engines.local.work import Assignment, order_frame, read_contributions, source_for
 from discreet.engines.local.worker import serve
 from discreet.errors import ConfigurationError, DataError, NotEnoughSurvivors, PrivacyViolation

@@ -1,4 +1,4 @@
-"""Messages between the local engine and its worker processes: arrays and short texts, never pickles."""
+"""Messages between the local engine and its worker processes: arrays, texts, errors; never pickles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from discreet import errors
+from discreet.errors import DiscreetError, ProtocolAbort
+
 _LENGTH_BYTES = 8
+
+
+class WorkerFailed(DiscreetError):
+    """A worker process ended, or met an error that is none of ours."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +57,30 @@ def read_frame(stream: BinaryIO) -> Frame | None:
         if not _filled(stream, _bytes_of(arrays[name])):
             return None
     return Frame(texts, arrays)
+
+
+def failure_frame(error: Exception) -> Frame:
+    """Returns the answer of a worker that could not do what it was asked: the error's class and its text."""
+    return Frame({"error": type(error).__name__, "message": str(error)})
+
+
+def require_success(frame: Frame) -> Frame:
+    """Re-raises a worker's error, in its own class if that is a `DiscreetError`.
+
+    Raises:
+        DiscreetError: as the worker raised it.
+        WorkerFailed: for any other error.
+    """
+    if "error" not in frame.texts:
+        return frame
+    name, message = frame.texts["error"], frame.texts["message"]
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, DiscreetError) and not issubclass(kind, ProtocolAbort):
+        raise kind(message)
+    raise WorkerFailed(
+        f"Training must not fail in a worker process; got {name}: {message}. "
+        "Set speed.workers = 1 to see where it happens."
+    )
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:

@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from discreet.config.speed import SpeedConfig
-from discreet.engines.local.failures import WorkerFailed, require_success
-from discreet.engines.local.frames import Frame, read_frame, write_frame
+from discreet.engines.local.frames import Frame, WorkerFailed, read_frame, require_success, write_frame
 
 # What is imported stays; looking for garbage in it would be a sixth of a worker's start.
 _PROGRAM = """

@@ -15,8 +15,7 @@ from typing import BinaryIO, NoReturn
 import torch
 
 from discreet.engines.local.device import torch_device
-from discreet.engines.local.failures import failure_frame
-from discreet.engines.local.frames import Frame, read_frame, write_frame
+from discreet.engines.local.frames import Frame, failure_frame, read_frame, write_frame
 from discreet.engines.local.work import Assignment, contributions_frame, read_order, source_for
 from discreet.plan.public_model import public_model
 from discreet.rounds import RoundOrder, contributions
