@@ -14,3 +14,6 @@ Integers = npt.NDArray[np.int64]
 
 Indices = Integers
 """Places in another array."""
+
+Booleans = npt.NDArray[np.bool_]
+"""Truth values: coins, which rows to take."""

@@ -122,7 +122,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._keep(run)
         return self
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Returns the logits: shape ``(n,)`` for two classes, else ``(n, n_classes)``."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
@@ -134,7 +134,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         logits = rows @ np.column_stack([self.coef_, self.intercept_]).T
         return logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Returns the probability of each class, shape ``(n, n_classes)``."""
         logits = self.decision_function(X)
         if logits.ndim == 1:
@@ -178,7 +178,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_, self.intercept_ = matrix[:, :-1], matrix[:, -1]
         self.guarantees_, self.plan_ = run.guarantees, run.plan
 
-    def _limits(self, num_features: int) -> npt.NDArray[np.float64]:
+    def _limits(self, num_features: int) -> Floats:
         """Returns the range of each feature, shape ``(n_features, 2)``."""
         limits = np.asarray(self.bounds, dtype=np.float64)
         if limits.shape not in ((2,), (num_features, 2)):
@@ -187,7 +187,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return np.broadcast_to(limits, (num_features, 2))
 
-    def _frames(self, X: npt.NDArray[Any], labels: npt.NDArray[np.int64], silos: Any) -> Frames:
+    def _frames(self, X: npt.NDArray[Any], labels: Integers, silos: Any) -> Frames:
         """Returns a table for each silo."""
         if silos is None:
             coins = Identities.of_content(X, labels).words("silo")

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from torch import nn
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Booleans, Floats, Integers
 from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
 from discreet.encoding import Rotation
@@ -21,8 +20,6 @@ from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
 from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import SeededRandom
-
-Coins = npt.NDArray[np.bool_]
 
 
 class Directions(Protocol):
@@ -91,7 +88,7 @@ class CoordinateCanaries:
         """How many there are."""
         return len(self.coordinates)
 
-    def injected(self, included: Coins, sampled: Coins) -> Floats:
+    def injected(self, included: Booleans, sampled: Booleans) -> Floats:
         """Returns what the canaries add to an update: ``height`` at the coordinates of those in it."""
         vector = np.zeros(self.dimension)
         vector[self.coordinates[included & sampled]] = self.height

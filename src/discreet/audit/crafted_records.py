@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
-from discreet.arrays import Floats
+from discreet.arrays import Float32s, Floats
 from discreet.randomness import SeededRandom
-
-Rows = npt.NDArray[np.float32]
 
 LARGEST = 3e38
 """Near the largest float32: any sum of two overflows."""
@@ -31,7 +28,7 @@ _KINK_STEPS = 40
 
 def crafted_rows(
     model: nn.Module, shape: tuple[int, ...], bound: float | None, source: SeededRandom
-) -> Iterator[tuple[str, Rows]]:
+) -> Iterator[tuple[str, Float32s]]:
     """Yields a name and one record's features, shape ``(1, *shape)``, for each way to craft some.
 
     Args:
@@ -55,7 +52,7 @@ def crafted_rows(
             yield name, _within(row, bound)[None]
 
 
-def _within(row: Floats, bound: float | None) -> Rows:
+def _within(row: Floats, bound: float | None) -> Float32s:
     """Shortens a record to the bound, a little inward so that rounding to float32 stays inside."""
     if bound is not None:
         # Norms in float64 of values near 3e38 are finite.

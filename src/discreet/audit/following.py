@@ -7,11 +7,9 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Integers
+from discreet.arrays import Booleans, Integers
 from discreet.data import Records
 from discreet.randomness import Label, RandomSource, SeededRandom
-
-Places = npt.NDArray[np.int64]
 
 # A shard shuffles its own records: those coins belong to the shard, whatever else the silo holds.
 _OF_A_GROUP = "shard"
@@ -30,13 +28,13 @@ class FollowingCoins(RandomSource):
         places: one number for each record, distinct, shape ``(n,)``.
     """
 
-    def __init__(self, seed: int, places: Places) -> None:
+    def __init__(self, seed: int, places: Integers) -> None:
         super().__init__(bytes(32))
         self._seed = seed
         self._places = self._entered = places
         self._tosses = 0
         self._calls: Counter[int] = Counter()
-        self._owners: Places | None = None
+        self._owners: Integers | None = None
 
     def derive(self, *labels: Label) -> FollowingCoins:
         """Returns another such source."""
@@ -51,7 +49,7 @@ class FollowingCoins(RandomSource):
         self._calls[count] += 1
         return SeededRandom(self._seed).derive("call", count, self._calls[count]).words(count)
 
-    def bernoulli(self, count: int, prob: float) -> npt.NDArray[np.bool_]:
+    def bernoulli(self, count: int, prob: float) -> Booleans:
         """Tosses a coin for each record, and remembers who entered."""
         owners = self._begin(count)
         coins = super().bernoulli(count, prob)
@@ -77,7 +75,7 @@ class FollowingCoins(RandomSource):
         self._owners = None
         return found
 
-    def _begin(self, count: int) -> Places | None:
+    def _begin(self, count: int) -> Integers | None:
         """Says whose coins the next draw is about: all records', those that entered, or nobody's."""
         self._tosses += 1
         if count == len(self._places):
@@ -89,7 +87,7 @@ class FollowingCoins(RandomSource):
         return self._owners
 
 
-def aligned(one: Records, other: Records) -> tuple[Places, Places] | None:
+def aligned(one: Records, other: Records) -> tuple[Integers, Integers] | None:
     """Numbers the records of neighbours so that a record has one number in both.
 
     Returns:
@@ -111,7 +109,7 @@ def aligned(one: Records, other: Records) -> tuple[Places, Places] | None:
     return None
 
 
-def _numbered(same: int, count: int, end: int) -> Places:
+def _numbered(same: int, count: int, end: int) -> Integers:
     """Gives ``same`` records the first numbers, one more the next, and those from ``end`` the following."""
     return np.concatenate([np.arange(end), same + 1 + np.arange(count - end)]).astype(np.int64)
 

@@ -6,9 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Booleans, Floats, Integers
 from discreet.audit.canaries import (
     Canaries,
     CoordinateCanaries,
@@ -34,8 +33,6 @@ from discreet.privacy.adversary import (
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, update
 
-Coins = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -49,7 +46,7 @@ class Scores:
 
     adversary: Adversary
     values: Floats
-    included: Coins
+    included: Booleans
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ def _seen(rehearsal: Rehearsal, step: Step, owner: str, injected: Floats) -> See
 
 
 def _views(
-    plan: Plan, rehearsal: Rehearsal, seen: list[Seen], canaries: Canaries, included: Coins
+    plan: Plan, rehearsal: Rehearsal, seen: list[Seen], canaries: Canaries, included: Booleans
 ) -> tuple[Scores, ...]:
     """Scores the canaries in every view that the plan makes a claim for."""
     directions = [

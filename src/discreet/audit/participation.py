@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Booleans
 from discreet.errors import UnsupportedAnalysisError
 from discreet.plan import Plan
 from discreet.privacy.events import FixedSizeSampling, NoSampling, PoissonSampling
 from discreet.randomness import SeededRandom
 from discreet.sampling import EVERY_ONE, FixedSize, Poisson
-
-Coins = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Participation:
             case FixedSize(sample_size=size, population=population):
                 return size / population
 
-    def drawn(self, count: int, randomness: SeededRandom) -> Coins:
+    def drawn(self, count: int, randomness: SeededRandom) -> Booleans:
         """Says who of ``count`` canaries takes part, shape ``(count,)``; at most as many as units."""
         units = self.sampler.population if isinstance(self.sampler, FixedSize) else count
         coins = np.zeros(units, dtype=np.bool_)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Floats, Integers
 from discreet.data.spelling import spelling
 from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
@@ -53,7 +53,7 @@ class Numeric:
             return (self.column,)
         return (self.column, f"{self.column} not measured")
 
-    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
         """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and notes for the owner."""
         numbers = table.numbers(self.column)
         unreadable = np.isnan(numbers)
@@ -66,7 +66,7 @@ class Numeric:
         neutral = np.where(absent | unreadable, 0.0, scaled)
         return np.stack([neutral, absent.astype(np.float64)], axis=1), notes
 
-    def _notes(self, table: Table, numbers: npt.NDArray[np.float64]) -> tuple[str, ...]:
+    def _notes(self, table: Table, numbers: Floats) -> tuple[str, ...]:
         """Counts the cells that hold no number, and those that are clipped."""
         unreadable = cells_note(
             table,
@@ -110,7 +110,7 @@ class Categories:
         """The features that this column becomes."""
         return tuple(f"{self.column} = {value}" for value in self.values)
 
-    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
         """Returns the indicators, shape ``(n, len(values))``, and notes for the owner."""
         texts = self.values if self.baseline is None else (*self.values, self.baseline)
         numbers = category_numbers(table, self.column, texts)
@@ -133,7 +133,7 @@ class Contrast:
         """The feature that this column becomes."""
         return (f"{self.column} = {self.positive}",)
 
-    def encode(self, table: Table) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
+    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
         """Returns the feature, shape ``(n, 1)``, and notes for the owner."""
         texts = (self.negative, self.positive)
         numbers = category_numbers(table, self.column, texts)
@@ -143,7 +143,7 @@ class Contrast:
 Column = Numeric | Categories | Contrast
 
 
-def category_numbers(table: Table, column: str, values: Sequence[str]) -> npt.NDArray[np.int64]:
+def category_numbers(table: Table, column: str, values: Sequence[str]) -> Integers:
     """Returns for every cell its place in ``values``, shape ``(n,)``; -1 for a cell that is none of them.
 
     Raises:
@@ -154,9 +154,7 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> npt.ND
     return np.array(found, dtype=np.int64)
 
 
-def _unknown(
-    table: Table, column: str, numbers: npt.NDArray[np.int64], values: Sequence[str]
-) -> tuple[str, ...]:
+def _unknown(table: Table, column: str, numbers: Integers, values: Sequence[str]) -> tuple[str, ...]:
     """Returns a note about cells that are none of ``values``."""
     what = f"are none of {', '.join(values)}; they count as none of them"
     known = json.dumps([*values, "TEXT"], ensure_ascii=False)
@@ -164,9 +162,7 @@ def _unknown(
     return cells_note(table, column, int((numbers < 0).sum()), what, accept)
 
 
-def encode(
-    table: Table, columns: Sequence[Column]
-) -> tuple[npt.NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+def encode(table: Table, columns: Sequence[Column]) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
     """Returns the features of all columns side by side, shape ``(n, d)``, their names, and notes."""
     encoded = [column.encode(table) for column in columns]
     features = np.ascontiguousarray(np.concatenate([part for part, _ in encoded], axis=1))

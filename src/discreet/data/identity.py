@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Booleans, Integers
+
 Bytes = npt.NDArray[np.uint8]
 
 _DIGEST = 16
@@ -30,7 +32,7 @@ class Identities:
     """
 
     columns: tuple[Bytes, ...]
-    rows: npt.NDArray[np.int64]
+    rows: Integers
 
     @classmethod
     def of_content(cls, features: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Identities:
@@ -54,14 +56,14 @@ class Identities:
         return cls((rows,), np.arange(len(texts), dtype=np.int64))
 
     @classmethod
-    def of_places(cls, places: npt.NDArray[np.int64]) -> Identities:
+    def of_places(cls, places: Integers) -> Identities:
         """Takes every record for its place in the source, which a record that replaces it inherits."""
         return cls((_as_bytes(places),), np.arange(len(places), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Identities:
+    def take(self, rows: Integers | Booleans) -> Identities:
         """Returns the identities of the records at ``rows``; no content is copied."""
         return Identities(self.columns, self.rows[rows])
 
@@ -93,10 +95,10 @@ class Marks:
     """
 
     identities: Identities
-    places: npt.NDArray[np.int64]
+    places: Integers
     named: bool = False
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Marks:
+    def take(self, rows: Integers | Booleans) -> Marks:
         """Returns the marks of the records at ``rows``."""
         return Marks(self.identities.take(rows), self.places[rows], self.named)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Float32s
 from discreet.data.bundled import digits, heart_disease
 from discreet.data.columns import Categories, Column, Numeric, encode
 from discreet.data.csv_source import TableSchema, pool_of_table
@@ -224,7 +224,7 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
     return (*numbers, *texts)
 
 
-def features_of(frame: Any, facts: PublicFacts) -> npt.NDArray[np.float32]:
+def features_of(frame: Any, facts: PublicFacts) -> Float32s:
     """Returns the features of a frame's rows by the rules that training read them by; no label is needed.
 
     Args:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Float32s, Floats
 from discreet.errors import DataError, UnusableRecords
 
 # Far from where float32 ends: a record that its bound lifts over the edge would show itself by an error.
@@ -17,9 +18,7 @@ _ROUNDING_ROOM = 1.0 - 2.0**-22
 _ROWS_AT_A_TIME = 2000
 
 
-def scale_to_norm(
-    features: npt.NDArray[np.float64] | npt.NDArray[np.float32], bound: float
-) -> npt.NDArray[np.float32]:
+def scale_to_norm(features: Floats | Float32s, bound: float) -> Float32s:
     r"""Returns each record scaled to L2 norm ``bound``, never above it even after rounding to float32.
 
     Guarantee:
@@ -54,17 +53,17 @@ def scale_to_norm(
         )
     direction = rows / largest
     norms = np.linalg.norm(direction, axis=1, keepdims=True)
-    scaled: npt.NDArray[np.float64] = direction * (bound * _ROUNDING_ROOM / norms)
+    scaled: Floats = direction * (bound * _ROUNDING_ROOM / norms)
     return scaled.astype(np.float32)
 
 
-def with_constant(features: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def with_constant(features: Floats) -> Floats:
     """Returns the records flattened, with a last feature 1 in place of a model's bias; ``(n, d + 1)``."""
     flat = features.reshape(len(features), math.prod(features.shape[1:]))
     return np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
 
 
-def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> npt.NDArray[np.float32]:
+def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> Float32s:
     """Returns `scale_to_norm` of `with_constant`, a few rows at a time: float64 copies of all would not fit.
 
     Args:
@@ -82,7 +81,7 @@ def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> np
     return scaled
 
 
-def largest_norm(features: npt.NDArray[np.float32]) -> float:
+def largest_norm(features: Float32s) -> float:
     """Returns the largest L2 norm of a record in float64 arithmetic; 0 if there is no record."""
     squares = np.square(features, dtype=np.float64).sum(axis=tuple(range(1, features.ndim)))
     return float(np.sqrt(squares.max(initial=0.0)))

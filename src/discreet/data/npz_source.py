@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.archives import read_arrays
+from discreet.arrays import Float32s, Integers
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scaled_with_constant
 from discreet.data.pool import Pool
@@ -36,7 +37,7 @@ class _Readable:
 
     records: Records
     identities: Identities
-    places: npt.NDArray[np.int64]
+    places: Integers
     count: int
     notes: tuple[str, ...]
 
@@ -154,7 +155,7 @@ def _readable(
     )
 
 
-def _whole_labels(labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _whole_labels(labels: npt.NDArray[Any]) -> Integers:
     """Returns labels as integers, -1 where one is no whole number: a gap turns a whole array into floats."""
     if np.issubdtype(labels.dtype, np.integer):
         return labels.astype(np.int64)
@@ -162,7 +163,7 @@ def _whole_labels(labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.where(whole, labels, -1).astype(np.int64)
 
 
-def _made_finite(features: npt.NDArray[np.float32], where: str) -> tuple[str, ...]:
+def _made_finite(features: Float32s, where: str) -> tuple[str, ...]:
     """Puts 0 where a number is not finite; returns a note about such records."""
     unusable = ~np.isfinite(features)
     count = int(unusable.any(axis=tuple(range(1, features.ndim))).sum())

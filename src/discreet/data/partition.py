@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaincinv, softmax
 
+from discreet.arrays import Floats, Integers
 from discreet.data.pool import Pool
 from discreet.data.spelling import spelling
 from discreet.data.table import nearest_hint
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
-
-Assignment = npt.NDArray[np.int64]
 
 _SMALLEST_UNIFORM = 2.0**-54
 
@@ -67,7 +65,7 @@ Partition = ColumnSilos | OneSilo | IidSilos | DirichletSilos
 
 def deal(
     pool: Pool, partition: Partition, randomness: SeededRandom
-) -> tuple[tuple[str, ...], Assignment, Assignment | None]:
+) -> tuple[tuple[str, ...], Integers, Integers | None]:
     """Returns the names of the silos and the silo of every record of the pool and of its own test set.
 
     Args:
@@ -111,7 +109,7 @@ def deal(
     return names, silos, _by_shares(pool.test.labels, shares, randomness.derive("test"))
 
 
-def _by_column(pool: Pool, partition: ColumnSilos) -> tuple[tuple[str, ...], Assignment]:
+def _by_column(pool: Pool, partition: ColumnSilos) -> tuple[tuple[str, ...], Integers]:
     """One silo for every value."""
     column = partition.column
     if column not in pool.groups:
@@ -140,17 +138,15 @@ def _require_readable(cells: Sequence[str], column: str, name: str) -> None:
         )
 
 
-def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Assignment:
+def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Integers:
     """Deals cards: every block of ``num_silos`` rows gives one to each silo, in random order."""
     blocks = -(-count // num_silos)
     keys = randomness.uniform(blocks * num_silos).reshape(blocks, num_silos)
-    dealt: Assignment = np.argsort(keys, axis=1).astype(np.int64)
+    dealt: Integers = np.argsort(keys, axis=1).astype(np.int64)
     return dealt.reshape(-1)[:count]
 
 
-def _dirichlet(
-    partition: DirichletSilos, num_classes: int, randomness: SeededRandom
-) -> npt.NDArray[np.float64]:
+def _dirichlet(partition: DirichletSilos, num_classes: int, randomness: SeededRandom) -> Floats:
     """Draws each class's shares as normalised Gamma(alpha) variables; shape ``(classes, silos)``.
 
     Gamma(a) = Gamma(a + 1) U^(1/a) in law (Marsaglia, Tsang 2000, §6), in logarithms, because for a small
@@ -159,16 +155,14 @@ def _dirichlet(
     uniform = np.maximum(randomness.uniform(2 * num_classes * partition.num_silos), _SMALLEST_UNIFORM)
     whole, power = uniform.reshape(2, num_classes, partition.num_silos)
     logarithms = np.log(gammaincinv(partition.alpha + 1.0, whole)) + np.log(power) / partition.alpha
-    shares: npt.NDArray[np.float64] = softmax(logarithms, axis=1)
+    shares: Floats = softmax(logarithms, axis=1)
     return shares
 
 
-def _by_shares(
-    labels: npt.NDArray[np.int64], shares: npt.NDArray[np.float64], randomness: SeededRandom
-) -> Assignment:
+def _by_shares(labels: Integers, shares: Floats, randomness: SeededRandom) -> Integers:
     """Deals each record to a silo drawn from its class's shares."""
     coins = randomness.uniform(len(labels))
     upper = np.cumsum(shares, axis=1)
     # Rounding can leave the last cumulative share below 1; a coin above it belongs to the last silo.
-    silos: Assignment = np.count_nonzero(coins[:, None] >= upper[labels, :-1], axis=1).astype(np.int64)
+    silos: Integers = np.count_nonzero(coins[:, None] >= upper[labels, :-1], axis=1).astype(np.int64)
     return silos

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Booleans, Float32s, Integers
 from discreet.errors import DataError, UnusableRecords
 
 
@@ -27,8 +27,8 @@ class Records:
         3
     """
 
-    features: npt.NDArray[np.float32]
-    labels: npt.NDArray[np.int64]
+    features: Float32s
+    labels: Integers
 
     def __post_init__(self) -> None:
         if not (self.features.ndim >= 2 and self.features.dtype == np.float32):
@@ -62,7 +62,7 @@ class Records:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Records:
+    def take(self, rows: Integers | Booleans) -> Records:
         """Returns the records at ``rows``: indices, or a mask of shape ``(n,)``."""
         return Records(self.features[rows], self.labels[rows])
 

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from discreet.arrays import Integers
 from discreet.data.table import Table, cells_note
 
 
-def label_notes(
-    table: Table, column: str, classes: Sequence[str], labels: npt.NDArray[np.int64]
-) -> tuple[str, ...]:
+def label_notes(table: Table, column: str, classes: Sequence[str], labels: Integers) -> tuple[str, ...]:
     """Counts the records that are left out for their label, and names classes that nobody is in.
 
     Args:
@@ -33,7 +29,7 @@ def label_notes(
     return (*left_out, f"{table.name}, column {column!r}: no record is of class {', '.join(absent)}.")
 
 
-def id_notes(table: Table, column: str, labels: npt.NDArray[np.int64]) -> tuple[str, ...]:
+def id_notes(table: Table, column: str, labels: Integers) -> tuple[str, ...]:
     """Says where an id column tells too few records apart: blank cells, or no more values than classes.
 
     Records of one id are held out together, so such a column decides about many records at once.

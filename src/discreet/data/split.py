@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.arrays import Booleans
 from discreet.data.identity import Identities
 from discreet.errors import DataError
 
@@ -23,7 +24,7 @@ def held_out(
     split_seed: int,
     silo: str,
     ids: npt.NDArray[Any] | None = None,
-) -> npt.NDArray[np.bool_]:
+) -> Booleans:
     """Says which records of ``silo`` are held out, for a data source of your own (``module:function``).
 
     Guarantee:
@@ -58,9 +59,7 @@ def held_out(
     return test_rows(known, test_fraction=test_fraction, split_seed=split_seed, silo=silo)
 
 
-def test_rows(
-    identities: Identities, *, test_fraction: float, split_seed: int, silo: str
-) -> npt.NDArray[np.bool_]:
+def test_rows(identities: Identities, *, test_fraction: float, split_seed: int, silo: str) -> Booleans:
     """Says which records of ``silo`` are held out: those whose public coin is below ``test_fraction``.
 
     Guarantee:
@@ -92,11 +91,11 @@ class Split:
     seed: int
     record_capacity: int | Mapping[str, int] | None = None
 
-    def held_out(self, identities: Identities, silo: str) -> npt.NDArray[np.bool_]:
+    def held_out(self, identities: Identities, silo: str) -> Booleans:
         """Says which records of ``silo`` are held out; see `test_rows`."""
         return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
 
-    def used(self, identities: Identities, silo: str) -> tuple[npt.NDArray[np.bool_], tuple[str, ...]]:
+    def used(self, identities: Identities, silo: str) -> tuple[Booleans, tuple[str, ...]]:
         """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.
 
         Guarantee:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
 
 
@@ -33,7 +33,7 @@ class Table:
 
     name: str
     columns: dict[str, tuple[str, ...]]
-    places: npt.NDArray[np.int64]
+    places: Integers
     notes: tuple[str, ...] = ()
     not_read: tuple[str, ...] = ()
 
@@ -50,7 +50,7 @@ class Table:
             raise DataError(f"{self.name}: there is no column {name!r}.{nearest_hint(name, self.columns)}")
         return self.columns[name]
 
-    def numbers(self, name: str) -> npt.NDArray[np.float64]:
+    def numbers(self, name: str) -> Floats:
         """Returns a column as numbers, shape ``(n,)``; NaN for a cell that holds no finite one.
 
         Raises:
@@ -58,7 +58,7 @@ class Table:
         """
         return np.array([_number(cell) for cell in self.column(name)], dtype=np.float64)
 
-    def take(self, rows: npt.NDArray[np.bool_]) -> Table:
+    def take(self, rows: Booleans) -> Table:
         """Returns the rows where ``rows`` is True."""
         if rows.all():
             return self

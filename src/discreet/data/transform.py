@@ -6,16 +6,14 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.arrays import Float32s
 from discreet.data.federation import Federation
 from discreet.data.norm import scaled_with_constant
 from discreet.data.records import Records
 from discreet.models.features import FeatureMap
 
 _CHUNK = 250
-
-Images = npt.NDArray[np.float32]
 
 
 def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | None) -> Federation:
@@ -49,11 +47,11 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     )
 
 
-def _mapped(parts: list[Images], feature_map: FeatureMap, norm_bound: float | None) -> list[Images]:
+def _mapped(parts: list[Float32s], feature_map: FeatureMap, norm_bound: float | None) -> list[Float32s]:
     """Maps all parts, chunk by chunk, and returns them as they were divided."""
     counts = [len(part) for part in parts]
     shape, first = parts[0].shape[1:], 0
-    mapped_rows: Images | None = None
+    mapped_rows: Float32s | None = None
     for chunk, filled in _chunks(parts, shape):
         found = _finished(feature_map, chunk, norm_bound)
         if mapped_rows is None:
@@ -66,7 +64,7 @@ def _mapped(parts: list[Images], feature_map: FeatureMap, norm_bound: float | No
     return np.split(mapped_rows, np.cumsum(counts)[:-1])
 
 
-def _chunks(parts: list[Images], shape: tuple[int, ...]) -> Iterator[tuple[Images, int]]:
+def _chunks(parts: list[Float32s], shape: tuple[int, ...]) -> Iterator[tuple[Float32s, int]]:
     """Yields chunks of one public shape and how many of its rows are records; zeros fill the last up.
 
     Kernels change with the number of rows, and a record's features must not change with that of others.
@@ -85,7 +83,7 @@ def _chunks(parts: list[Images], shape: tuple[int, ...]) -> Iterator[tuple[Image
         yield chunk, filled
 
 
-def _finished(feature_map: FeatureMap, images: Images, norm_bound: float | None) -> Images:
+def _finished(feature_map: FeatureMap, images: Float32s, norm_bound: float | None) -> Float32s:
     """Maps a chunk and makes its features finite and, if there is a bound, short."""
     with np.errstate(all="ignore"):
         features = np.nan_to_num(feature_map(images), nan=0.0, posinf=0.0, neginf=0.0)

@@ -12,9 +12,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Booleans, Floats, Integers
 
 _CHUNK = 1 << 14
 _SPLIT = 2.0**27 + 1.0
@@ -40,7 +39,7 @@ def scaled(values: Integers, factor: Fraction) -> Floats:
     return out
 
 
-def _scale_fast(values: Integers, factor: Fraction, out: Floats) -> npt.NDArray[np.bool_]:
+def _scale_fast(values: Integers, factor: Fraction, out: Floats) -> Booleans:
     """Writes the products; returns where they are not certain."""
     if factor == 0 or not abs(math.frexp(float(factor))[1]) < _MAX_EXPONENT:
         return np.ones(len(values), dtype=np.bool_)

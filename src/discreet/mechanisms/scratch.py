@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Booleans, Floats, Integers
 
 Words = npt.NDArray[np.uint64]
 
@@ -40,7 +40,7 @@ class Scratch:
         """The memory of `words`, as int64."""
         return self.words(purpose, count).view(np.int64)
 
-    def flags(self, count: int) -> npt.NDArray[np.bool_]:
+    def flags(self, count: int) -> Booleans:
         """``count`` truth values of arbitrary content; one buffer for all purposes."""
         if len(self._flags) < count:
             self._flags = np.empty(count, dtype=np.bool_)

@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path, PurePath
 
 import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import load
 
+from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.engines.local.measure import measure
@@ -22,8 +22,6 @@ from discreet.privacy.units import NeighboringRelation
 from discreet.rounds import RunRecord, initial_state
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
-
-Vector = npt.NDArray[np.float64]
 
 _WITHOUT_MODEL = "the model is not bundled: what is stated of it only as sealed (--own-code imports it)"
 
@@ -66,7 +64,7 @@ def check_models(evidence: Evidence) -> Finding:
     return Finding("model, state", Basis.RECOMPUTED, f"{len(parameters):,} weights, as the ledger names them")
 
 
-def saved_parameters(run: RunRecord) -> Vector | None:
+def saved_parameters(run: RunRecord) -> Floats | None:
     """Returns the weights after the last completed release; None before the first.
 
     Raises:
@@ -83,7 +81,7 @@ def saved_parameters(run: RunRecord) -> Vector | None:
     return np.asarray(load(data)["parameters"], dtype=np.float64)
 
 
-def _final_parameters(evidence: Evidence) -> Vector:
+def _final_parameters(evidence: Evidence) -> Floats:
     """Returns the weights after the last completed release; the initial ones if there is none."""
     saved = saved_parameters(evidence.run)
     return flatten(public_model(evidence.run.plan)) if saved is None else saved

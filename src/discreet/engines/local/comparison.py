@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data import Federation, Records
 from discreet.engines.local.measure import measure
 from discreet.learning import mean_loss
@@ -54,7 +53,7 @@ def compare(model: nn.Module, federation: Federation) -> Comparison | None:
 
 
 def _fit_and_measure(
-    model: nn.Module, federation: Federation, records: Records, initial: npt.NDArray[np.float64]
+    model: nn.Module, federation: Federation, records: Records, initial: Floats
 ) -> dict[str, float]:
     load_flat(model, initial)
     if len(records):

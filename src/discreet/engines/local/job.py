@@ -10,10 +10,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.config import Config
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
@@ -203,7 +202,7 @@ def _carry_out(
     config, plan = prepared.config, prepared.plan
     state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
 
-    def measured(vector: npt.NDArray[np.float64]) -> dict[str, float]:
+    def measured(vector: Floats) -> dict[str, float]:
         return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}
 
     engine = LocalEngine(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data import Federation
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits
 from discreet.models import load_flat
 
 
-def measure(
-    model: nn.Module, federation: Federation, parameters: npt.NDArray[np.float64]
-) -> dict[str, float]:
+def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dict[str, float]:
     """Returns loss, accuracy, AUC (two classes) over all held-out records, and accuracy in each silo.
 
     Beside the accuracy stands the base rate: that of a model which always names the commonest class.
