@@ -20,8 +20,9 @@ from chrome import EXECUTABLE, Browser, Page  # noqa: E402 (found beside the bro
 
 from discreet.config import load_config  # noqa: E402
 from discreet.engines.local import prepare, run  # noqa: E402
-from discreet.explorer import explore, render  # noqa: E402
 from discreet.report import write_report  # noqa: E402
+from discreet.report.exploration import explore  # noqa: E402
+from discreet.report.explorer import render  # noqa: E402
 
 LIMIT_MILLISECONDS = 1000.0
 # From the start of the navigation until the load event has been handled, by the browser's own clock.

@@ -14,8 +14,9 @@ from chrome import EXECUTABLE, Browser, Page
 
 from discreet.config import load_config
 from discreet.engines.local import prepare, run
-from discreet.explorer import explore, render
 from discreet.report import write_report
+from discreet.report.exploration import explore
+from discreet.report.explorer import render
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"

@@ -8,9 +8,10 @@ from pathlib import Path
 import typer
 
 from discreet.errors import ConfigurationError
-from discreet.explorer import Exploration, explore, from_sweep, render
 from discreet.plan.over_records import Planned
 from discreet.plan.sweep import Axis, SweepRow
+from discreet.report.exploration import Exploration, explore, from_sweep
+from discreet.report.explorer import render
 
 
 def write_neighbourhood(planned: Planned, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The privacy report of a run: one page for people, the same content as JSON for programs."""
+"""The privacy report of a run, as a page and as JSON; the plan explorer, in `discreet.report.explorer`."""
 
 from discreet.report.collect import collect
 from discreet.report.content import ReportInput

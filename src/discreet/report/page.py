@@ -30,6 +30,6 @@ def render(report: ReportInput) -> str:
     return document(
         f"Privacy report: {report.title}",
         [overview.header(report), main],
-        style=resource("discreet.report", "style.css"),
-        scripts=(resource("discreet.report", "sort.js"),),
+        style=resource("style.css"),
+        scripts=(resource("sort.js"),),
     )

@@ -10,9 +10,9 @@ from importlib import resources
 from discreet.report.html import Html, tag
 
 
-def resource(package: str, name: str) -> str:
-    """Returns the text of a file that lies in a package."""
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+def resource(name: str) -> str:
+    """Returns the text of a file that lies beside this one."""
+    return resources.files(__name__.rpartition(".")[0]).joinpath(name).read_text(encoding="utf-8")
 
 
 def document(title: str, body: Sequence[Html], *, style: str, scripts: Sequence[str]) -> str:

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from discreet.explorer import Exploration, render
-from discreet.explorer.page import MEASURES
 from discreet.plan.sweep import Costs
 from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.report.exploration import Exploration
+from discreet.report.explorer import MEASURES, render
 
 HOSTILE = '</script><img src="https://evil.example/x">&'
 
@@ -133,7 +133,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
 
     from discreet.cli.app import app
 
-    heart = Path(__file__).parents[3] / "examples" / "heart.toml"
+    heart = Path(__file__).parents[4] / "examples" / "heart.toml"
     page = tmp_path / "sweep.html"
     arguments = ["plan", str(heart), "--html", str(page), "--sweep", "rounds=2,4", "epsilon=1,2"]
     result = CliRunner().invoke(app, arguments)

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from discreet.engines.local import Prepared
-from discreet.explorer import Exploration, from_sweep
 from discreet.plan import make_plan
 from discreet.plan.sweep import Costs, parse_axis, sweep
 from discreet.plan.sweep import costs as costs_of
+from discreet.report.exploration import Exploration, from_sweep
 
 
 def test_every_combination_is_there_once(exploration: Exploration) -> None:
@@ -60,7 +60,7 @@ def test_a_sweep_of_chosen_axes_is_shown_as_it_is(prepared: Prepared) -> None:
 
 
 def test_what_ifs_keep_the_own_silos_first(prepared: Prepared) -> None:
-    from discreet.explorer.exploration import _with_silos
+    from discreet.report.exploration import _with_silos
 
     facts, config = _with_silos(prepared.config, prepared.plan, 6)
     assert facts.silos[:4] == prepared.plan.facts.silos

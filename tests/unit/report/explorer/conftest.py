@@ -8,9 +8,9 @@ import pytest
 
 from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
-from discreet.explorer import Exploration, explore
+from discreet.report.exploration import Exploration, explore
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[4] / "examples" / "heart.toml"
 
 
 @pytest.fixture(scope="session")

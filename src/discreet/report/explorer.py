@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from discreet.explorer.exploration import Dimension, Exploration
 from discreet.plan.sweep import Costs, SweepRow
 from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.report.exploration import Dimension, Exploration
 from discreet.report.html import Html, items, join, tag
 from discreet.report.shell import document, resource
 
@@ -38,10 +38,10 @@ def render(exploration: Exploration) -> str:
     return document(
         f"Plan explorer: {exploration.title}",
         [_header(exploration), tag("main", *sections), data],
-        style=resource("discreet.report", "style.css") + resource("discreet.explorer", "explorer.css"),
+        style=resource("style.css") + resource("explorer.css"),
         scripts=(
-            resource("discreet.report", "sort.js"),
-            resource("discreet.explorer", "explorer.js"),
+            resource("sort.js"),
+            resource("explorer.js"),
         ),
     )
 
