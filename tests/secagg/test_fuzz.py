@@ -54,7 +54,7 @@ any_message = st.one_of(
     st.builds(messages.SealedShares, numbered),
     st.builds(messages.DeliveredShares, indices, numbered),
     st.builds(messages.RoundStart, round_terms, st.integers(0, 2**32 - 1), indices),
-    st.builds(messages.MaskedInput, hashes, st.binary(max_size=80)),
+    st.builds(messages.MaskedInput, hashes, st.binary(max_size=80), st.binary(max_size=80)),
     st.builds(messages.SurvivorSet, hashes, indices, numbered),
     st.builds(messages.Confirm, hashes, signatures),
     st.builds(messages.ConfirmSet, hashes, numbered),
@@ -130,7 +130,7 @@ def test_sets_out_of_order_have_no_encoding_of_their_own() -> None:
 
 def test_huge_counts_in_short_messages_cost_nothing() -> None:
     """A count of four billion items in a message of fifty bytes ends at once."""
-    header = codec.encode(messages.MaskedInput(bytes(32), b""), DIGEST, EPOCH)[:-4]
+    header = codec.encode(messages.MaskedInput(bytes(32), b"", b""), DIGEST, EPOCH)[:-4]
     with pytest.raises(PeerProtocolError, match="ends early"):
         codec.decode(header + b"\xff\xff\xff\xff", DIGEST, EPOCH)
 

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
+import struct
+from typing import get_args
+
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.messages import (
-    Advertise,
-    Choices,
-    Confirm,
-    ConfirmSet,
-    DeliveredShares,
-    KeyList,
-    MaskedInput,
-    Message,
-    NeighborChoice,
-    RoundStart,
-    SealedShares,
-    SurvivorSet,
-    UnmaskShares,
-)
+from discreet.secagg.messages import Message
 from discreet.secagg.terms import DIGEST_BYTES
-from discreet.secagg.wire import Reader, malformed, uint
+from discreet.secagg.wire import Reader, malformed
 
 _VERSION = b"dsa3"
+_HEADER = struct.Struct(f"<4sB{DIGEST_BYTES}sI")
 
-_TYPES: dict[int, type[Message]] = {
-    cls.TYPE: cls
-    for cls in (
-        Advertise,
-        KeyList,
-        NeighborChoice,
-        Choices,
-        SealedShares,
-        DeliveredShares,
-        RoundStart,
-        MaskedInput,
-        SurvivorSet,
-        Confirm,
-        ConfirmSet,
-        UnmaskShares,
-    )
-}
+_TYPES: dict[int, type[Message]] = {cls.TYPE: cls for cls in get_args(Message)}
 
 
 def encode(message: Message, agreement_digest: bytes, epoch: int) -> bytes:
     """Returns the canonical bytes of a message of one epoch."""
-    return b"".join((_VERSION, uint(message.TYPE, 1), agreement_digest, uint(epoch, 4), message.body()))
+    return b"".join((_HEADER.pack(_VERSION, message.TYPE, agreement_digest, epoch), *message.parts()))
 
 
 def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
@@ -56,12 +30,12 @@ def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
             belongs to another agreement or epoch.
     """
     reader = Reader(data)
-    if reader.take(len(_VERSION)) != _VERSION:
+    version, kind, digest, of_epoch = _HEADER.unpack(reader.view(_HEADER.size))
+    if version != _VERSION:
         raise malformed(f"a message must start with {_VERSION!r}; got another version.")
-    kind = reader.uint(1)
     if kind not in _TYPES:
         raise malformed(f"message types are 1 to {max(_TYPES)}; got {kind}.")
-    if reader.take(DIGEST_BYTES) != agreement_digest or reader.uint(4) != epoch:
+    if (digest, of_epoch) != (agreement_digest, epoch):
         raise PeerProtocolError(
             AbortCode.WRONG_SESSION,
             f"messages must be made for these terms and epoch {epoch}; got one of another session or epoch.",

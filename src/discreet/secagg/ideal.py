@@ -79,7 +79,7 @@ class IdealRun:
         return SumOutcome(
             total=to_total(total, terms.bits),
             survivors=survivors,
-            transcript=hashlib.sha256(terms.digest + round_terms.encode() + names).digest(),
+            transcript=hashlib.sha256(terms.digest + round_terms.body() + names).digest(),
             bytes_per_client=size,
             server_bytes=size * len(survivors),
         )

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,12 @@ import numpy.typing as npt
 from discreet.errors import ConfigurationError, LocalProtocolError
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.ring import MAX_BITS, MIN_BITS
-from discreet.secagg.wire import counted, fixed_list, uint
+from discreet.secagg.wire import U32, Record, counted, fixed_list, sized, uint
 
 ClientId = str
 
 DIGEST_BYTES = 32
+Digest = Annotated[bytes, sized(DIGEST_BYTES)]
 MIN_CLIENTS = 3
 MAX_CLIENTS = 65_535
 MAX_EPOCHS = 1 << 32
@@ -105,21 +107,17 @@ def check_epoch(epoch: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundTerms:
+class RoundTerms(Record):
     """One use of the session: which round, which attempt at it, and the digest of its public model."""
 
-    round_index: int
-    attempt: int
-    context: bytes
+    round_index: U32
+    attempt: U32
+    context: Digest
 
     def __post_init__(self) -> None:
         _require_range("round_index", self.round_index, 0, (1 << 32) - 1)
         _require_range("attempt", self.attempt, 0, (1 << 32) - 1)
         _require_digest("context", self.context)
-
-    def encode(self) -> bytes:
-        """Returns the canonical bytes."""
-        return uint(self.round_index, 4) + uint(self.attempt, 4) + self.context
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,24 @@
 """Canonical bytes: one writer and one reader for fixed-width little-endian fields and counted lists.
 
 Everything that is signed, hashed or authenticated is written with these, so two different values never have
-the same bytes and one value never has two encodings.
+the same bytes and one value never has two encodings. A `Record` says in the annotations of its fields how
+each is written and read: there is no second place in which the two could differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import pairwise
+from operator import itemgetter
+from typing import Annotated, Any, Generic, Self, TypeVar, get_type_hints
 
-from discreet.errors import PeerProtocolError
+from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.secagg.codes import AbortCode
+
+T = TypeVar("T")
 
 
 def uint(value: int, size: int) -> bytes:
@@ -18,7 +26,7 @@ def uint(value: int, size: int) -> bytes:
     return value.to_bytes(size, "little")
 
 
-def counted(body: bytes) -> bytes:
+def counted(body: bytes | memoryview) -> bytes:
     """Encodes bytes behind their length."""
     return uint(len(body), 4) + body
 
@@ -49,32 +57,15 @@ class Reader:
 
     def view(self, size: int) -> memoryview:
         """Returns the next ``size`` bytes without copying them."""
-        end = self._at + size
+        start = self._at
+        self._at = end = start + size
         if end > len(self._data):
             raise malformed("a message must hold all its fields; got one that ends early.")
-        part = self._data[self._at : end]
-        self._at = end
-        return part
+        return self._data[start:end]
 
     def uint(self, size: int) -> int:
         """Returns the next unsigned integer of ``size`` bytes."""
-        return int.from_bytes(self.take(size), "little")
-
-    def counted(self) -> bytes:
-        """Returns bytes that stand behind their length."""
-        return self.take(self.uint(4))
-
-    def index_set(self) -> tuple[int, ...]:
-        """Returns client indices, strictly increasing."""
-        body = self.take(2 * self.uint(2))
-        indices = tuple(int.from_bytes(body[at : at + 2], "little") for at in range(0, len(body), 2))
-        require_increasing(indices)
-        return indices
-
-    def fixed_list(self, size: int) -> tuple[bytes, ...]:
-        """Returns items of ``size`` bytes each."""
-        body = self.take(size * self.uint(4))
-        return tuple(body[at : at + size] for at in range(0, len(body), size))
+        return int.from_bytes(self.view(size), "little")
 
     def end(self) -> None:
         """Refuses bytes behind the last field."""
@@ -82,7 +73,113 @@ class Reader:
             raise malformed("a message must end with its last field; got bytes behind it.")
 
 
-def require_increasing(indices: Sequence[int]) -> None:
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """How a field is written, and read with its bounds checked; stands in an annotation of a `Record`."""
+
+    write: Callable[[T], bytes]
+    read: Callable[[Reader], T]
+
+
+def sized(size: int) -> Form[bytes]:
+    """Bytes whose number both ends know; others cannot be written."""
+    return Form(lambda value: _of_size(size, (value,))[0], lambda reader: reader.take(size))
+
+
+def sized_list(size: int) -> Form[tuple[bytes, ...]]:
+    """A counted list of items of ``size`` bytes each; others cannot be written."""
+
+    def read(reader: Reader) -> tuple[bytes, ...]:
+        body = reader.take(size * reader.uint(4))
+        return tuple([body[at : at + size] for at in range(0, len(body), size)])
+
+    return Form(lambda items: fixed_list(_of_size(size, items)), read)
+
+
+def in_order(item: Form[T], number: Callable[[T], int]) -> Form[tuple[T, ...]]:
+    """A counted list of items of clients, whose numbers strictly increase."""
+
+    def read(reader: Reader) -> tuple[T, ...]:
+        items = tuple([item.read(reader) for _ in range(reader.uint(2))])
+        _require_increasing(map(number, items))
+        return items
+
+    return Form(lambda items: uint(len(items), 2) + b"".join(map(item.write, items)), read)
+
+
+def numbered(value: Form[T]) -> Form[tuple[tuple[int, T], ...]]:
+    """A counted list of values, each behind the number of its client; numbers strictly increase."""
+    pair: Form[tuple[int, T]] = Form(
+        lambda item: uint(item[0], 2) + value.write(item[1]),
+        lambda reader: (reader.uint(2), value.read(reader)),
+    )
+    return in_order(pair, itemgetter(0))
+
+
+def _of_size(size: int, items: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Passes items on; with one of another size, different values could have the same bytes."""
+    if not {size}.issuperset(map(len, items)):
+        raise LocalProtocolError(
+            AbortCode.MALFORMED, f"a field must have {size} bytes; got {[*map(len, items)]}."
+        )
+    return items
+
+
+def _number(size: int) -> Form[int]:
+    return Form(lambda value: uint(value, size), lambda reader: reader.uint(size))
+
+
+def _read_index_set(reader: Reader) -> tuple[int, ...]:
+    count = reader.uint(2)
+    indices = struct.unpack(f"<{count}H", reader.view(2 * count))
+    _require_increasing(indices)
+    return indices
+
+
+INDEX_SET = Form(index_set, _read_index_set)
+COUNTED: Form[bytes] = Form(counted, lambda reader: reader.take(reader.uint(4)))
+
+U16 = Annotated[int, _number(2)]
+U32 = Annotated[int, _number(4)]
+Counted = Annotated[bytes, COUNTED]
+CountedView = Annotated[bytes | memoryview, Form(counted, lambda reader: reader.view(reader.uint(4)))]
+IndexSet = Annotated[tuple[int, ...], INDEX_SET]
+Numbered = Annotated[tuple[tuple[int, bytes], ...], numbered(COUNTED)]
+
+
+class Record:
+    """A frozen dataclass whose canonical bytes are its fields, in the order in which they are declared."""
+
+    __slots__ = ()
+
+    def parts(self, *, without: str = "") -> Iterator[bytes]:
+        """Yields the bytes of every field but the one that is named."""
+        return (form.write(getattr(self, name)) for name, form in self._forms().items() if name != without)
+
+    def body(self) -> bytes:
+        """Returns the canonical bytes."""
+        return b"".join(self.parts())
+
+    @classmethod
+    def read(cls, reader: Reader) -> Self:
+        """Inverse of `body`.
+
+        Raises:
+            PeerProtocolError: code ``malformed``, for bytes that `body` never writes.
+        """
+        make: Callable[..., Self] = cls
+        return make(*[form.read(reader) for form in cls._forms().values()])
+
+    @classmethod
+    @cache
+    def _forms(cls) -> dict[str, Form[Any]]:
+        """Returns the fields with their forms; one without a form is an error."""
+        record: Any = cls
+        hints = get_type_hints(record, include_extras=True)
+        return {field.name: hints[field.name].__metadata__[0] for field in fields(record)}
+
+
+def _require_increasing(indices: Iterable[int]) -> None:
     """Refuses a set that is repeated or out of order, so that every set has one encoding."""
     if not all(low < high for low, high in pairwise(indices)):
         raise malformed("client indices must strictly increase; got a repeated or misplaced one.")

@@ -349,7 +349,8 @@ def test_13_nobody_sends_in_the_name_of_another(make_world) -> None:
     assert world.server.receive("nobody", messages["client-0"]).code == "unknown-client"
     shares = UnmaskShares(bytes(32), ())
     assert world.server.receive("client-1", world.write(shares)).code == "out-of-order"
-    assert world.server.receive("client-1", world.write(MaskedInput(bytes(32), b""))).code == "out-of-order"
+    masked = MaskedInput(bytes(32), b"", b"")
+    assert world.server.receive("client-1", world.write(masked)).code == "out-of-order"
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -152,7 +152,7 @@ class ClientSession:
             rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
             secrets.wipe()
             consent = self._sign_input(current)
-            return self._encode(MaskedInput(current.digest, pack(vector, terms.bits), consent))
+            return self._encode(MaskedInput(current.digest, consent, pack(vector, terms.bits)))
 
     def close(self) -> None:
         """Ends the session and wipes its secrets."""

@@ -1,8 +1,8 @@
 """The messages, one frozen class each, and their canonical bytes.
 
-Every message has its ``TYPE`` and the bytes of its ``body``; `discreet.secagg.codec` puts them behind a
-header. Clients are written as their number in the terms. Sizes that the agreement fixes are checked by
-whoever reads the message, encodings here.
+Every message has its ``TYPE`` and a ``body`` that follows from the annotations of its fields;
+`discreet.secagg.codec` puts it behind a header. Clients are written as their number in the terms. Sizes that
+the agreement fixes are checked by whoever reads the message, encodings here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from discreet.secagg.messages.from_server import (
     RoundStart,
     SurvivorSet,
 )
-from discreet.secagg.messages.numbered import Numbered
 
 ClientMessage = Advertise | NeighborChoice | SealedShares | MaskedInput | Confirm | UnmaskShares
 ServerMessage = KeyList | Choices | DeliveredShares | RoundStart | SurvivorSet | ConfirmSet
@@ -40,7 +39,6 @@ __all__ = [
     "MaskedInput",
     "Message",
     "NeighborChoice",
-    "Numbered",
     "RoundStart",
     "SealedShares",
     "ServerMessage",

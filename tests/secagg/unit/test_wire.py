@@ -1,0 +1,70 @@
+"""Fields and records: no value has two encodings, and no two values have one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from discreet.errors import LocalProtocolError, PeerProtocolError
+from discreet.secagg import codec, messages
+from discreet.secagg.terms import RoundTerms
+from discreet.secagg.wire import Reader
+
+OFFER = messages.Advertise(1, b"k" * 32, (b"m" * 32,), (b"c" * 32, b"d" * 32), b"s" * 64)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        messages.KeyList((replace(OFFER, sender=2), OFFER)),
+        messages.KeyList((OFFER, replace(OFFER, channel_key=b"x" * 32))),
+        messages.Choices(((2, (0,)), (1, (0,)))),
+        messages.Choices(((1, (0,)), (1, (2,)))),
+        messages.SealedShares(((2, b"a"), (1, b"b"))),
+        messages.SealedShares(((1, b"a"), (1, b"b"))),
+        messages.UnmaskShares(bytes(32), ((1, b"a"), (1, b"b"))),
+        messages.SurvivorSet(bytes(32), (1,), ((1, b"a"), (1, b"b"))),
+    ],
+    ids=repr,
+)
+def test_items_of_clients_come_once_and_in_order(items: messages.Message) -> None:
+    """Else the last of two shares, keys or signatures in one client's name would silently win."""
+    with pytest.raises(PeerProtocolError, match="strictly increase") as caught:
+        codec.decode(codec.encode(items, bytes(32), 1), bytes(32), 1)
+    assert caught.value.code == "malformed"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"channel_key": b"k" * 31},
+        {"mask_keys": (b"m" * 31, b"m" * 33)},
+        {"commitments": (b"c" * 64,)},
+        {"signature": b""},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_both_ends_know_the_size_of_is_written_in_that_size(change) -> None:
+    """Keys of 31 and 33 bytes would have the bytes, and the signature, of two keys of 32."""
+    with pytest.raises(LocalProtocolError, match="must have") as caught:
+        replace(OFFER, **change).body()
+    assert caught.value.code == "malformed"
+
+
+def test_a_signature_is_on_every_field_but_itself() -> None:
+    assert OFFER.unsigned_body() + OFFER.signature == OFFER.body()
+    assert replace(OFFER, signature=b"").unsigned_body() == OFFER.unsigned_body()
+
+
+def test_records_inside_records() -> None:
+    start = messages.RoundStart(RoundTerms(1, 2, b"m" * 32), 3, (4, 5))
+    assert start.body().startswith(start.terms.body())
+    assert messages.RoundStart.read(Reader(start.body())) == start
+
+
+def test_no_byte_stands_behind_the_last_field() -> None:
+    data = codec.encode(messages.Confirm(bytes(32), bytes(64)), bytes(32), 1)
+    with pytest.raises(PeerProtocolError, match="behind it") as caught:
+        codec.decode(data + b"\0", bytes(32), 1)
+    assert caught.value.code == "malformed"
