@@ -45,6 +45,7 @@ class Agreement:
             raise ConfigurationError(
                 f"rounds_per_setup must be in [1, {MAX_ROUNDS_PER_SETUP}]; got {self.rounds_per_setup}."
             )
+        # Excess noise is taken off when shares are released, which a healthy one-phase round never does.
         if self.noise is not None and not self.mode.double_masks:
             raise ConfigurationError(
                 "noise removal needs an unmask phase; got one_phase=True. Set it to False."
@@ -55,6 +56,7 @@ class Agreement:
             )
         if not set(self.terms.clients) <= set(self.identities.keys):
             raise ConfigurationError("identities must list every client of the terms; one is missing.")
+        # Both semi-honest modes have one name. Who masks twice must not meet who masks once.
         mode = self.mode.name.encode() + uint(self.mode.double_masks, 1)
         noise = b"" if self.noise is None else self.noise.describe()
         parts = (mode, self.graph.describe(), uint(self.rounds_per_setup, 4), noise)
@@ -64,6 +66,7 @@ class Agreement:
     @property
     def floor(self) -> int:
         """The fewest clients with which any stage may go on."""
+        # Below the threshold nobody can unmask; below min_survivors the sum holds too little noise.
         return max(self.terms.threshold, self.terms.min_survivors)
 
     @property

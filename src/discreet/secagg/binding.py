@@ -23,11 +23,13 @@ def _hash(purpose: bytes, *parts: bytes) -> bytes:
 
 def advertised_content(agreement: Agreement, epoch: int, offer: Advertise) -> bytes:
     """Returns what a client signs when it offers its keys."""
+    # Terms and epoch with the keys: an offer of an earlier epoch, whose keys may be known by now, is none.
     return _LABEL + b"advertise" + agreement.digest + uint(epoch, 4) + offer.unsigned_body()
 
 
 def commitment(agreement: Agreement, seed: bytes, *, epoch: int, client: int, slot: int, index: int) -> bytes:
     """Returns the public commitment to a seed; hiding because seeds have 256 random bits."""
+    # With its place in the hash, nobody can pass somebody else's commitment off as its own.
     place = uint(epoch, 4) + uint(client, 2) + uint(slot, 4) + uint(index, 4)
     return _hash(b"commitment", agreement.digest, place, seed)
 
@@ -52,6 +54,7 @@ def share_context(digest_of_setup: bytes, sender: int, receiver: int) -> bytes:
 
 def round_digest(digest_of_setup: bytes, sharers: tuple[int, ...], start: RoundStart) -> bytes:
     """Returns the hash of everything that the masks of one round depend on."""
+    # The sharers too: clients that were told of different ones must not mask together (ADR 43).
     return _hash(b"round", digest_of_setup, index_set(sharers), start.body())
 
 
@@ -77,6 +80,7 @@ def input_content(mode: Mode, digest_of_round: bytes, roster: tuple[int, ...]) -
     """Returns what a client signs together with its masked input; nothing where the mode asks for nothing."""
     if mode.consents:
         return confirmed_content(digest_of_round, roster)
+    # Another label than `confirm`: signatures that come with sparse inputs must never confirm the roster.
     return _LABEL + b"masked" + digest_of_round if mode.attests else b""
 
 

@@ -35,11 +35,13 @@ def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
         raise malformed(f"a message must start with {_VERSION!r}; got another version.")
     if kind not in _TYPES:
         raise malformed(f"message types are 1 to {max(_TYPES)}; got {kind}.")
+    # Before the body: what another session or epoch says is not even parsed.
     if (digest, of_epoch) != (agreement_digest, epoch):
         raise PeerProtocolError(
             AbortCode.WRONG_SESSION,
             f"messages must be made for these terms and epoch {epoch}; got one of another session or epoch.",
         )
     message = _TYPES[kind].read(reader)
+    # Bytes behind the last field would be a second encoding of one message.
     reader.end()
     return message

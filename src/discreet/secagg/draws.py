@@ -28,10 +28,13 @@ def neighborhoods(draws: Mapping[int, tuple[int, ...]]) -> dict[int, Neighborhoo
     """Returns the place of everyone who drew; whoever is drawn and did not draw is in no place."""
     owners: dict[int, set[int]] = {index: set() for index in draws}
     for drawer, drawn in draws.items():
+        # Nobody knows the view of a client that did not draw (ADR 43).
         for index in draws.keys() & drawn:
             owners[index].add(drawer)
     places = {}
     for index, drawn in draws.items():
+        # Choosers get masks but no shares: else colluders would all choose their victim and hold a threshold
+        # of its shares (ADR 41).
         holders = frozenset(drawn).intersection(draws)
         places[index] = Neighborhood(holders | owners[index], holders, frozenset(owners[index]))
     return places

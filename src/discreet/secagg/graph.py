@@ -70,6 +70,7 @@ class HararyGraph:
 
     def _circle(self, members: Sequence[int], seed: bytes) -> list[int]:
         """Returns the members in the order that the seed gives."""
+        # From a public seed: everybody computes the same circle, and nobody has to be told.
         return [members[index] for index in SeededRandom(seed).derive("harary").permutation(len(members))]
 
     def _around(self, circle: list[int], at: int) -> Neighborhood:

@@ -37,6 +37,7 @@ class Deed(Enum):
 
 def round_counter(round_index: int, attempt: int) -> int:
     """Orders rounds, and attempts within them."""
+    # An attempt has 32 bits, so a later round counts more than every attempt at an earlier one.
     return round_index << 32 | attempt
 
 
@@ -71,6 +72,7 @@ class MemoryJournal:
     def claim(self, session: bytes, deed: Deed, counter: int) -> None:
         """Records a deed; see `Journal`."""
         last = self._last.get((session, deed), -1)
+        # A memory of the highest suffices and cannot be forgotten in part: what was skipped is used up, too.
         if not counter > last:
             raise PeerProtocolError(
                 AbortCode.REPLAYED,
@@ -103,15 +105,19 @@ class FileJournal:
         for start in range(0, whole, size):
             self._recall(data[start : start + _RECORD.size], data[start + _RECORD.size : start + size])
         if whole < len(data):
+            # Else the next record would be written behind half a record and never be found again.
             os.truncate(path, whole)
 
     def claim(self, session: bytes, deed: Deed, counter: int) -> None:
         """Records a deed; see `Journal`."""
+        # Refused claims never reach the file: with one in it, the next start would refuse the whole file.
         self._memory.claim(session, deed, counter)
         record = _RECORD.pack(session, deed.value, counter)
         with self._path.open("ab") as file:
             file.write(record + _CHECKSUM.pack(zlib.crc32(record)))
             file.flush()
+            # Only when this returns may the message leave. In the other order a crash could forget a masked
+            # input that the server has, and the next one would meet the same masks.
             os.fsync(file.fileno())
 
     def _recall(self, record: bytes, checksum: bytes) -> None:

@@ -131,6 +131,7 @@ def default_threshold(num_clients: int, min_survivors: int, max_colluding: int, 
     majority = confirm_quorum(num_clients, max_colluding)
     if not mode.confirms:
         majority = min(majority, min_survivors)
+    # A threshold of one would make every share the secret itself.
     threshold = max(2, max_colluding + 1, majority)
     if not threshold <= min_survivors:
         raise ConfigurationError(
@@ -157,6 +158,8 @@ def check_complete_graph(mode: Mode, terms: SumTerms) -> None:
         raise ConfigurationError(
             f"threshold must be at most min_survivors={low}, or the fewest survivors cannot unmask; got {t}."
         )
+    # An honest holder answers for one set, a colluder for both. Both kinds of share of one client take a + T
+    # >= t and b + T >= t with a + b <= n - T (Bonawitz et al. 2017, theorem 6.5; ADR 42).
     if mode.confirms and not 2 * t > n + colluding:
         raise ConfigurationError(
             f"threshold must satisfy 2 * threshold > clients + max_colluding = {n + colluding} in "

@@ -27,6 +27,7 @@ def check_offer(agreement: Agreement, epoch: int, offer: Advertise) -> None:
             AbortCode.MALFORMED,
             f"an advertisement must hold keys for {slots} rounds; got {len(offer.mask_keys)}.",
         )
+    # Sizes come before this: all later steps find keys by their slot.
     content = binding.advertised_content(agreement, epoch, offer)
     agreement.identities.verify(agreement.name(offer.sender), content, offer.signature)
 
@@ -40,6 +41,8 @@ def add_distinct(seen: set[bytes], offer: Advertise) -> None:
             then stays.
     """
     keys = (offer.channel_key, *offer.mask_keys)
+    # To X25519 both writings are one key, which the comparison of bytes below would not see (attack
+    # `key_in_another_writing`).
     if not all(map(keyring.is_canonical, keys)):
         raise PeerProtocolError(
             AbortCode.WEAK_KEY,

@@ -47,6 +47,7 @@ def add_packed(total: RingVector, packed: bytes | memoryview, bits: int) -> None
             AbortCode.BAD_VECTOR,
             f"a masked vector must take {packed_size(len(total), bits)} bytes; got {len(packed)}.",
         )
+    # Every vector has one encoding: spare bits would be a place for something else.
     spare = len(packed) * 8 - len(total) * bits
     if packed[-1] >> (8 - spare):
         raise PeerProtocolError(AbortCode.BAD_VECTOR, "padding bits of a masked vector must be zero.")

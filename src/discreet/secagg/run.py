@@ -70,6 +70,7 @@ class InProcessRun:
         terms = self._agreement.terms
         check_invitations(terms, inputs, dropouts)
         for values in inputs.values():
+            # Before the round's name is used up and before any client is asked.
             to_ring(values, terms.bits, terms.length)
         self._order.advance(round_terms)
         self._traffic.clear()
@@ -101,6 +102,7 @@ class InProcessRun:
         self._epoch += 1
         self._server = None
         for session in self._sessions.values():
+            # Secrets of an epoch that nobody will use again.
             session.close()
         server = ServerSession(self._agreement, self._epoch, threads=self._threads)
         self._sessions = {client: self._client(client) for client in inputs}
@@ -119,6 +121,7 @@ class InProcessRun:
             client,
             self._epoch,
             identity=self._identities[client],
+            # Another stream for every epoch: with the same keys again, slots would serve twice.
             randomness=self._randomness.derive("client", client, "epoch", self._epoch),
             journal=self._journals[client],
             threads=self._threads,

@@ -77,6 +77,7 @@ def client_table(mode: Mode) -> ClientTable:
         (ClientState.SHARED, DeliveredShares): ClientState.READY,
         (ClientState.READY, RoundStart): ClientState.INVITED,
         (ClientState.INVITED, Call.SUBMIT): ClientState.MASKED,
+        # A server may give a round up. A new invitation needs a later slot, so no input is ever masked twice.
         (ClientState.INVITED, RoundStart): ClientState.INVITED,
         (ClientState.MASKED, RoundStart): ClientState.INVITED,
     }
@@ -86,12 +87,16 @@ def client_table(mode: Mode) -> ClientTable:
     else:
         table[ClientState.ADVERTISED, KeyList] = ClientState.SHARED
     if mode.confirms:
+        # From CONFIRMED no second survivor set is legal: an honest client signs one smaller set a round (ADR
+        # 42, step 1).
         table[ClientState.MASKED, SurvivorSet] = ClientState.CONFIRMED
+        # READY, where nothing is released: one release a round (ADR 42, step 2).
         table[ClientState.CONFIRMED, ConfirmSet] = ClientState.READY
         table[ClientState.CONFIRMED, RoundStart] = ClientState.INVITED
     else:
         table[ClientState.MASKED, SurvivorSet] = ClientState.READY
     if mode.consents:
+        # From MASKED only: who signed a smaller set releases for that one or not at all (ADR 42, step 2).
         table[ClientState.MASKED, ConfirmSet] = ClientState.READY
     return table
 
@@ -106,6 +111,7 @@ def server_table(mode: Mode) -> ServerTable:
         (ServerState.KEYS, Advertise): ServerState.KEYS,
         (ServerState.SHARES, SealedShares): ServerState.SHARES,
         (ServerState.SHARES, Call.CLOSE): ServerState.READY,
+        # From nowhere else: there is one accumulator, so the open round has to end first.
         (ServerState.READY, Call.BEGIN): ServerState.MASKED,
         (ServerState.MASKED, MaskedInput): ServerState.MASKED,
         (ServerState.UNMASK, UnmaskShares): ServerState.UNMASK,
@@ -120,6 +126,7 @@ def server_table(mode: Mode) -> ServerTable:
     if mode.confirms:
         table[ServerState.CONFIRMS, Confirm] = ServerState.CONFIRMS
         table[ServerState.CONFIRMS, Call.CLOSE] = ServerState.UNMASK
+    # A malicious server could skip this state. It gains nothing: clients have no move that does.
     unmask = ServerState.CONFIRMS if mode.confirms else ServerState.UNMASK
     table[ServerState.MASKED, Call.CLOSE] = table[ServerState.MASKED, Call.CLOSE_WHOLE] = unmask
     if mode.consents:

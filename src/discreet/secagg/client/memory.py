@@ -68,6 +68,7 @@ class ClientMemory:
         members = frozenset(offers)
         digest = binding.keys_digest(agreement, self.epoch, self.keys)
         if agreement.mode.chooses_neighbors:
+            # Who did not draw is in nobody's view of the graph, so it may not share either (ADR 43).
             members = frozenset(drawer for drawer, _ in self.choices.draws)
             digest = binding.graph_digest(digest, self.choices)
         return Place(me, self.epoch, offers, members, digest, self.graph)
@@ -76,6 +77,8 @@ class ClientMemory:
         """Wipes everything that belongs to the slots before ``end``."""
         for slot in self.slots[:end]:
             slot.wipe()
+        # Others' shares too: seized after the round, they would add to those that the server collected, of
+        # the kind that was not released.
         for shares in self.held[:end]:
             for share in shares.values():
                 share.wipe()

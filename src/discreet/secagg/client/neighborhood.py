@@ -16,11 +16,14 @@ def derive(rule: GraphRule, me: int, members: Iterable[int], keys_digest: bytes)
     """Computes our place from the agreed rule and the list of keys."""
     if isinstance(rule, ChosenGraph):
         raise LocalProtocolError(AbortCode.BAD_GRAPH, "neighbours must be drawn by the clients in this mode.")
+    # Nobody picks a place on the circle. A server that lies could still pick among lists of keys, so this is
+    # for semi-honest ones only (Bell et al. 2020, section 3).
     return rule.neighborhood(me, sorted(members), keys_digest)
 
 
 def draw(rule: GraphRule, others: Sequence[int], randomness: RandomSource) -> tuple[int, ...]:
     """Draws the agreed number of neighbours among the others, without replacement."""
+    # Uniform and without replacement: the bounds of `bell.parameters` are hypergeometric.
     order = randomness.permutation(len(others))
     return tuple(sorted(others[index] for index in order[: _chosen(rule).degree]))
 
@@ -35,11 +38,14 @@ def accept(
             us than the cap allows: a server that lets colluders pile up around one client is caught here.
     """
     draws, agreed = dict(choices.draws), _chosen(rule)
+    # Our holders are ours to choose: a server that replaces them surrounds us with colluders, who pool a
+    # threshold of our shares (Bell et al. 2020, section 4).
     if draws.get(me) != choice:
         raise PeerProtocolError(
             AbortCode.BAD_GRAPH, "the list of draws must hold our own draw unchanged; it does not."
         )
     for drawer, drawn in choices.draws:
+        # By its form only; whether it is the one that was drawn, its drawer checks (ADR 43).
         check_draw(agreed, offered, drawer, drawn)
     place = neighborhoods(draws)[me]
     if not len(place.owners) <= agreed.max_in_degree:

@@ -43,10 +43,14 @@ def check_start(agreement: Agreement, me: int, sharers: tuple[int, ...], start: 
             f"slots go up to {agreement.rounds_per_setup - 1} in this setup; got {start.slot}.",
         )
     roster = frozenset(start.roster)
+    # Who shared nothing cannot be unmasked when it drops out, and a stranger would lift the count over the
+    # floor.
     if not (me in roster and roster <= frozenset(sharers)):
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT, "a roster must include us and only clients that shared; it does not."
         )
+    # Not only for the survivors: with everybody's consent the whole roster is unmasked without another look
+    # at its size (ADR 42, step 3).
     agreement.require_floor(len(roster), "been invited")
 
 
@@ -60,17 +64,24 @@ def mask(
     threads: int,
 ) -> None:
     """Covers an input with all masks of this round (and adds the removable noise, if agreed), in place."""
+    # Under the masks, so that of the noise, too, the server learns only what is released.
     if agreement.noise is not None:
         for component, seed in enumerate(secrets.seeds[1:], start=1):
             noise = agreement.noise.expand(seed.reveal(), component, len(vector))
             vector += noise.astype(vector.dtype)
+    # A mask shared with somebody who is not invited would have nobody to cancel it.
     slot, peers = current.start.slot, sorted(place.graph.maskers & current.roster)
     agreed = keyring.agree(secrets.mask_key, {peer: place.offers[peer].mask_keys[slot] for peer in peers})
     plus: list[bytes] = []
     minus: list[bytes] = []
     for peer in peers:
+        # The digest holds everything that ends must agree on. A server that gives one client another model,
+        # to find its input in the sum, gets noise instead (Pasquini et al. 2022).
         key = keyring.derive(agreed[peer], current.digest, binding.pair_purpose(place.me, peer))
+        # One end adds what the other subtracts; the numbers say who, so nobody has to ask.
         (plus if place.me < peer else minus).append(key)
+    # When we are late, the others reveal our pairwise masks. This one still covers our input then (Bonawitz
+    # et al. 2017, double masking).
     if agreement.mode.double_masks:
         plus.append(keyring.derive(secrets.seeds[0], current.digest, binding.self_purpose(place.me)))
     add_masks(vector, plus, minus, threads=threads)
@@ -86,13 +97,19 @@ def check_survivors(agreement: Agreement, me: int, current: OpenRound, shown: Su
         NotEnoughSurvivors: if it is below the floor.
     """
     survivors = shown.survivors
+    # Our input is out and our mask key would be revealed. Whoever sees that releases nothing.
     if me not in survivors:
         raise PeerProtocolError(
             AbortCode.SELF_DEAD, "a survivor set that reaches us must hold us; we are declared gone in it."
         )
+    # Who was not invited masked nothing; its name would only fill the set up to the floor.
     if not frozenset(survivors) <= current.roster:
         raise PeerProtocolError(AbortCode.UNKNOWN_CLIENT, "survivors must have been invited; one was not.")
+    # The noise in the sum is that of the survivors, less the colluders' (docs/threat-model.md, the floor). A
+    # confirmed set binds a malicious server to it as well.
     agreement.require_floor(len(survivors), "sent their masked input")
+    # On a sparse graph nobody masks with everybody. Only signatures show that all in the set masked under one
+    # digest; else a part of them can be opened by itself (ADR 43, step 2).
     attesting = survivors if agreement.mode.attests else ()
     if tuple(signer for signer, _ in shown.attested) != attesting:
         raise PeerProtocolError(
@@ -121,13 +138,17 @@ def check_confirmations(
     """
     content = binding.confirmed_content(current.digest, survivors)
     for signer, signature in confirmations.signatures:
+        # Who is not in the sum has no say in it (Bonawitz et al. 2017, round 4).
         if signer not in survivors:
             raise PeerProtocolError(
                 AbortCode.UNKNOWN_CLIENT,
                 f"confirmations must come from survivors; got one of client {signer}.",
             )
+        # On the set that we were shown: whoever was shown another one signed other bytes.
         agreement.identities.verify(agreement.name(signer), content, signature)
     terms = agreement.terms
+    # Counted among all clients of the terms. Among a roster or a survivor set, two small ones could be
+    # confirmed by honest clients that have nobody in common.
     quorum = confirm_quorum(len(terms.clients), terms.max_colluding)
     if not len(confirmations.signatures) >= quorum:
         raise NotEnoughSurvivors(
@@ -145,10 +166,13 @@ def release(
     A survivor's self seed (and excess noise seeds) come off the sum; a dropout's mask key takes its pairwise
     masks off the others.
     """
+    # Follows from the confirmed set alone: a server cannot ask for more of the noise.
     seeds = agreement.released_seeds(len(survivors))
     shares = []
+    # Nobody masked with who was not invited, so there is nothing to take off.
     for peer in sorted(held.keys() & current.roster):
         share = held[peer].reveal()
+        # With either secret one mask is left; with both the input is open (Bonawitz et al. 2017, round 4).
         parts = [seed + 1 for seed in seeds] if peer in survivors else [0]
         shares.append(
             (peer, b"".join(share[part * SECRET_BYTES : (part + 1) * SECRET_BYTES] for part in parts))

@@ -115,6 +115,9 @@ class ClientSession:
         memory = self._memory
         with self._ending_on_error():
             self._move(Call.START)
+            # On disk before a key leaves: a client that comes back after a crash, or from a copy of its
+            # machine, must not lead a second life under this epoch (attack `second_life_of_an_epoch`, ADR
+            # 40).
             self._claim(Deed.OFFER_KEYS, memory.epoch)
             memory.own_offer = setup.offer_keys(
                 self._agreement, self._identity, memory.channel, memory.slots, epoch=memory.epoch, me=self._me
@@ -132,6 +135,8 @@ class ClientSession:
         """
         with self._ending_on_error():
             message = decode(data, self._agreement.digest, self._memory.epoch)
+            # The table comes first: handlers may rely on all that earlier messages have fixed, and nobody
+            # gets a share by sending the last message first.
             self._move(type(message))
             reply = self._handlers[type(message)](message)
             return None if reply is None else self._encode(reply)
@@ -144,12 +149,17 @@ class ClientSession:
                 any other code ends it.
         """
         terms = self._agreement.terms
+        # Before the claim: an input outside the ring has used nothing up and may be corrected.
         vector = to_ring(values, terms.bits, terms.length)
         with self._ending_on_error():
             self._move(Call.SUBMIT)
+            # Masks are one-time pads: two inputs under one slot differ by x - x' in the clear. The state
+            # table forbids that while the process lives, the journal after a crash.
             self._claim_round(Deed.SEND_MASKED)
             current, secrets = self._current(), self._memory.slots[self._memory.start.slot]
             rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
+            # From here our holders alone can bring these secrets back. Who seizes the machine now and has
+            # recorded the masked input cannot open it (ADR 40).
             secrets.wipe()
             consent = self._sign_input(current)
             return self._encode(MaskedInput(current.digest, consent, pack(vector, terms.bits)))
@@ -162,10 +172,13 @@ class ClientSession:
     def _on_key_list(self, keys: KeyList) -> NeighborChoice | SealedShares:
         memory, rule = self._memory, self._agreement.graph
         setup.check_key_list(self._agreement, memory.epoch, memory.own_offer, keys)
+        # Trusted from here on: shares are sealed for these keys and masks agreed with them.
         memory.keys = keys
         place = self._place()
         if self._agreement.mode.chooses_neighbors:
             others = sorted(place.offers.keys() - {self._me})
+            # Drawn by ourselves, once the keys are fixed: a server that knew the draw before could put its
+            # own clients beside us (Bell et al. 2020, section 4; ADR 41).
             memory.choice = neighborhood.draw(rule, others, self._randomness)
             return NeighborChoice(memory.choice)
         return self._deal(neighborhood.derive(rule, self._me, place.offers, place.setup_digest))
@@ -173,17 +186,25 @@ class ClientSession:
     def _on_choices(self, choices: Choices) -> SealedShares:
         memory, offered = self._memory, frozenset(self._place().offers)
         graph = neighborhood.accept(self._agreement.graph, self._me, memory.choice, choices, offered)
+        # Clients that are told of each other's draws only would mask among themselves, and the server could
+        # open the sum of that part (ADR 43).
         self._agreement.require_floor(len(choices.draws), "drawn neighbours")
+        # In the digest of the setup from now on: who was told other draws cannot open our boxes.
         memory.choices = choices
         return self._deal(graph)
 
     def _deal(self, graph: Neighborhood) -> SealedShares:
         memory = self._memory
         setup.require_holders(self._agreement, graph.holders)
+        # One dealing an epoch: shares dealt for two key lists could be released as alive under the one and as
+        # gone under the other.
         self._claim(Deed.SHARE_SECRETS, memory.epoch)
+        # Before `_place`, which takes the graph along to channels and boxes.
         memory.graph = graph
         place = self._place()
         memory.channels = setup.open_channels(place, memory.channel)
+        # Wiped before the first box exists: the server keeps all boxes, and this key would open every one to
+        # or from us. What dealing still needs is in the channels (ADR 40).
         memory.channel.wipe()
         dealt, memory.own_shares = setup.deal(
             self._agreement, place, memory.channels, memory.slots, self._randomness
@@ -195,18 +216,25 @@ class ClientSession:
         opened = setup.open_delivered(self._agreement, self._place(), memory.channels, delivered)
         if self._me in memory.graph.holders:
             opened[self._me] = memory.own_shares
+        # Slot by slot, so that a round's shares go when it is over and those of later rounds stay.
         memory.held = split_slots(opened, self._agreement.slot_bytes, self._agreement.rounds_per_setup)
+        # The channels have served. Without them, the boxes that the server has recorded stay shut for good
+        # (ADR 40).
         for shares in (*opened.values(), *memory.channels.values()):
             shares.wipe()
+        # Part of every round's digest: who was told of other sharers masks under other keys.
         memory.sharers = delivered.sharers
 
     def _on_round_start(self, start: RoundStart) -> None:
         memory = self._memory
+        # An invitation uses its slot up, whether or not an input follows: only so can no two inputs ever meet
+        # the same masks (ADR 40).
         if not start.slot >= memory.slots_used:
             raise PeerProtocolError(
                 AbortCode.REPLAYED, f"slots are used once; got {start.slot} after {memory.slots_used - 1}."
             )
         rounds.check_start(self._agreement, self._me, memory.sharers, start)
+        # Slots that the server skipped serve no round any more, so only a thief could use them.
         memory.forget_slots(start.slot)
         memory.slots_used = start.slot + 1
         memory.start = start
@@ -215,29 +243,40 @@ class ClientSession:
         """Signs what the mode asks for; a consent is a confirmation of everybody invited."""
         mode, roster = self._agreement.mode, current.start.roster
         if mode.consents:
+            # The set that confirmations are compared with: consents count for everybody invited or for
+            # nothing (ADR 42).
             self._memory.survivors = roster
         content = binding.input_content(mode, current.digest, roster)
         return self._identity.sign(content) if content else b""
 
     def _on_survivors(self, shown: SurvivorSet) -> Confirm | UnmaskShares:
         current = self._require_current(shown.round_digest)
+        # Before signing: our signature is what makes others release their shares.
         rounds.check_survivors(self._agreement, self._me, current, shown)
         self._memory.survivors = shown.survivors
         if not self._agreement.mode.confirms:
             return self._release(current)
+        # One signature a round, even after a crash: two sets can only both be confirmed if some honest client
+        # signs twice (Bonawitz et al. 2017, section 6; ADR 42).
         self._claim_round(Deed.CONFIRM_SURVIVORS)
         content = binding.confirmed_content(current.digest, shown.survivors)
         return Confirm(current.digest, self._identity.sign(content))
 
     def _on_confirmations(self, confirmations: ConfirmSet) -> UnmaskShares:
         current = self._require_current(confirmations.round_digest)
+        # Before any share leaves. A server that shows two survivor sets would otherwise get a client's seed
+        # from some and its mask key from others: both masks of one input (Bonawitz et al. 2017, consistency
+        # check).
         rounds.check_confirmations(self._agreement, current, self._memory.survivors, confirmations)
         return self._release(current)
 
     def _release(self, current: rounds.OpenRound) -> UnmaskShares:
+        # First, and once a round: a second release for another set would be of the other kind (ADR 42, step
+        # 2).
         self._claim_round(Deed.RELEASE_SHARES)
         memory, slot = self._memory, current.start.slot
         released = rounds.release(self._agreement, current, memory.survivors, memory.held[slot])
+        # With what is left, a thief could help the server to the kind of share that was not released.
         memory.forget_slots(slot + 1)
         return released
 
@@ -250,6 +289,7 @@ class ClientSession:
 
     def _require_current(self, round_digest: bytes) -> rounds.OpenRound:
         current = self._current()
+        # A set or signature of another round, roster or model could name as gone who is in this sum.
         if round_digest != current.digest:
             raise PeerProtocolError(
                 AbortCode.WRONG_ROUND,
@@ -276,6 +316,8 @@ class ClientSession:
     def _ending_on_error(self) -> Iterator[None]:
         try:
             yield
+        # Everything ends the session, a bug or an interrupt too: nobody knows how far secrets were used, and
+        # a server that may try again could search for a message that passes.
         except BaseException:
             self.close()
             raise

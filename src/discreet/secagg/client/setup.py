@@ -62,6 +62,7 @@ def draw_slots(agreement: Agreement, randomness: RandomSource) -> list[SlotSecre
     """Draws fresh secrets for every slot."""
     return [
         SlotSecrets(
+            # Drawn one by one, never derived from each other: what one round reveals opens no other (ADR 40).
             keyring.generate(randomness),
             tuple(Secret(randomness.random_bytes(SECRET_BYTES)) for _ in range(agreement.num_seeds)),
         )
@@ -79,6 +80,8 @@ def offer_keys(
     me: int,
 ) -> Advertise:
     """Makes the signed advertisement of a client's public keys and commitments."""
+    # Shares alone do not say what was shared. A commitment, made before anybody holds one, tells a true seed
+    # from a forged one.
     commitments = tuple(
         binding.commitment(agreement, seed.reveal(), epoch=epoch, client=me, slot=slot, index=index)
         for slot, secrets in enumerate(slots)
@@ -86,6 +89,8 @@ def offer_keys(
     )
     mask_keys = tuple(keyring.public_key(secrets.mask_key) for secrets in slots)
     unsigned = Advertise(me, keyring.public_key(channel), mask_keys, commitments, signature=b"")
+    # Unsigned, a server in the middle would offer keys of its own in everybody's name and read all shares
+    # (Bonawitz et al. 2017, section 6: why clients need a PKI).
     signature = identity.sign(binding.advertised_content(agreement, epoch, unsigned))
     return Advertise(me, unsigned.channel_key, mask_keys, commitments, signature)
 
@@ -97,6 +102,7 @@ def check_key_list(agreement: Agreement, epoch: int, own: Advertise, keys: KeyLi
         PeerProtocolError: for a missing or altered own key, a stranger, a bad signature or a repeated key.
         NotEnoughSurvivors: if too few clients are there.
     """
+    # With another key under our name, the others would mask with the server and seal our shares for it.
     if own not in keys.entries:
         raise PeerProtocolError(
             AbortCode.OWN_KEY, "the key list must hold our own advertisement unchanged; it does not."
@@ -105,7 +111,10 @@ def check_key_list(agreement: Agreement, epoch: int, own: Advertise, keys: KeyLi
     for offer in keys.entries:
         if offer != own:
             check_offer(agreement, epoch, offer)
+        # Keys of different owners must be independent; a copied one is revealed whenever its true owner drops
+        # out.
         add_distinct(seen, offer)
+    # Few keys mean few inputs: nothing is entrusted to a group that could never reach the floor.
     agreement.require_floor(len(keys.entries), "advertised keys")
 
 
@@ -138,14 +147,18 @@ def deal(
     """
     holders = sorted(place.graph.holders)
     secrets = shamir.to_symbols(b"".join(secret.joined() for secret in slots))
+    # At point 0 lies the secret itself.
     points = np.array(holders, dtype=np.uint16) + np.uint16(1)
     shares = shamir.share(secrets, points, agreement.terms.threshold, randomness)
     by_holder = dict(zip(holders, map(shamir.to_bytes, shares), strict=True))
     boxes = []
     for receiver in (holder for holder in holders if holder != place.me):
+        # Sender, receiver and epoch are in key and tag: a box that the server hands to somebody else, or
+        # keeps for another epoch, does not open (Bonawitz et al. 2017, round 1).
         context = binding.share_context(place.setup_digest, place.me, receiver)
         key = keyring.derive(channels[receiver], context, binding.CHANNEL_PURPOSE)
         boxes.append((receiver, keyring.seal(key, by_holder[receiver], context)))
+    # Our own share does not pass through the server.
     return SealedShares(tuple(boxes)), Secret(by_holder.get(place.me, b""))
 
 
@@ -159,13 +172,17 @@ def open_delivered(
         NotEnoughSurvivors: if too few clients shared.
     """
     sharers = frozenset(delivered.sharers)
+    # Rosters are compared with this set: a stranger in it could be counted towards the floor later.
     if not (place.me in sharers and sharers <= place.members):
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT,
             "the sharers must include us and only clients of this setup; they do not.",
         )
     agreement.require_floor(len(sharers), "shared their secrets")
+    # Only sharers are ever invited, so only they will be there to release our shares.
     require_holders(agreement, place.graph.holders & sharers)
+    # A box that is missing now is a share that is missing once its owner drops out, when masked inputs are
+    # already out.
     if {sender for sender, _ in delivered.boxes} != (place.graph.owners & sharers) - {place.me}:
         raise PeerProtocolError(
             AbortCode.UNKNOWN_CLIENT, "boxes must come from exactly those who share with us; they do not."
@@ -175,6 +192,7 @@ def open_delivered(
         context = binding.share_context(place.setup_digest, sender, place.me)
         key = keyring.derive(channels[sender], context, binding.CHANNEL_PURPOSE)
         shares = keyring.open_sealed(key, box, context)
+        # Who deals too few bytes leaves late slots without shares; better known now than in their round.
         if len(shares) != agreement.rounds_per_setup * agreement.slot_bytes:
             raise PeerProtocolError(
                 AbortCode.MALFORMED,

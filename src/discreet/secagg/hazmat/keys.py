@@ -21,6 +21,8 @@ from discreet.secagg.hazmat.secret import Secret
 
 KEY_BYTES = 32
 TAG_BYTES = 16
+# Fixed, because every key seals one message in its life. A second one would show the XOR of both and let tags
+# be forged (NIST SP 800-38D).
 _NONCE = bytes(12)
 _FIELD = 2**255 - 19
 
@@ -51,6 +53,7 @@ def agree(private: Secret, peers: Mapping[int, bytes]) -> dict[int, Secret]:
     for peer, public in peers.items():
         try:
             agreed[peer] = Secret(own.exchange(X25519PublicKey.from_public_bytes(public)))
+        # A point of low order makes the shared secret zero, which everybody knows (RFC 7748, section 6.1).
         except ValueError as error:
             raise PeerProtocolError(
                 AbortCode.WEAK_KEY,

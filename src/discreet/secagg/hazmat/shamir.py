@@ -57,6 +57,8 @@ def share(secrets: Symbols, points: Symbols, threshold: int, randomness: RandomS
             f"threshold must be in [1, {len(points)}], the number of holders; got {threshold}."
         )
     num_random = (threshold - 1) * len(secrets)
+    # All uniform, also the highest, which may be zero: to exclude zero would rule out one secret for whoever
+    # holds one share less than the threshold.
     coefficients = randomness.words(-(-num_random // 4)).view(np.uint16)[:num_random]
     coefficient_logs = logarithm(coefficients.reshape(threshold - 1, len(secrets)))
     point_logs = logarithm(points)

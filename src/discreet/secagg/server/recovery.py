@@ -57,6 +57,8 @@ def recover_all(released: list[Released], threshold: int) -> Recovered:
     """
     groups: dict[tuple[tuple[int, ...], int], list[Released]] = {}
     for item in released:
+        # Too few points lie on every polynomial: what they recover says nothing and would be blamed on
+        # somebody.
         _require_threshold(item, threshold)
         holders = tuple(sorted(item.shares))[:threshold]
         groups.setdefault((holders, len(item.shares[holders[0]])), []).append(item)
@@ -67,6 +69,7 @@ def recover_all(released: list[Released], threshold: int) -> Recovered:
         joined = shamir.to_bytes(shamir.recover(_stack(rows), _points(holders)))
         for number, item in enumerate(items):
             secret = joined[number * size : (number + 1) * size]
+            # One liar must not cost the round: anybody could end all of them with a single wrong share.
             if not item.verify(secret):
                 secret, blamed[item.owner] = _search(item, threshold)
             secrets[item.owner] = Secret(secret)
@@ -110,6 +113,7 @@ def _subsets(holders: list[int], size: int) -> Iterator[tuple[int, ...]]:
         rest = holders[:left_out] + holders[left_out + 1 :]
         if len(rest) >= size:
             yield tuple(rest[:size])
+    # No secret: which subsets are tried may be known, and a run can be repeated.
     order = SeededRandom(0).derive("share subsets")
     for _ in range(MAX_SUBSETS):
         yield tuple(sorted(holders[index] for index in order.permutation(len(holders))[:size]))

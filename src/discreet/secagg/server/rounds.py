@@ -72,9 +72,11 @@ class ServerRound:
 
     def add_masked(self, sender: int, masked: MaskedInput) -> None:
         """Adds a masked input; one of the wrong size or unsigned leaves the accumulator as it was."""
+        # Masked under another digest, an input cancels with nobody's masks and spoils the sum for all.
         self._require_digest(masked.round_digest)
         content = binding.input_content(self.agreement.mode, self.digest, self.start.roster)
         if content:
+            # Before the sum: the accumulator cannot give an input back.
             self.agreement.identities.verify(self.agreement.name(sender), content, masked.consent)
             self.signed_inputs[sender] = masked.consent
         add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)
@@ -84,6 +86,7 @@ class ServerRound:
         """Takes a signature on the survivor set."""
         self._require_digest(confirmation.round_digest)
         content = binding.confirmed_content(self.digest, self.survivors)
+        # Passed on, a wrong signature would make every client abort.
         self.agreement.identities.verify(self.agreement.name(sender), content, confirmation.signature)
         self.signatures[sender] = confirmation.signature
 
@@ -91,6 +94,7 @@ class ServerRound:
         """Takes the shares that a client releases: exactly those that the survivor set asks of it."""
         self._require_digest(released.round_digest)
         shares = dict(released.shares)
+        # Both kinds of share, or another number of seeds, is a client that does not follow the protocol.
         if {peer: len(share) for peer, share in shares.items()} != self._expected_sizes(sender):
             raise PeerProtocolError(
                 AbortCode.BAD_SHARE, "a client must release one share of the agreed kind for every owner."
@@ -111,6 +115,7 @@ class ServerRound:
         # What clients added is subtracted, and the other way round.
         add_masks(self.accumulator, minus, plus, threads=threads)
         self._subtract_excess_noise(recovered.secrets)
+        # Of use only to somebody who breaks into the server and has recorded masked inputs.
         for secret in recovered.secrets.values():
             secret.wipe()
         survivors = self.survivors
@@ -136,6 +141,8 @@ class ServerRound:
 
     def _fits_mask_key(self, owner: int, secret: bytes) -> bool:
         """Compares a recovered private key with the advertised public key."""
+        # Wrong shares recover some other key. Its masks would not fit and turn the sum into noise that nobody
+        # notices.
         return keyring.public_key(Secret(secret)) == self.setup.offers[owner].mask_keys[self.start.slot]
 
     def _fits_commitments(self, owner: int, secrets: bytes) -> bool:
@@ -167,6 +174,7 @@ class ServerRound:
                 added.append(keyring.derive(seed, self.digest, binding.self_purpose(owner)))
         slot, offers = self.start.slot, self.setup.offers
         for gone in self.dropouts:
+            # Between two dropouts there is nothing to take off, and a survivor's other masks must stay on.
             peers = sorted(self.setup.graph[gone].maskers & self.arrived)
             agreed = keyring.agree(secrets[gone], {peer: offers[peer].mask_keys[slot] for peer in peers})
             for peer in peers:

@@ -107,8 +107,11 @@ class ServerSession:
         """Handles one message; whatever is wrong with it harms nobody but its sender."""
         try:
             message = decode(data, self._agreement.digest, self._epoch)
+            # An input that comes after its sender was declared gone ends here, unread: with the revealed
+            # masks it could be opened (docs/threat-model.md, one phase).
             next_server_state(self._table, self._state, type(message))
             index = self._numbers.get(sender, -1)
+            # One answer a stage: a second masked input would be summed as well.
             if index not in self._awaited or index in self._answered:
                 raise PeerProtocolError(
                     AbortCode.UNKNOWN_CLIENT,
@@ -116,7 +119,9 @@ class ServerSession:
                 )
             self._take(index, message)
         except ProtocolAbort as abort:
+            # Anybody can send anything; only its sender may lose by it.
             return Rejected(abort.code, str(abort))
+        # Last: whoever was refused may still send a valid message in this stage.
         self._answered.add(index)
         return Accepted()
 
@@ -138,8 +143,10 @@ class ServerSession:
         roster = tuple(index for index in self._setup.sharers if self._agreement.name(index) in names)
         self._agreement.require_floor(len(roster), "finished the setup")
         start = RoundStart(round_terms, self._slots_used, roster)
+        # By the invitation and not by the sum: clients may have masked for a round that came to nothing.
         self._slots_used += 1
         self._state = after
+        # An aborted round must not hand out the sum of the round before.
         self._result = None
         self._round = ServerRound.begin(self._agreement, self._setup, start)
         return self._send(dict.fromkeys(roster, start))
@@ -156,6 +163,7 @@ class ServerSession:
         """
         closing = self._state
         after = next_server_state(self._table, closing, self._closing_call())
+        # Before anything can fail: a failed unmasking is never tried again with other shares.
         self._state = ServerState.ABORTED if self._round is None else ServerState.READY
         outgoing = self._closers[closing]()
         self._state = after
@@ -212,18 +220,22 @@ class ServerSession:
         current, mode = self._open_round, self._agreement.mode
         self._agreement.require_floor(len(self._answered), "sent their masked input")
         whole = not current.dropouts
+        # Everybody's signature on exactly this set is already here (ADR 42).
         if whole and mode.consents:
             consents = tuple(sorted(current.signed_inputs.items()))
             return dict.fromkeys(self._answered, ConfirmSet(current.digest, consents))
+        # All pairwise masks cancel, and this mode has no others.
         if whole and not mode.double_masks:
             self._result = current.finish(self._threads)
             return {}
+        # Clients ask for the signatures of exactly the survivors (ADR 43).
         attested = tuple(sorted(current.signed_inputs.items())) if mode.attests else ()
         return dict.fromkeys(self._answered, SurvivorSet(current.digest, current.survivors, attested))
 
     def _close_confirms(self) -> dict[int, Message]:
         terms, current = self._agreement.terms, self._open_round
         quorum = confirm_quorum(len(terms.clients), terms.max_colluding)
+        # Clients would refuse, and end their sessions over it; like this the setup lives on.
         if not len(self._answered) >= quorum:
             raise NotEnoughSurvivors(
                 AbortCode.NOT_CONFIRMED,
@@ -245,6 +257,7 @@ class ServerSession:
 
     def _send(self, messages: Mapping[int, Message]) -> Outgoing:
         """Encodes outgoing messages, each distinct one once; their receivers are whom we now wait for."""
+        # Closers write to those who answered, so whoever missed a stage cannot come back in a later one.
         self._awaited = frozenset(messages)
         self._answered = set()
         encoded = {

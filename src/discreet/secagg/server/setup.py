@@ -42,10 +42,14 @@ class ServerSetup:
 
     def add_offer(self, sender: int, offer: Advertise) -> None:
         """Takes a client's keys; refuses a bad signature, a wrong size and keys that someone else offered."""
+        # The transport says who speaks, the signature for whom; an offer that is carried by somebody else is
+        # none.
         if offer.sender != sender:
             raise PeerProtocolError(
                 AbortCode.UNKNOWN_CLIENT, "clients must advertise under their own number."
             )
+        # The signature first: a forged offer would else reserve a victim's key, and the victim's own count as
+        # the copy.
         check_offer(self.agreement, self.epoch, offer)
         add_distinct(self.public_values, offer)
         self.offers[sender] = offer
@@ -78,6 +82,8 @@ class ServerSetup:
         """Takes a client's sealed boxes; they must be for exactly its holders and of the agreed size."""
         size = self.agreement.rounds_per_setup * self.agreement.slot_bytes + TAG_BYTES
         boxes = dict(shares.boxes)
+        # Here a missing box costs its sender its place; found by a receiver, it would end the receiver's
+        # session.
         if boxes.keys() != self.graph[sender].holders - {sender} or not all(
             len(box) == size for box in boxes.values()
         ):
