@@ -1,0 +1,262 @@
+"""Orders, wipes and checks that no sum shows: each line here has an attack that its absence would allow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
+from discreet.secagg import Bonawitz, MemoryJournal, SemiHonest, binding
+from discreet.secagg.client import rounds
+from discreet.secagg.client import setup as client_setup
+from discreet.secagg.hazmat import keys as keyring
+from discreet.secagg.journal import Deed
+from discreet.secagg.messages import ConfirmSet
+from discreet.secagg.server import rounds as server_rounds
+from discreet.secagg.transitions import ClientState
+
+
+def secrets_of(client) -> list[bytes]:
+    memory = client._memory
+    boxes = [memory.channel, memory.own_shares, *memory.channels.values()]
+    boxes += [box for slot in memory.slots for box in (slot.mask_key, *slot.seeds)]
+    boxes += [box for slot in memory.held for box in slot.values()]
+    return [box.reveal() for box in boxes if len(box)]
+
+
+class FullDisk(MemoryJournal):
+    """A journal whose disk is full when it comes to one deed."""
+
+    def __init__(self, deed: Deed) -> None:
+        super().__init__()
+        self._full = deed
+
+    def claim(self, session: bytes, deed: Deed, counter: int) -> None:
+        if deed is self._full:
+            raise OSError("no space left on device")
+        super().claim(session, deed, counter)
+
+
+@pytest.mark.parametrize("deed", list(Deed))
+def test_what_cannot_be_written_down_is_not_done(make_world, deed: Deed) -> None:
+    """Each deed is claimed, nothing leaves if that fails, and the client is over."""
+    world = make_world(journals={"client-0": FullDisk(deed)})
+    with pytest.raises(OSError, match="no space"):
+        play_with_a_dropout(world)
+    assert world.clients["client-0"].state is ClientState.ABORTED
+    assert secrets_of(world.clients["client-0"]) == []
+
+
+def play_with_a_dropout(world) -> None:
+    start = world.set_up().begin()
+    world.gone.add("client-4")
+    world.finish(start)
+
+
+def test_an_interrupt_wipes_as_an_error_does(make_world, monkeypatch) -> None:
+    """Nobody knows how far the secrets were used, so nobody may use them again."""
+
+    def interrupted(*_given, **_named) -> None:
+        raise KeyboardInterrupt
+
+    world = make_world().set_up()
+    client = world.clients["client-0"]
+    client.receive(world.begin()["client-0"])
+    monkeypatch.setattr(rounds, "mask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        client.submit(world.inputs["client-0"])
+    assert client.state is ClientState.ABORTED
+    assert secrets_of(client) == []
+
+
+def test_the_channel_key_is_gone_before_the_first_box_exists(make_world, monkeypatch) -> None:
+    """The server keeps every box; this key would open all of them to and from its client."""
+    world = make_world()
+    world.upload(world.advertise())
+    outgoing = world.server.close_stage()
+    client, left, seal = world.clients["client-0"], [], keyring.seal
+
+    def spy(*given) -> bytes:
+        left.append(len(client._memory.channel))
+        return seal(*given)
+
+    monkeypatch.setattr(client_setup.keyring, "seal", spy)
+    client.receive(outgoing["client-0"])
+    assert left == [0] * 4
+
+
+def test_after_the_setup_nothing_opens_a_box_or_holds_a_share_twice(make_world) -> None:
+    client = make_world().set_up().clients["client-0"]
+    assert len(client._memory.own_shares) == 0
+    assert all(len(secret) == 0 for secret in client._memory.channels.values())
+
+
+def test_a_slot_that_the_server_skips_is_wiped(make_world) -> None:
+    world = make_world().set_up()
+    client, start = world.clients["client-0"], world.read(world.begin()["client-0"])
+    client.receive(world.write(replace(start, slot=1)))
+    first, second = client._memory.slots
+    assert [len(secret) for secret in (first.mask_key, *first.seeds)] == [0, 0]
+    assert not any(len(share) for share in client._memory.held[0].values())
+    assert [len(secret) for secret in (second.mask_key, *second.seeds)] == [32, 32]
+    assert all(len(share) for share in client._memory.held[1].values())
+
+
+@pytest.mark.parametrize("change", [{"sharers": (0, 1, 2, 3, 4, 9)}, {"sharers": (1, 2, 3, 4)}])
+def test_sharers_are_members_of_the_setup_and_we_are_one(make_world, change) -> None:
+    """A stranger among the sharers could be counted towards the floor of a round."""
+    world = make_world()
+    world.upload(world.advertise())
+    told = world.read(world.step(world.server.close_stage())["client-0"])
+    with pytest.raises(PeerProtocolError, match="sharers must include us") as caught:
+        world.clients["client-0"].receive(world.write(replace(told, **change)))
+    assert caught.value.code == "unknown-client"
+
+
+def test_a_box_that_lacks_a_slot_is_refused_before_any_input_is_out(make_world) -> None:
+    """Sealed as it should be, by a client that colludes with the server: only its length is wrong."""
+    world = make_world()
+    world.upload(world.advertise())
+    told = world.read(world.step(world.server.close_stage())["client-0"])
+    thief = world.clients["client-1"]
+    context = binding.share_context(thief._place().setup_digest, 1, 0)
+    key = keyring.derive(thief._memory.channels[0], context, binding.CHANNEL_PURPOSE)
+    short = keyring.seal(key, bytes(world.agreement.slot_bytes), context)
+    boxes = tuple((sender, short if sender == 1 else box) for sender, box in told.boxes)
+    with pytest.raises(PeerProtocolError, match="every secret of every round") as caught:
+        world.clients["client-0"].receive(world.write(replace(told, boxes=boxes)))
+    assert caught.value.code == "malformed"
+
+
+def test_a_forged_offer_does_not_reserve_the_key_of_another(make_world) -> None:
+    """Else anybody could keep a client out by offering its key first, under no signature at all."""
+    world = make_world()
+    messages = world.advertise()
+    victim, thief = (world.read(messages[name]) for name in ("client-0", "client-1"))
+    forged = replace(thief, channel_key=victim.channel_key)
+    assert world.server.receive("client-1", world.write(forged)).code == "bad-signature"
+    world.upload({name: messages[name] for name in ("client-0", "client-1")})
+    assert [world.rejected(name) for name in ("client-0", "client-1")] == [None, None]
+
+
+def test_an_input_that_is_refused_is_not_in_the_sum(make_world) -> None:
+    """The accumulator cannot give an input back, so its signature is checked first."""
+    world = make_world().set_up()
+    replies = world.deliver(world.begin())
+    replies["client-2"] = world.write(replace(world.read(replies["client-2"]), consent=bytes(64)))
+    world.upload(replies)
+    world.gone.add("client-2")
+    total = world.finish(world.server.close_stage())
+    assert np.array_equal(total, world.expected([name for name in world.names if name != "client-2"]))
+
+
+def test_confirmations_are_counted_among_all_clients(make_world, terms_of) -> None:
+    """Of four survivors three are most; of six clients, with one colluding, it takes four."""
+    world = make_world(terms=terms_of(6, threshold=4, min_survivors=4))
+    start = world.set_up().begin()
+    world.gone |= {"client-4", "client-5"}
+    confirmed = world.read(world.step(world.step(start))["client-0"])
+    assert isinstance(confirmed, ConfirmSet)
+    with pytest.raises(NotEnoughSurvivors, match="confirmed by 4 clients; got 3"):
+        world.clients["client-0"].receive(
+            world.write(replace(confirmed, signatures=confirmed.signatures[:3]))
+        )
+
+
+def test_shares_of_who_was_not_invited_stay(make_world, terms_of) -> None:
+    world = make_world(Bonawitz(SemiHonest()), terms_of(6, threshold=4, min_survivors=4))
+    shown = world.step(world.set_up().begin(roster=world.names[:5]))
+    released = world.read(world.clients["client-0"].receive(shown["client-0"]))
+    assert [peer for peer, _ in released.shares] == [0, 1, 2, 3, 4]
+
+
+def test_an_aborted_round_has_no_sum_least_of_all_the_last_one(make_world) -> None:
+    world = make_world().set_up()
+    world.finish(world.begin(0))
+    world.begin(1)
+    with pytest.raises(ProtocolAbort):
+        world.server.close_stage()
+    with pytest.raises(LocalProtocolError, match="none is"):
+        world.server.result()
+
+
+def test_a_failed_unmasking_is_not_tried_again(make_world) -> None:
+    """A stage that failed is over: shares that come later are refused, unread."""
+    world = make_world(Bonawitz(SemiHonest())).set_up()
+    replies = world.deliver(world.step(world.begin()))
+    late = replies.popitem()
+    world.upload({name: replies[name] for name in list(replies)[:3]})
+    with pytest.raises(NotEnoughSurvivors):
+        world.server.close_stage()
+    assert world.server.receive(*late).code == "out-of-order"
+    with pytest.raises(LocalProtocolError, match="close stage"):
+        world.server.close_stage()
+
+
+def test_the_server_forgets_what_it_recovered(make_world, monkeypatch) -> None:
+    """With recorded inputs, the mask keys and seeds of a round are what a break-in would look for."""
+    found, recover_all = [], server_rounds.recover_all
+
+    def spy(released, threshold):
+        recovered = recover_all(released, threshold)
+        found.extend(recovered.secrets.values())
+        return recovered
+
+    monkeypatch.setattr(server_rounds, "recover_all", spy)
+    play_with_a_dropout(make_world())
+    assert [len(secret) for secret in found] == [0] * 5
+
+
+def test_a_dealer_that_leaves_a_holder_out_loses_its_own_place_only(make_world) -> None:
+    """Passed on, the missing box would end the session of the holder."""
+    world = make_world()
+    world.upload(world.advertise())
+    replies = world.deliver(world.server.close_stage())
+    dealt = world.read(replies["client-4"])
+    replies["client-4"] = world.write(replace(dealt, boxes=dealt.boxes[1:]))
+    world.upload(replies)
+    assert world.rejected("client-4") == "malformed"
+    world.gone.add("client-4")
+    world.deliver(world.server.close_stage())
+    assert np.array_equal(world.finish(world.begin()), world.expected(world.names[:4]))
+
+
+def test_a_wrong_confirmation_harms_its_sender_only(make_world, terms_of) -> None:
+    """Passed on, it would make every other client abort."""
+    world = make_world(terms=terms_of(6, threshold=4, min_survivors=4))
+    start = world.set_up().begin()
+    world.gone.add("client-5")
+    replies = world.deliver(world.step(start))
+    replies["client-4"] = world.write(replace(world.read(replies["client-4"]), signature=bytes(64)))
+    world.upload(replies)
+    assert world.rejected("client-4") == "bad-signature"
+    assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names[:5]))
+
+
+def test_too_few_confirmations_end_the_round_and_no_session(make_world) -> None:
+    """The server does not ask for shares that every client would refuse, and abort over."""
+    world = make_world().set_up()
+    start = world.begin(0)
+    world.gone.add("client-4")
+    replies = world.deliver(world.step(start))
+    del replies["client-3"]
+    world.upload(replies)
+    with pytest.raises(NotEnoughSurvivors, match="confirmed by 4 clients; got 3") as caught:
+        world.server.close_stage()
+    assert caught.value.code == "not-confirmed"
+    assert np.array_equal(world.finish(world.begin(1)), world.expected(world.names[:4]))
+
+
+@pytest.mark.parametrize("change", [lambda share: share * 2, lambda share: share[:-1]])
+def test_the_server_takes_one_kind_of_share_and_all_of_it(make_world, terms_of, change) -> None:
+    """A client that gives more than the survivor set asks for is refused, and the round goes on."""
+    world = make_world(Bonawitz(SemiHonest()), terms_of(threshold=3))
+    replies = world.deliver(world.step(world.set_up().begin()))
+    released = world.read(replies["client-0"])
+    (owner, share), *others = released.shares
+    replies["client-0"] = world.write(replace(released, shares=((owner, change(share)), *others)))
+    world.upload(replies)
+    assert world.rejected("client-0") == "bad-share"
+    assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names))
