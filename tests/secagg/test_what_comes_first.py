@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
-from discreet.secagg import Bonawitz, MemoryJournal, SemiHonest, binding
+from discreet.randomness import SeededRandom
+from discreet.secagg import Bonawitz, MemoryJournal, RoundTerms, SemiHonest, binding
 from discreet.secagg.client import rounds
 from discreet.secagg.client import setup as client_setup
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.journal import Deed
-from discreet.secagg.messages import ConfirmSet
+from discreet.secagg.messages import ConfirmSet, KeyList
 from discreet.secagg.server import rounds as server_rounds
 from discreet.secagg.transitions import ClientState
 
@@ -260,3 +261,39 @@ def test_the_server_takes_one_kind_of_share_and_all_of_it(make_world, terms_of, 
     world.upload(replies)
     assert world.rejected("client-0") == "bad-share"
     assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names))
+
+
+@pytest.mark.parametrize("roster", [(0, 1, 2, 3, 4, 9), (1, 2, 3, 4)])
+def test_a_roster_holds_sharers_only_and_us(make_world, roster) -> None:
+    """A stranger would lift the count over the floor; without us there is nothing to mask for."""
+    world = make_world()
+    start = world.read(world.set_up().begin()["client-0"])
+    with pytest.raises(PeerProtocolError, match="roster must include us") as caught:
+        world.clients["client-0"].receive(world.write(replace(start, roster=roster)))
+    assert caught.value.code == "unknown-client"
+
+
+@pytest.mark.parametrize("field", ["mask_keys", "commitments"])
+def test_an_offer_is_for_every_slot(make_world, field) -> None:
+    """Signed by its owner, and yet refused at both ends: later steps find keys by their slot."""
+    world = make_world()
+    messages = world.advertise()
+    offers = [world.read(data) for data in messages.values()]
+    short = replace(offers[1], **{field: getattr(offers[1], field)[1:]})
+    content = binding.advertised_content(world.agreement, world.epoch, short)
+    short = replace(short, signature=world.identities["client-1"].sign(content))
+    assert world.server.receive("client-1", world.write(short)).code == "malformed"
+    with pytest.raises(PeerProtocolError, match="keys for 2 rounds") as caught:
+        world.clients["client-0"].receive(world.write(KeyList((offers[0], short, *offers[2:]))))
+    assert caught.value.code == "malformed"
+
+
+def test_two_epochs_of_a_run_have_no_key_in_common(terms_of) -> None:
+    terms, offers = terms_of(), []
+    run = Bonawitz(rounds_per_setup=1).open(terms, SeededRandom(0))
+    for index in range(2):
+        inputs = dict.fromkeys(terms.clients, np.zeros(terms.length, dtype=np.int64))
+        run.sum_round(RoundTerms(index, 0, bytes(32)), inputs)
+        offers += [session._memory.own_offer for session in run._sessions.values()]
+    public = [key for offer in offers for key in (offer.channel_key, *offer.mask_keys, *offer.commitments)]
+    assert len(set(public)) == len(public) == 2 * 5 * 3
