@@ -12,6 +12,7 @@ from discreet.randomness import SeededRandom
 from discreet.secagg import Bonawitz, MemoryJournal, RoundTerms, SemiHonest, binding
 from discreet.secagg.client import rounds
 from discreet.secagg.client import setup as client_setup
+from discreet.secagg.draws import neighborhoods
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.journal import Deed
 from discreet.secagg.messages import ConfirmSet, KeyList
@@ -297,3 +298,21 @@ def test_two_epochs_of_a_run_have_no_key_in_common(terms_of) -> None:
         offers += [session._memory.own_offer for session in run._sessions.values()]
     public = [key for offer in offers for key in (offer.channel_key, *offer.mask_keys, *offer.commitments)]
     assert len(set(public)) == len(public) == 2 * 5 * 3
+
+
+def test_an_old_epoch_of_a_run_leaves_no_secret(terms_of) -> None:
+    terms = terms_of()
+    run = Bonawitz(rounds_per_setup=2).open(terms, SeededRandom(0))
+    inputs = dict.fromkeys(terms.clients, np.zeros(terms.length, dtype=np.int64))
+    run.sum_round(RoundTerms(0, 0, bytes(32)), dict(list(inputs.items())[:4]))
+    old = list(run._sessions.values())
+    run.sum_round(RoundTerms(1, 0, bytes(32)), inputs)
+    assert [secrets_of(session) for session in old] == [[]] * 4
+
+
+def test_choosers_hold_no_shares() -> None:
+    """Client 0 is drawn by all others, who could else be colluders with a threshold of its shares."""
+    places = neighborhoods({0: (1, 2), 1: (0, 2), 2: (0, 1), 3: (0, 1), 4: (0, 1)})
+    assert places[0].holders == {1, 2}
+    assert places[0].owners == {1, 2, 3, 4}
+    assert places[0].maskers == {1, 2, 3, 4}

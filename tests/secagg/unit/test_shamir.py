@@ -77,3 +77,15 @@ def test_evaluation_elsewhere_gives_the_other_shares() -> None:
 def test_bad_points_and_thresholds_are_refused(points: list[int], threshold: int) -> None:
     with pytest.raises(ConfigurationError, match=r"points|threshold"):
         shamir.share(np.uint16([1]), np.array(points, dtype=np.uint16), threshold, SeededRandom(0))
+
+
+def test_a_coefficient_may_be_zero() -> None:
+    """Without zero, one share less than the threshold would rule out one secret."""
+
+    class Zeros(SeededRandom):
+        def words(self, count: int) -> np.ndarray:
+            return np.zeros(count, dtype=np.uint64)
+
+    secrets = np.array([7, 9], dtype=np.uint16)
+    shares = shamir.share(secrets, np.array([1, 2, 3], dtype=np.uint16), 3, Zeros(0))
+    assert shares.tolist() == [[7, 9]] * 3
