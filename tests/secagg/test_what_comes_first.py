@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
 from discreet.randomness import SeededRandom
-from discreet.secagg import Bonawitz, MemoryJournal, RoundTerms, SemiHonest, binding
+from discreet.secagg import (
+    Agreement,
+    Bonawitz,
+    MemoryJournal,
+    RoundTerms,
+    SemiHonest,
+    SemiMalicious,
+    binding,
+)
 from discreet.secagg.client import rounds
 from discreet.secagg.client import setup as client_setup
 from discreet.secagg.draws import neighborhoods
+from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.journal import Deed
 from discreet.secagg.messages import ConfirmSet, KeyList
@@ -316,3 +325,24 @@ def test_choosers_hold_no_shares() -> None:
     assert places[0].holders == {1, 2}
     assert places[0].owners == {1, 2, 3, 4}
     assert places[0].maskers == {1, 2, 3, 4}
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Neighbours drawn by five clients, as no protocol would let them."""
+
+    def agreement(self, terms, identities) -> Agreement:
+        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
+
+
+def test_a_signed_input_that_is_no_vector_harms_its_sender_only(make_world) -> None:
+    """Its signature stays out of the survivor set; passed on with it, every client would abort."""
+    world = make_world(Sparse()).set_up()
+    replies = world.deliver(world.begin())
+    masked = world.read(replies["client-3"])
+    replies["client-3"] = world.write(replace(masked, packed=masked.packed[:-1]))
+    world.upload(replies)
+    assert world.rejected("client-3") == "bad-vector"
+    world.gone.add("client-3")
+    total = world.finish(world.server.close_stage())
+    assert np.array_equal(total, world.expected([name for name in world.names if name != "client-3"]))

@@ -78,9 +78,11 @@ class ServerRound:
         if content:
             # Before the sum: the accumulator cannot give an input back.
             self.agreement.identities.verify(self.agreement.name(sender), content, masked.consent)
-            self.signed_inputs[sender] = masked.consent
         add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)
         self.arrived.add(sender)
+        # Last: a signature without an input would be one too many beside the survivors, and all would abort.
+        if content:
+            self.signed_inputs[sender] = masked.consent
 
     def add_confirmation(self, sender: int, confirmation: Confirm) -> None:
         """Takes a signature on the survivor set."""
