@@ -117,6 +117,12 @@ def encode(message: Request | Reply) -> bytes:
         >>> decode(encode(Replied(b"sum"))) == Replied(b"sum")
         True
     """
+    header, body = _parts(message)
+    return b"".join((_MAGIC, len(header).to_bytes(_LENGTH_BYTES, "little"), header, *body))
+
+
+def _parts(message: Request | Reply) -> tuple[bytes, list[bytes]]:
+    """Returns the header and the byte strings that follow it."""
     small: dict[str, object] = {"kind": type(message).__name__}
     sizes: dict[str, int | list[int]] = {}
     body: list[bytes] = []
@@ -130,8 +136,7 @@ def encode(message: Request | Reply) -> bytes:
             body.extend(value)
         else:
             small[field.name] = value
-    header = json.dumps({**small, "sizes": sizes}, separators=(",", ":")).encode()
-    return b"".join((_MAGIC, len(header).to_bytes(_LENGTH_BYTES, "little"), header, *body))
+    return json.dumps({**small, "sizes": sizes}, separators=(",", ":")).encode(), body
 
 
 def decode(data: bytes) -> Request | Reply:
@@ -153,6 +158,9 @@ def decode(data: bytes) -> Request | Reply:
         raise _malformed("must have a known kind and its fields") from None
     if end != len(data) or not _well_typed(message):
         raise _malformed("must hold fields of the right types and nothing else")
+    # One value has many forms in JSON: a key that is there twice, spaces, UTF-16.
+    if _parts(message)[0] != data[start : start + length]:
+        raise _malformed("must have the one header that its fields give")
     return message
 
 

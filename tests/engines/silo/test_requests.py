@@ -69,11 +69,26 @@ def test_junk_is_malformed(junk):
         b'{"kind":"Hello","extra":1,"sizes":{}}',
         b'{"kind":"Hello"}',
         b"[]",
+        b'{"kind":"Hello","kind":"Hello","sizes":{}}',
+        b'{"kind":"Farewell","sizes":{},"kind":"Hello"}',
+        b'{"kind":"Hello", "sizes":{}}',
+        b'{"sizes":{},"kind":"Hello"}',
+        b'{"kind":"Replied","sizes":{"message":false}}',
+        '{"kind":"Hello","sizes":{}}'.encode("utf-16"),
+        '{"kind":"Hello","sizes":{}}'.encode("utf-16-le"),
+        '{"kind":"Hello","sizes":{}}'.encode("utf-8-sig"),
+        '{"kind":"Present","silo":"é","sizes":{}}'.encode(),
+        *(
+            b'{"kind":"Propose","epoch":' + number + b',"sizes":{"session":0,"plan":0,"allow_list":0}}'
+            for number in (b"NaN", b"Infinity", b"-Infinity", b"1.0", b"true", b"1" * 5000)
+        ),
     ],
 )
-def test_headers_that_no_message_has_are_malformed(header):
-    with pytest.raises(PeerProtocolError):
+def test_headers_that_no_message_has_are_malformed_in_one_line(header):
+    with pytest.raises(PeerProtocolError) as caught:
         decode(b"dsr1" + len(header).to_bytes(4, "little") + header)
+    assert caught.value.code == AbortCode.MALFORMED
+    assert str(caught.value).isprintable()
 
 
 def test_a_large_vector_costs_its_own_size_and_a_header():
