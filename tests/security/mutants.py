@@ -166,6 +166,38 @@ MUTANTS = (
         ("tests/engines/silo/test_proposals.py",),
     ),
     Mutant(
+        "a proposal that nobody let in is written down",
+        SILO + "silo.py",
+        """        self._admit(plan.digest())
+        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
+""",
+        """        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
+        self._admit(plan.digest())
+""",
+        ("tests/engines/silo/test_proposals.py",),
+    ),
+    Mutant(
+        "one plan pushes all others out",
+        SILO + "proposals.py",
+        "kept = {*distinct[-half:], *(",
+        "kept = {*(",
+        ("tests/engines/silo/test_proposals.py",),
+    ),
+    Mutant(
+        "any header that means the same",
+        SILO + "requests.py",
+        "if _parts(message)[0] != data[start : start + length]:",
+        "if False:",
+        ("tests/engines/silo/test_requests.py",),
+    ),
+    Mutant(
+        "documents of any length",
+        SILO + "silo.py",
+        "    if longest > LONGEST_DOCUMENT:",
+        "    if False:",
+        ("tests/engines/silo/test_proposal_form.py",),
+    ),
+    Mutant(
         "the silo's own user may ask",
         SILO + "doorway.py",
         "if user not in (os.geteuid(), 0):",

@@ -15,7 +15,8 @@ from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
 
 KEPT = 1000
-"""The newest lines that are kept at least; there are never more than twice as many."""
+"""Lines that are kept at most when there are twice as many: half are the newest, the other half the newest of
+each plan and verdict, so that one plan proposed again and again pushes no other out."""
 
 JOINED = "joined"
 """The verdict on a proposal that was accepted; every other verdict is a `RefusalCode`."""
@@ -23,14 +24,16 @@ JOINED = "joined"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One proposal and its answer.
+    """One proposal that the policy was asked about, and its answer.
+
+    What is refused before that (an allow-list that is not the consortium's, something that is no plan, more
+    than a day may bring) costs its sender nothing: it is a line of the owner's log and none here.
 
     Attributes:
-        number: counts all proposals ever, from 1; the first line's tells how many were dropped before it.
+        number: counts all lines ever, from 1; a gap tells how many were dropped there.
         time: in ISO form, UTC, to the second.
-        plan: digest; None if the proposal held no plan that can be read.
-        allow_list: serial that the allow-list with it states; the sender's word if the verdict is
-            ``identity``, and None if it cannot be read.
+        plan: digest.
+        allow_list: serial of the allow-list with it.
         verdict: `JOINED`, or the code of the refusal.
         epsilon: what all its rounds would cost here; None where the plan was refused before that was known.
         delta: of the same guarantee.
@@ -38,8 +41,8 @@ class Proposal:
 
     number: int
     time: str
-    plan: str | None
-    allow_list: int | None
+    plan: str
+    allow_list: int
     verdict: str
     epsilon: float | None = None
     delta: float | None = None
@@ -93,14 +96,16 @@ class ProposalLog:
         return self._last + 1
 
     def append(self, proposal: Proposal) -> None:
-        """Writes one line, and drops the oldest when there are twice as many as are kept."""
+        """Writes one line, and drops older ones when there are twice as many as are kept."""
         with self._path.open("ab") as file:
             file.write(_line(proposal))
         self._lines, self._last = self._lines + 1, proposal.number
         if self._lines > 2 * KEPT:
-            newest = read_proposals(self._path)[-KEPT:]
-            write_durably(self._path, b"".join(_line(each) for each in newest))
-            self._lines = KEPT
+            lines, half = read_proposals(self._path), KEPT // 2
+            distinct = sorted({(each.plan, each.verdict): each.number for each in lines}.values())
+            kept = {*distinct[-half:], *(each.number for each in lines[-half:])}
+            write_durably(self._path, b"".join(_line(each) for each in lines if each.number in kept))
+            self._lines = len(kept)
 
 
 def _line(proposal: Proposal) -> bytes:

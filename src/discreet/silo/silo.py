@@ -129,6 +129,8 @@ class Silo:
             self._ledger.close()
             raise
         self._training: SiloTraining | None = None
+        # The plan and allow-list that are being answered, once the day's limits let them in.
+        self._admitted: tuple[Plan, int] | None = None
 
     @property
     def name(self) -> str:
@@ -151,8 +153,9 @@ class Silo:
             verdict = RefusalCode(reply.code) if isinstance(reply, Refused) else None
             return reply
         finally:
-            if isinstance(request, Propose):
-                self._note_proposal(request, JOINED if verdict is None else str(verdict))
+            admitted, self._admitted = self._admitted, None
+            if admitted is not None:
+                self._note_proposal(*admitted, JOINED if verdict is None else str(verdict))
             tell(RequestAnswered(type(request), verdict))
 
     def close(self) -> None:
@@ -208,7 +211,9 @@ class Silo:
                 f"the allow-list must hold the key of {self.name}; it holds another or none. "
                 "Enrol this silo's public key and sign the list again.",
             )
-        self._admit(read_plan(proposal.plan).digest())
+        plan = read_plan(proposal.plan)
+        self._admit(plan.digest())
+        self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
         approval = self._review(proposal.plan)
         require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = self._records(approval.plan)
@@ -244,22 +249,9 @@ class Silo:
         today = Intake.load(path, self._surroundings.today())
         today.admit(digest, known=known, new_plans=limit).save(path)
 
-    def _note_proposal(self, proposal: Propose, verdict: str) -> None:
-        """Writes down for the owner what was proposed and what became of it.
-
-        What names no plan is a line of the log and no more, or a flood of it would push plans out.
-        """
-        if max(len(proposal.plan), len(proposal.allow_list)) > LONGEST_DOCUMENT:
-            return
+    def _note_proposal(self, plan: Plan, serial: int, verdict: str) -> None:
+        """Writes down for the owner what was proposed and what became of it."""
         time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
-        try:
-            serial = SignedAllowList.parse(proposal.allow_list).serial
-        except PolicyRefusal:
-            serial = None
-        try:
-            plan = read_plan(proposal.plan)
-        except PolicyRefusal:
-            return
         noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
         if verdict in _PRICED:
             cost = Charge.under(plan, self._policy).cost(plan.rounds)

@@ -207,7 +207,7 @@ def test_as_many_plans_wait_for_a_person_as_fit(asked, monkeypatch):
     assert asked.code(first) == "joined"
 
 
-def test_every_proposal_of_a_plan_is_written_down_for_the_owner(asked):
+def test_every_proposal_that_the_policy_was_asked_about_is_written_down_for_the_owner(asked):
     plan = parse_plan(asked.plan)
     cost = Charge.under(plan, asked.silo._policy).cost(plan.rounds)
     asked.propose()
@@ -222,8 +222,7 @@ def test_every_proposal_of_a_plan_is_written_down_for_the_owner(asked):
     at, own = "2026-01-01T12:00:00+00:00", plan.digest()
     assert asked.log() == (
         Proposal(1, at, own, 1, "joined", cost.epsilon, cost.delta),
-        Proposal(2, at, own, None, "identity"),
-        Proposal(3, "2026-01-01T12:00:01+00:00", own, 1, "budget", cost.epsilon, cost.delta),
+        Proposal(2, "2026-01-01T12:00:01+00:00", own, 1, "budget", cost.epsilon, cost.delta),
     )
 
 
@@ -241,24 +240,51 @@ def test_a_proposal_forges_no_line(asked):
     forged = '\n{"number":1,"plan":null}\n'
     for plan in (asked.other("x"), forged.encode()):
         asked.propose(plan, json.dumps({"serial": forged, "silos": {}, "signature": forged}).encode())
+    asked.propose(asked.other(forged))
     asked.propose(asked.other("y"))
-    assert [proposal.number for proposal in asked.log()] == [1, 2]
-    assert (asked.folder / "proposals.jsonl").read_bytes().count(b"\n") == 2
+    assert [proposal.number for proposal in asked.log()] == [1]
+    assert (asked.folder / "proposals.jsonl").read_bytes().count(b"\n") == 1
 
 
-def line(number):
-    return Proposal(number, "2026-01-01T00:00:00+00:00", None, 1, "plan")
+def test_what_costs_its_sender_nothing_pushes_no_proposal_out(asked, monkeypatch):
+    """Plans with nobody's allow-list, with too many a day, with a bad session: all lines of the log only."""
+    monkeypatch.setattr(proposals, "KEPT", 2)
+    asked.set("[proposals]\nper_day = 1")
+    assert asked.code() == "joined"
+    before = asked.log()
+    for number in range(5):
+        plan = asked.other(f"plan {number}")
+        assert asked.code(plan, b"{}") == "identity"
+        assert asked.code(plan) == "proposals"
+        assert asked.code(b"no plan") == "plan"
+        assert asked.silo.handle(Propose(99, b"short", plan, asked.allow_list)).code == "protocol"
+    assert asked.log() == before
+
+
+def line(number, plan="a"):
+    return Proposal(number, "2026-01-01T00:00:00+00:00", plan * 64, 1, "joined")
 
 
 def test_the_oldest_lines_go_first_and_their_number_stays_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(proposals, "KEPT", 3)
+    monkeypatch.setattr(proposals, "KEPT", 4)
     log = ProposalLog(tmp_path / "p")
-    for _ in range(8):
-        log.append(line(log.next))
-        assert len(read_proposals(tmp_path / "p")) <= 6
-    assert [each.number for each in read_proposals(tmp_path / "p")] == [5, 6, 7, 8]
+    for plan in "abcdefghij":
+        log.append(line(log.next, plan))
+        assert len(read_proposals(tmp_path / "p")) <= 8
+    assert [each.number for each in read_proposals(tmp_path / "p")] == [8, 9, 10]
     again = ProposalLog(tmp_path / "p")
-    assert again.next == 9
+    assert again.next == 11
+
+
+def test_one_plan_again_and_again_pushes_no_other_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(proposals, "KEPT", 6)
+    log = ProposalLog(tmp_path / "p")
+    for plan in "ab" + 40 * "c":
+        log.append(line(log.next, plan))
+        log = ProposalLog(tmp_path / "p")
+    kept = [each.plan[0] for each in read_proposals(tmp_path / "p")]
+    assert kept[:2] == ["a", "b"]
+    assert len(kept) <= 12
 
 
 @pytest.mark.parametrize("whole", [0, 1])
