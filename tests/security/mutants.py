@@ -320,6 +320,13 @@ MUTANTS = (
         'self._announce(f"{name} refused ({code}): {reason}")',
         (attack("forged_lines_in_the_servers_log"), IMPOSTORS),
     ),
+    Mutant(
+        "readers hold the server's lock",
+        FLOWER + "occupancy.py",
+        "os.open(path, flags, 0o600)",
+        "os.open(path, flags, 0o644)",
+        ("tests/engines/flower/test_occupancy.py",),
+    ),
     # --- secure aggregation
     Mutant(
         "the same key in another writing",

@@ -226,7 +226,7 @@ def test_a_second_server_in_a_folder_gets_one_line_and_changes_nothing(consortiu
     assert "\n" not in str(refused.value)
     assert wire.seen == []
     after = {path: path.read_bytes() for path in server.path.rglob("*") if path.is_file()}
-    assert after == {**before, server.lock: b""}
+    assert after == {**before, server.lock: b"", server.path / "server.working": b""}
     assert not occupied(server.lock)
 
 

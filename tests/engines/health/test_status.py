@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from exposition_text import parse
@@ -106,13 +105,6 @@ def test_status_of_a_silo_as_json(consortium, direct_wire):
     assert read["left"]["epsilon"] == status.left[0]
     assert read["trainings"][0]["plan"] == consortium.plan.digest()
     assert read["serving"] is True
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_whoever_may_only_read_may_ask(consortium):
-    lock = consortium.folder.server.lock
-    lock.touch(mode=0o400)
-    assert read_run_status(consortium.folder.server.path).state is RunState.NOT_STARTED
 
 
 def test_a_damaged_ledger_is_refused_and_never_read_as_less(consortium, direct_wire):

@@ -1,17 +1,22 @@
-"""One server in one folder: a lock that every end of its process releases."""
+"""One server in one folder: a lock that every end of its process releases.
+
+Whoever may open a file may lock it, for reading as well. So the lock is the server's user's alone, and a sign
+beside it tells everybody who may read the folder; one who holds the sign deceives those readers and no other.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
 from discreet.errors import ConfigurationError
 
-# Somebody who only asks holds the lock for a moment.
+# Somebody who only asks holds a lock for a moment.
 _TRIES: Final = 20
 _TRY_SECONDS: Final = 0.05
 
@@ -23,37 +28,57 @@ def occupy(lock: Path) -> Iterator[None]:
     Raises:
         ConfigurationError: if another one does; nothing was changed.
     """
-    try:
-        file = lock.open("ab")
-    except OSError as error:
-        raise ConfigurationError(
-            f"the server's folder must exist and be writable; {lock.parent}: {error.strerror}."
-        ) from None
-    with file:
-        for attempt in range(_TRIES):
-            if _take(file):
-                break
-            if attempt < _TRIES - 1:
-                time.sleep(_TRY_SECONDS)
-        else:
+    with ExitStack() as held:
+        try:
+            own = held.enter_context(open(lock, "ab", opener=_for_owner))
+            sign = held.enter_context(_sign(lock).open("ab"))
+        except OSError as error:
+            raise ConfigurationError(
+                f"the server's folder must exist and be writable; {lock.parent}: {error.strerror}."
+            ) from None
+        if not _take_soon(own, fcntl.LOCK_EX):
             raise ConfigurationError(
                 f"only one server may work in a folder; another one works in {lock.parent}. "
                 "Wait until it ends, or stop it."
             )
+        # Shared, as nobody is kept out by it; if it cannot be had, somebody else gives the same sign.
+        _take_soon(sign, fcntl.LOCK_SH)
         yield
 
 
 def occupied(lock: Path) -> bool:
-    """Says whether a process holds ``lock``."""
-    if not lock.exists():
-        return False
-    with lock.open("rb") as file:
-        return not _take(file)
+    """Says whether a process holds ``lock``; whoever may not open it believes the sign beside it."""
+    for path in (lock, _sign(lock)):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            continue
+        with file:
+            return not _take(file, fcntl.LOCK_EX)
+    return False
 
 
-def _take(file: IO[bytes]) -> bool:
+def _sign(lock: Path) -> Path:
+    return lock.with_suffix(".working")
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _take_soon(file: IO[bytes], kind: int) -> bool:
+    for _ in range(_TRIES - 1):
+        if _take(file, kind):
+            return True
+        time.sleep(_TRY_SECONDS)
+    return _take(file, kind)
+
+
+def _take(file: IO[bytes], kind: int) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

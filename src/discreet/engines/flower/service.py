@@ -42,7 +42,7 @@ class ServerFolder:
 
     Attributes:
         path: holds ``plan.json`` and ``allow-list.json``; gets ``run/``, ``server.log``, ``outcome.json``,
-            ``server.lock``, and ``abort.request`` from an operator who wants an end.
+            ``server.lock``, ``server.working``, and ``abort.request`` from an operator who wants an end.
     """
 
     path: Path
