@@ -321,6 +321,20 @@ MUTANTS = (
         (attack("forged_lines_in_the_servers_log"), IMPOSTORS),
     ),
     Mutant(
+        "an authority signs further authorities",
+        FLOWER + "certificates.py",
+        "ca=True, path_length=0",
+        "ca=True, path_length=None",
+        ("tests/engines/flower/test_provision.py",),
+    ),
+    Mutant(
+        "one folder for two hospitals",
+        FLOWER + "scaffold.py",
+        'folder = unicodedata.normalize("NFKC", silo).casefold()',
+        "folder = silo",
+        ("tests/engines/flower/test_provision.py",),
+    ),
+    Mutant(
         "readers hold the server's lock",
         FLOWER + "occupancy.py",
         "os.open(path, flags, 0o600)",

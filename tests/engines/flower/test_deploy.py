@@ -263,6 +263,15 @@ def test_the_proxy_is_sound_for_nginx_and_passes_one_path_on(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_proxy_that_is_installed_is_the_one_of_the_page():
+    """The page's block is the one that stands before a real SuperLink in test_front.py."""
+    page = (ROOT / "docs" / "how-to" / "keep-users-apart.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(server {.*?)```", page, flags=re.DOTALL)
+    installed = (ROOT / "deploy" / "nginx" / "discreet.conf").read_text(encoding="utf-8")
+    _, _, rest = installed.replace("/etc/discreet/server/", "").partition("\n")
+    assert rest == block
+
+
 def test_files_that_the_operators_page_installs_exist_and_links_lead_to_files():
     page = ROOT / "docs" / "how-to" / "operate-a-federation.md"
     text = page.read_text(encoding="utf-8")

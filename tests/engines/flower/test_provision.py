@@ -80,6 +80,22 @@ def test_private_keys_are_their_owners_and_nobody_elses_folder_has_them(tmp_path
     assert len(set(contents)) == len(contents)
 
 
+def test_an_authority_signs_no_further_authority(tmp_path):
+    provision(BOTH, tmp_path)
+    for name in ("authority/ca.crt", "nodes/north/local-ca.crt"):
+        found = certificate(tmp_path / name).extensions.get_extension_for_class(x509.BasicConstraints)
+        assert found.critical
+        assert (found.value.ca, found.value.path_length) == (True, 0)
+    for name in ("server/server.pem", "nodes/north/local.pem"):
+        found = certificate(tmp_path / name).extensions.get_extension_for_class(x509.BasicConstraints)
+        assert not found.value.ca
+
+
+def test_the_longest_names_make_files(tmp_path):
+    provision(Request((), ("n" * 64, "ö" * 32), YEAR, None), tmp_path)
+    assert len(list((tmp_path / "nodes").iterdir())) == 2
+
+
 def test_certificates_end_when_the_command_says(tmp_path):
     provision(BOTH, tmp_path)
     for name in ("server/server.pem", "nodes/north/local.pem"):
@@ -111,7 +127,11 @@ def test_a_hospital_makes_its_own_keys_alone(tmp_path):
         (Request(("fl.example.org:8000",), (), YEAR, None), "without port"),
         (Request(("*.example.org",), (), YEAR, None), "DNS name or an IP address"),
         (Request(NAMES, ("../north",), YEAR, None), "letters, digits"),
-        (Request(NAMES, ("north", "north"), YEAR, None), "distinct"),
+        (Request(NAMES, ("north", "north"), YEAR, None), "got 'north' again"),
+        (Request(NAMES, ("A", "a"), YEAR, None), "got 'a' again"),
+        (Request(NAMES, ("k\u00f6ln", "ko\u0308ln"), YEAR, None), "again"),
+        (Request(NAMES, ("north", "n" * 65), YEAR, None), "at most 64 bytes long"),
+        (Request(NAMES, ("north", "ö" * 33), YEAR, None), "at most 64 bytes long"),
         (Request(NAMES, (), 6 * YEAR, None), "must end before its authority's"),
         (Request((), ("north",), YEAR, Path("authority")), "give --server besides"),
         (Request(NAMES, (), YEAR, Path("nowhere")), "must hold ca.crt and ca.key"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from discreet.errors import ConfigurationError
 
 _TEMPLATES = files("discreet.engines.flower") / "templates"
 _FEWEST_SILOS = 3
+_LONGEST_NAME = 64
 
 
 def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
@@ -46,17 +48,22 @@ def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
 
 
 def require_silo_names(silos: tuple[str, ...]) -> None:
-    """Refuses names that cannot be those of folders and tables.
+    """Refuses names that cannot be those of folders and tables, or that some file systems take for one.
 
     Raises:
-        ConfigurationError: naming the first, or saying that one is repeated.
+        ConfigurationError: naming the first that cannot be used, or the first that is there before.
     """
-    unusable = [silo for silo in silos if not silo.replace("-", "_").isidentifier()]
-    if unusable or len(set(silos)) != len(silos):
-        raise ConfigurationError(
-            "silos must have distinct names of letters, digits, '-' and '_'; "
-            f"got {unusable[0] if unusable else 'one twice'!r}."
-        )
+    folders: set[str] = set()
+    for silo in silos:
+        folder = unicodedata.normalize("NFKC", silo).casefold()
+        known, usable = folder in folders, silo.replace("-", "_").isidentifier()
+        if known or not usable or len(silo.encode()) > _LONGEST_NAME:
+            raise ConfigurationError(
+                f"silos must have names of letters, digits, '-' and '_', at most {_LONGEST_NAME} bytes long "
+                "and distinct whatever the capitals; "
+                f"got {silo[:_LONGEST_NAME]!r}{' again' if known else ''}."
+            )
+        folders.add(folder)
 
 
 def _write(path: Path, template: str, blanks: Mapping[str, str]) -> None:
