@@ -205,6 +205,20 @@ MUTANTS = (
         ("tests/engines/silo/test_doorway.py",),
     ),
     Mutant(
+        "a socket below a folder that others may write",
+        SILO + "doorway.py",
+        "        require_kept(each)\n",
+        "        pass\n",
+        ("tests/engines/silo/test_doorway.py",),
+    ),
+    Mutant(
+        "a link on the way that others may exchange",
+        SILO + "custody.py",
+        "if not step.is_symlink():",
+        "if True:",
+        ("tests/engines/silo/test_custody.py",),
+    ),
+    Mutant(
         "a request of any length",
         SILO + "reception.py",
         "if caller.size > (most := self._most_bytes()):",

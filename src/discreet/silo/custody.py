@@ -60,7 +60,8 @@ def folders_of(path: Path) -> tuple[Path, ...]:
     Whoever may write one of them could exchange a link, and so what the path ends in.
 
     Raises:
-        ConfigurationError: if there are more links than a system follows.
+        ConfigurationError: if there are more links than a system follows, or one belongs to another user,
+            who can exchange it even in a folder like /tmp.
     """
     found: dict[Path, None] = {}
     pending = list(reversed(path.absolute().parts))
@@ -75,6 +76,7 @@ def folders_of(path: Path) -> tuple[Path, ...]:
         if not step.is_symlink():
             here = step
             continue
+        _require_owner(step, step.lstat().st_uid)
         links += 1
         if links > _MOST_LINKS:
             raise ConfigurationError(
@@ -104,14 +106,18 @@ def _require(path: Path, forbidden: int, *, sticky: bool = False) -> None:
         return
     if sticky and found.st_mode & stat.S_ISVTX:
         forbidden = 0
-    if found.st_uid not in (os.geteuid(), 0):
-        raise ConfigurationError(
-            f"{path} must belong to the silo's user or to root; it belongs to user {found.st_uid}. "
-            f"Run as root: chown {os.geteuid()} {path}"
-        )
+    _require_owner(path, found.st_uid)
     if found.st_mode & forbidden:
         what, change = ("writable by", "go-w") if forbidden == _WRITABLE else ("open to", "go=")
         raise ConfigurationError(
             f"{path} must not be {what} other users; its mode is {stat.S_IMODE(found.st_mode):04o}. "
             f"Run: chmod {change} {path}"
+        )
+
+
+def _require_owner(path: Path, user: int) -> None:
+    if user not in (os.geteuid(), 0):
+        raise ConfigurationError(
+            f"{path} must belong to the silo's user or to root; it belongs to user {user}. "
+            f"Run as root: chown -h {os.geteuid()} {path}"
         )

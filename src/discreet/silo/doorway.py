@@ -110,12 +110,15 @@ def _bind(listener: socket.socket, path: Path) -> None:
 
 def _prepare_folder(folder: Path, group: int | None) -> None:
     """Makes the folder if there is none, and checks who may enter and change it."""
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
     if group is None:
+        folder.mkdir(parents=True, exist_ok=True)
         return
     _require_membership(group)
-    if new:
+    # Before anything is made or given to the group: whoever may exchange a link would choose what.
+    for each in (way := folders_of(folder / "socket")):
+        require_kept(each)
+    if not folder.exists():
+        folder.mkdir(parents=True)
         os.chown(folder, -1, group)
         folder.chmod(_FOLDER_FOR_GROUP)
     if folder.stat().st_mode & stat.S_ISVTX:
@@ -123,8 +126,7 @@ def _prepare_folder(folder: Path, group: int | None) -> None:
             f"the socket's folder must be the silo's alone; others may make files in {folder}. "
             "Choose another with --socket."
         )
-    for each in dict.fromkeys((folder.resolve(), *folder.resolve().parents, *folders_of(folder))):
-        require_kept(each)
+    for each in reversed(way):
         _require_entry(each, group)
 
 

@@ -90,6 +90,39 @@ def test_every_folder_that_a_link_is_in_is_looked_at(tmp_path):
         folders_of(here / "loop" / "x")
 
 
+@pytest.mark.parametrize("way", ["file", "folder", "two", "dots"])
+def test_a_link_that_others_may_exchange_is_refused_wherever_it_leads(folder, tmp_path, way):
+    exposed, records = tmp_path / "exposed", folder / "records.csv"
+    exposed.mkdir()
+    exposed.chmod(0o770)
+    (exposed / "file").symlink_to(records)
+    (exposed / "folder").symlink_to(folder)
+    (folder / "two").symlink_to(exposed / "folder")
+    named = {
+        "file": exposed / "file",
+        "folder": exposed / "folder" / "records.csv",
+        "two": folder / "two" / "records.csv",
+        "dots": exposed / ".." / os.path.relpath(records, tmp_path),
+    }
+    policy = folder / "policy.toml"
+    policy.write_text(policy.read_text().replace("csv:records.csv", f"csv:{named[way]}"))
+    with pytest.raises(ConfigurationError, match=f"chmod go-w {exposed}"):
+        check(folder, shared_machine=True)
+    exposed.chmod(0o700)
+    check(folder, shared_machine=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a link away")
+def test_a_link_of_another_user_is_refused_in_a_folder_that_keeps_others_out(tmp_path):
+    tmp_path.chmod(0o1777)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    folders_of(tmp_path / "link" / "records.csv")
+    os.lchown(tmp_path / "link", 12345, -1)
+    with pytest.raises(ConfigurationError, match="must belong to the silo's user or to root"):
+        folders_of(tmp_path / "link" / "records.csv")
+
+
 def test_a_linked_policy_and_an_anchor_that_others_may_write_are_refused(consortium):
     path = consortium.folder.policy("cleveland")
     policy = load_policy(path)

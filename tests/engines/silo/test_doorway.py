@@ -46,6 +46,19 @@ def test_a_folder_that_others_may_write_is_refused_with_a_group(listener, tmp_pa
     assert not (tmp_path / "s.sock").exists()
 
 
+def test_a_folder_above_that_others_may_write_is_refused_before_anything_is_made(listener, tmp_path):
+    kept, exposed = tmp_path / "kept", tmp_path / "exposed"
+    kept.mkdir(mode=0o750)
+    exposed.mkdir()
+    exposed.chmod(0o770)
+    (exposed / "link").symlink_to(kept)
+    for way in ("link", "link/new", "new"):
+        with pytest.raises(ConfigurationError, match=f"chmod go-w {exposed}"):
+            listen(listener, exposed / way / "s.sock", os.getegid())
+    assert list(kept.iterdir()) == []
+    assert [path.name for path in exposed.iterdir()] == ["link"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may use any group")
 def test_a_group_that_the_user_is_not_in_is_refused(listener, tmp_path):
     foreign = next(
