@@ -207,8 +207,8 @@ MUTANTS = (
     Mutant(
         "a socket below a folder that others may write",
         SILO + "doorway.py",
-        "        require_kept(each)\n",
-        "        pass\n",
+        'for each in (way := folders_of(folder / "socket")):',
+        'for each in (way := folders_of(folder / "socket"))[-1:]:',
         ("tests/engines/silo/test_doorway.py",),
     ),
     Mutant(
@@ -272,6 +272,20 @@ MUTANTS = (
         SILO + "training.py",
         'self._approval.plan.config.aggregation.mode != "malicious"',
         "True",
+        ("tests/engines/silo/test_limits.py",),
+    ),
+    Mutant(
+        "an abort of another round is believed",
+        SILO + "training.py",
+        " and last.terms.round_index == start.terms.round_index",
+        "",
+        ("tests/engines/silo/test_limits.py",),
+    ),
+    Mutant(
+        "an abort of another session is believed",
+        POLICY + "ledger.py",
+        'Lost(spent.pending.release, "the silo cannot know whether it was unmasked")',
+        'Aborted(spent.pending.release, "server-aborted")',
         ("tests/engines/silo/test_limits.py",),
     ),
     Mutant(

@@ -98,10 +98,64 @@ def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(cons
         made.sum_round(order(plan, 1, 1))
     wire.tamper = lambda _, request: request
     made.sum_round(order(plan, 1, 2))
+    assert endings(consortium) == ["Intent", "Lost", "Intent", "Completed"]
+
+
+@pytest.fixture
+def trusting(make_consortium, small_config):
+    """A consortium that takes its server at its word."""
+    return make_consortium(
+        small_config(aggregation={"mode": "semi-honest", "min_survivors": 3, "max_colluding": 1})
+    )
+
+
+def endings(consortium):
+    """What became of every contribution of one silo, in order."""
     entries = [line.entry for line in read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")]
-    assert [type(entry).__name__ for entry in entries if not isinstance(entry, Opened | Resumed)] == [
-        "Intent", "Lost", "Intent", "Completed",
-    ]  # fmt: skip
+    return [type(entry).__name__ for entry in entries if not isinstance(entry, Opened | Resumed)]
+
+
+@pytest.mark.parametrize(("second", "ending"), [(1, "Aborted"), (2, "Lost")])
+def test_only_the_same_round_again_says_that_an_attempt_came_to_nothing(
+    trusting, direct_wire, second, ending
+):
+    """A server that goes on to another round may have unmasked the one before."""
+    node, wire, invited, replies = trusting.node(NAME), direct_wire(trusting.silos), [], []
+
+    def invite_again(to, request):
+        """Answers the masked input with the next invitation, so that it is never unmasked."""
+        if to != node or not isinstance(request, Deliver):
+            return request
+        agreement, epoch = request.messages[-1][5:37], int.from_bytes(request.messages[-1][37:41], "little")
+        message = decode(request.messages[-1], agreement, epoch)
+        if isinstance(message, RoundStart):
+            invited.append((message, request.parameters))
+        elif invited and not replies:
+            first, parameters = invited[0]
+            terms = dataclasses.replace(first.terms, round_index=second, attempt=first.terms.attempt + 1)
+            again = encode(dataclasses.replace(first, terms=terms, slot=first.slot + 1), agreement, epoch)
+            replies.append(trusting.silos[node].handle(Deliver((again,), parameters)))
+            return None
+        return request
+
+    wire.tamper = invite_again
+    engine(trusting, wire).sum_round(order(trusting.plan, 1, 1))
+    assert [type(reply).__name__ for reply in replies] == ["Replied"]
+    assert endings(trusting) == ["Intent", ending, "Intent"]
+
+
+def test_the_same_round_in_another_session_says_nothing_of_the_attempt_before(trusting, direct_wire):
+    """A server that was started again cannot know what it unmasked before."""
+    wire = direct_wire(trusting.silos)
+    first = engine(trusting, wire)
+    wire.tamper = lambda _, request: (
+        None if isinstance(request, Deliver) and not request.parameters else request
+    )
+    with pytest.raises(NotEnoughSurvivors):
+        first.sum_round(order(trusting.plan, 1, 1))
+    wire.tamper = lambda _, request: request
+    engine(trusting, wire, seed=2).sum_round(order(trusting.plan, 1, 2))
+    assert endings(trusting) == ["Intent", "Lost", "Intent", "Completed"]
 
 
 def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(consortium, direct_wire):
