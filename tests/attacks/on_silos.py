@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -290,6 +291,25 @@ def proposal_that_ends_a_training() -> Outcome:
     )
 
 
+def proposals_pushed_out() -> Outcome:
+    """Plans that anybody can write, under a list that nobody signed, after one that a silo joined."""
+    with hospitals() as world:
+        joined = world.propose()
+        assert isinstance(joined, Joined)
+        listed = world.folder / "a" / "state" / "proposals.jsonl"
+        before = listed.read_bytes()
+        unsigned = world.signed(1).replace(b'"serial":1', b'"serial":2')
+        replies = [world.silos[100].handle(replace(world.proposal(), allow_list=unsigned)) for _ in range(20)]
+        written = listed.read_bytes().removeprefix(before).count(b"\n")
+    works = written > 0 or {answer(reply)[1] for reply in replies} != {"identity"}
+    return Outcome(
+        "S11: proposals that push others out of the owner's list",
+        "2,000 of them left no other",
+        f"{written} of {len(replies)} written",
+        works,
+    )
+
+
 def model_that_spoils_later_rounds() -> Outcome:
     """One round starts from weights that are NaN or overflow, the next from sane ones."""
     with hospitals() as world:
@@ -336,6 +356,7 @@ ATTACKS = (
     forged_log_lines,
     old_allow_list,
     proposal_that_ends_a_training,
+    proposals_pushed_out,
     model_that_spoils_later_rounds,
     seeded_silo_among_secret_ones,
 )

@@ -20,6 +20,7 @@ from hospitals import module_of
 from discreet.engines.flower import engine, members
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import DataError
+from discreet.plan import parse_plan
 from discreet.secagg import MemoryJournal
 from discreet.secagg.hazmat import keys
 from discreet.silo import requests, silo, training
@@ -126,6 +127,16 @@ def proposals_end_trainings(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Silo, "_join", end_first)
 
 
+def proposals_are_listed_unasked(patch: pytest.MonkeyPatch) -> None:
+    honest = Silo._join
+
+    def list_first(self: Any, proposal: Any) -> Any:
+        self._admitted = parse_plan(proposal.plan), SignedAllowList.parse(proposal.allow_list).serial
+        return honest(self, proposal)
+
+    patch.setattr(Silo, "_join", list_first)
+
+
 def seeds_count_as_secret(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FlowerEngine, "require_secret_noise", lambda _: None)
 
@@ -188,6 +199,7 @@ def any_file(patch: pytest.MonkeyPatch) -> None:
         (on_silos.forged_log_lines, words_as_they_are(silo)),
         (on_silos.old_allow_list, any_list),
         (on_silos.proposal_that_ends_a_training, proposals_end_trainings),
+        (on_silos.proposals_pushed_out, proposals_are_listed_unasked),
         (on_silos.seeded_silo_among_secret_ones, seeds_count_as_secret),
         (on_servers.refusal_in_another_name, names_speak),
         (on_servers.forged_lines_in_the_servers_log, words_as_they_are(engine)),
