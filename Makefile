@@ -32,7 +32,7 @@ check: install
 # Every known attack on a guarantee, and what it gets; exit code 1 if one works. QUIET=--quiet prints only what works.
 .PHONY: attack
 attack: install
-	PYTHONPATH=tests/contracts/neighbours $(BIN)/python tests/attacks/table.py $(QUIET)
+	PYTHONPATH=tests/contracts/neighbours:tests/support $(BIN)/python tests/attacks/table.py $(QUIET)
 
 # Mangled inputs for every reader of what others wrote, for so many seconds; exit code 1 if one ends in an error of another
 # kind, and its input is kept in tests/security/corpus. FUZZ_SEED repeats a run.

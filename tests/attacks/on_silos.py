@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from honest_plans import plan_again
 from hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
 from outcome import Outcome
 
@@ -72,6 +73,7 @@ def _command_for(shell: Path) -> Callable[[Json], None]:
 
 def _factory(plan: Json) -> None:
     plan["config"]["model"]["name"] = "evil_factory:make"
+    plan_again(plan)
 
 
 def code_in_a_silo() -> Outcome:

@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant(
         "nothing is planned again",
         POLICY + "review.py",
-        "difference = first_difference(plan.to_json(), again.to_json())",
+        "difference = unlike_its_config(plan)",
         "difference = None",
         (REVIEW, LIARS),
     ),

@@ -73,7 +73,8 @@ class Address:
         who = "every network of this machine" if address.is_unspecified else f"the network of {self.host}"
         return (
             f"whoever is on {who} can read the metrics: they have no password and no encryption. "
-            "They hold budgets and counts of rounds, and nothing about records."
+            "They hold budgets, counts of rounds and when a round was answered, from which a frequent reader "
+            "learns about how long training took; else nothing about records."
         )
 
     def __str__(self) -> str:

@@ -19,6 +19,10 @@ from discreet.privacy.units import Status, Unit
 from discreet.secagg import Bell, Ideal, Malicious, SemiMalicious
 from discreet.secagg.modes import TrustModel, trust_model
 
+STATELESS = (
+    "the model that the plan names is a function of its weights and of the record alone: one that is not "
+    "bundled keeps nothing from call to call"
+)
 PRESENCE = "which clients take part (answer) in the federation is public"
 DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
 ONE_SET = "one survivor set a round is opened"
@@ -50,7 +54,8 @@ def assuming(
     """
     # A client is all that it holds: how its records were read makes no other pair of neighbours.
     of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
-    assumed = [*release.assumptions, *of_data]
+    own_model = (STATELESS,) if ":" in config.model.name else ()
+    assumed = [*release.assumptions, *own_model, *of_data]
     assumed += [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:

@@ -35,6 +35,7 @@ _KNOWN = (
     "every row of the tables that a program handed over",
     "the type of every array of the file is the same",
     "whether a round is tried again does not depend",
+    "the model that the plan names is a function",
 )
 
 

@@ -175,6 +175,11 @@ class SiloState:
                 plan = load_plan(self._plan(digest))
             except ConfigurationError as error:
                 raise LedgerError(f"the plan of every training must be kept; {error}") from None
+            if plan.digest() != digest:
+                raise LedgerError(
+                    f"the plan of a training must be kept under its own digest, {plan.digest()[:16]}; "
+                    f"the file of {digest[:16]} holds it. Put back the file from before the change."
+                )
             self._charges[digest] = Charge.under(plan, self.policy)
         return self._charges[digest]
 

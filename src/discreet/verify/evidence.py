@@ -8,10 +8,10 @@ from pathlib import Path
 
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
+from discreet.plan.follows import first_difference
 from discreet.privacy.ledger import Spending
 from discreet.privacy.wire import Json
 from discreet.rounds import RunRecord, read_record
-from discreet.silo.policy.review import first_difference
 from discreet.verify.finding import VerificationFailure
 
 

@@ -23,7 +23,7 @@ from discreet.rounds import RunRecord, initial_state
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
-_WITHOUT_MODEL = "the model is not bundled: what is stated of it only as sealed (--own-code imports it)"
+_NOT_BUILT = "the model is not bundled and was not built (--own-code imports it)"
 
 
 def check_plan(evidence: Evidence) -> Finding:
@@ -39,16 +39,20 @@ def check_plan(evidence: Evidence) -> Finding:
         raise VerificationFailure(f"plan.json must be a plan that can be made; {error}") from None
     require_same(plan.to_json(), again.to_json(), "plan.json")
     found = f"noise, grid, ring, thresholds, {len(plan.guarantees)} guarantees"
-    return Finding(
-        "plan.json", Basis.RECOMPUTED, found if _may_build(evidence) else f"{found}; {_WITHOUT_MODEL}"
-    )
+    if not _may_build(evidence):
+        found += f", from what is stated of the model: {_NOT_BUILT}"
+    return Finding("plan.json", Basis.RECOMPUTED, found)
 
 
 def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
     if not _may_build(evidence):
         saved_parameters(evidence.run)
-        return Finding("state.safetensors", Basis.CHAINED, f"as the ledger names it; {_WITHOUT_MODEL}")
+        return Finding(
+            "state.safetensors",
+            Basis.CHAINED,
+            f"as the ledger names it; {_NOT_BUILT}",
+        )
     model = public_model(evidence.run.plan)
     intents = [entry for entry in evidence.run.entries if isinstance(entry, Intent)]
     announced = initial_state(evidence.run.plan, flatten(model)).announced()

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from discreet.errors import LedgerError
 from discreet.secagg.keyfile import load_key
 from discreet.silo.policy import Charge, Consortium, PolicyRefusal, RefusalCode, load_policy
 from discreet.silo.state import SiloState
@@ -76,3 +77,14 @@ def test_every_training_is_charged_by_its_own_plan(state, consortium):
         assert {digest: charge.plan.rounds for digest, (charge, _) in account.charged.items()} == {
             digest: plan.rounds for digest, plan in plans.items()
         }
+
+
+def test_a_plan_under_another_digest_is_charged_to_nobody(state, consortium):
+    """Or else a cheaper plan, put in the place of the one that ran, would give the budget back."""
+    dear = consortium.plan
+    state.keep_plan(Charge.under(dear, state.policy))
+    kept = state.folder / "plans" / f"{dear.digest()}.json"
+    training = dear.config.training.model_copy(update={"rounds": 1})
+    dataclasses.replace(dear, config=dear.config.model_copy(update={"training": training})).save(kept)
+    with pytest.raises(LedgerError, match="must be kept under its own digest"):
+        SiloState(state.policy).account({dear.digest(): NOTHING_SPENT})

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from discreet.config import load_config
+from discreet.config import Config, load_config, parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import ModelFacts, linear_facts
 from discreet.models import build_model, described
-from discreet.plan import make_plan
+from discreet.plan import Plan, load_plan, make_plan
+from discreet.plan.assumptions import STATELESS
 from discreet.plan.over_records import plan_over_records
 from discreet.plan.public_model import public_model
+from discreet.session import train
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
 _WITHOUT_TORCH = """
@@ -64,3 +67,38 @@ def test_planning_again_takes_the_facts_alone() -> None:
     plan = plan_over_records(load_config(HEART)).plan
     assert plan.facts.model == ModelFacts(16, plan.facts.model_digest, 1, linear=True)
     assert make_plan(plan.config, plan.facts).digest() == plan.digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: dataclasses.replace(plan, grid=dataclasses.replace(plan.grid, l2_sensitivity=1.0)),
+        lambda plan: dataclasses.replace(plan, capacities=tuple(2 * count for count in plan.capacities)),
+        lambda plan: dataclasses.replace(plan, config=longer_steps(plan.config)),
+        lambda plan: dataclasses.replace(plan, guarantees=plan.guarantees[:-1]),
+    ],
+    ids=["grid", "capacities", "config", "guarantees"],
+)
+def test_a_plan_that_does_not_follow_from_its_config_trains_nothing(
+    change: Callable[[Plan], Plan], tmp_path: Path
+) -> None:
+    """Its noise would be made for another sensitivity than that of what runs."""
+    honest = plan_over_records(load_config(HEART)).plan
+    forged = change(honest)
+    forged.save(tmp_path / "plan.json")
+    with pytest.raises(ConfigurationError, match="must follow from its own config and facts"):
+        train(load_plan(tmp_path / "plan.json"), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def longer_steps(config: Config) -> Config:
+    data = config.model_dump(mode="json", exclude_none=True)
+    data["training"]["local"]["learning_rate"] *= 1.2
+    return parse_config(data)
+
+
+def test_a_model_of_ones_own_is_assumed_to_keep_no_state() -> None:
+    plan = plan_over_records(load_config(HEART)).plan
+    own = plan.config.model_copy(update={"model": plan.config.model.model_copy(update={"name": "mine:net"})})
+    assert STATELESS not in plan.guarantees[0].assumptions
+    assert all(STATELESS in row.assumptions for row in make_plan(own, plan.facts).guarantees)

@@ -10,9 +10,9 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import prepare
 from discreet.models import build_model, described
+from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
 from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
-from discreet.silo.policy.review import first_difference
 
 TODAY = date(2026, 1, 1)
 NOTHING = Account({})

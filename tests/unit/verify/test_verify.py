@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from honest_plans import plan_again
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -160,6 +161,7 @@ def test_the_numbers_of_an_own_model_are_recomputed_without_its_code(
 ) -> None:
     def own(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "a_module_that_must_not_be_imported:make"
+        plan_again(plan)
         change(plan)
 
     forge_plan(run_directory, own)

@@ -24,6 +24,7 @@ from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, described, flatten, model_file
 from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan
+from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
@@ -92,7 +93,8 @@ def prepare(
     Args:
         config: what to train.
         frames: the tables of all silos, where the config's source is ``memory``.
-        agreed: a plan made before from this config; it is used as it is if the records fit it.
+        agreed: a plan made before from this config; it is used as it is if it
+            follows from this config and the records fit it.
 
     Raises:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
@@ -109,6 +111,7 @@ def prepare(
     else:
         _require_facts(agreed, facts)
         plan = replace(agreed, config=config)
+        require_follows(plan)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)
     return Prepared(config, federation, plan, model)

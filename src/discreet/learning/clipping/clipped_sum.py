@@ -54,7 +54,8 @@ def clipped_gradient_sum(
 
     Guarantee:
         Each record's contribution is finite, has norm at most ``clip_norm``, and depends on no other record,
-        whatever the model computes; `discreet.kinds.float_error` says under which assumption. A record
+        whatever the model computes that is a function of weights and record, with no memory of earlier calls;
+        `discreet.kinds.float_error` says under which assumption. A record
         for which the model gives a logit, a loss or a gradient that is not finite contributes zero. What is
         raised depends on the model and the parameters only.
 

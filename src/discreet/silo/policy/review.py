@@ -6,7 +6,6 @@ public facts with its own installed code, compares, and computes the guarantee f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from datetime import date
@@ -16,11 +15,11 @@ from torch import nn
 
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.plan import Plan, make_plan, parse_plan, sum_terms
+from discreet.plan import Plan, parse_plan, sum_terms
+from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status
-from discreet.privacy.wire import Json
 from discreet.secagg import Bell, Bonawitz
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import DIGEST_BYTES
@@ -28,9 +27,6 @@ from discreet.silo.policy.budget import Account, Charge
 from discreet.silo.policy.document import Policy
 from discreet.silo.policy.models import permitted
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
-
-# Two machines may differ in the last digits of a calibrated number; a real difference is far larger.
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +188,7 @@ def _public_model(plan: Plan) -> nn.Module:
 def _check_plan_follows(plan: Plan) -> None:
     """Plans again from config and facts, and refuses any difference in noise, grid, floors or guarantee."""
     try:
-        again = make_plan(plan.config, plan.facts)
+        difference = unlike_its_config(plan)
     except (ConfigurationError, PrivacyRefusal) as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
     except ArithmeticError as error:
@@ -200,7 +196,6 @@ def _check_plan_follows(plan: Plan) -> None:
             RefusalCode.PLAN,
             f"the plan's numbers must be of a size to compute with; one is not ({type(error).__name__}).",
         ) from None
-    difference = first_difference(plan.to_json(), again.to_json())
     if difference is not None:
         raise PolicyRefusal(
             RefusalCode.PLAN,
@@ -233,25 +228,6 @@ def _check_colluders(charge: Charge) -> None:
             f"it is made for {charge.plan.thresholds.max_colluding}: {error} "
             f"Set 'aggregation.max_colluding' to at least {assumed}.",
         ) from None
-
-
-def first_difference(stated: Json, own: Json, where: str = "") -> str | None:
-    """Returns the path of the first value in which two plans differ by more than rounding, or None.
-
-    Example:
-        >>> first_difference({"noise": {"stddev": 1.0}}, {"noise": {"stddev": 2.0}})
-        'noise.stddev'
-    """
-    if isinstance(stated, dict) and isinstance(own, dict):
-        keys = sorted(stated.keys() | own.keys())
-        steps = ((stated.get(key), own.get(key), f"{where}.{key}".lstrip(".")) for key in keys)
-        return next((found for a, b, path in steps if (found := first_difference(a, b, path))), None)
-    if isinstance(stated, list) and isinstance(own, list) and len(stated) == len(own):
-        items = enumerate(zip(stated, own, strict=True))
-        return next((found for i, (a, b) in items if (found := first_difference(a, b, f"{where}.{i}"))), None)
-    if isinstance(stated, float) and isinstance(own, float):
-        return None if math.isclose(stated, own, rel_tol=_SAME) else where or "the plan"
-    return None if type(stated) is type(own) and stated == own else where or "the plan"
 
 
 def _not_allowed(what: str, allowed: str, got: str) -> PolicyRefusal:

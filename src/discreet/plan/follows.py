@@ -1,0 +1,55 @@
+"""Does a plan follow from its own config and facts? Whoever carries one out believes nothing else of it."""
+
+from __future__ import annotations
+
+import math
+
+from discreet.errors import ConfigurationError
+from discreet.plan.make import make_plan
+from discreet.plan.plan import Plan
+from discreet.privacy.wire import Json
+
+# Rounding of numbers that several machines work out.
+_SAME = 1e-9
+
+
+def unlike_its_config(plan: Plan) -> str | None:
+    """Returns the path of the first value that another plan of the same config and facts has, or None.
+
+    Raises:
+        ConfigurationError, PrivacyRefusal: if config and facts lead to no plan.
+    """
+    return first_difference(plan.to_json(), make_plan(plan.config, plan.facts).to_json())
+
+
+def require_follows(plan: Plan) -> None:
+    """Refuses a plan whose noise, grid, floors or guarantees were made for something else.
+
+    Raises:
+        ConfigurationError: naming the first value that differs.
+    """
+    difference = unlike_its_config(plan)
+    if difference is not None:
+        raise ConfigurationError(
+            f"a plan must follow from its own config and facts; {difference!r} differs from what they lead "
+            "to here. It was altered, or another version of discreet made it. Plan again."
+        )
+
+
+def first_difference(stated: Json, own: Json, where: str = "") -> str | None:
+    """Returns the path of the first value in which two plans differ by more than rounding, or None.
+
+    Example:
+        >>> first_difference({"noise": {"stddev": 1.0}}, {"noise": {"stddev": 2.0}})
+        'noise.stddev'
+    """
+    if isinstance(stated, dict) and isinstance(own, dict):
+        keys = sorted(stated.keys() | own.keys())
+        steps = ((stated.get(key), own.get(key), f"{where}.{key}".lstrip(".")) for key in keys)
+        return next((found for a, b, path in steps if (found := first_difference(a, b, path))), None)
+    if isinstance(stated, list) and isinstance(own, list) and len(stated) == len(own):
+        items = enumerate(zip(stated, own, strict=True))
+        return next((found for i, (a, b) in items if (found := first_difference(a, b, f"{where}.{i}"))), None)
+    if isinstance(stated, float) and isinstance(own, float):
+        return None if math.isclose(stated, own, rel_tol=_SAME) else where or "the plan"
+    return None if type(stated) is type(own) and stated == own else where or "the plan"
