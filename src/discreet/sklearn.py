@@ -58,6 +58,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         intercept_: the weights of the constant feature.
         guarantees_: one for each adversary.
         plan_: the plan that was carried out.
+        failing_: which assumption of the guarantees the records break, and what is left; empty if none.
 
     Example:
         >>> X, y = np.random.default_rng(0).uniform(-1, 1, (600, 2)), np.tile([0, 1], 300)
@@ -176,7 +177,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (weights,) = run.model.parameters()
         matrix = weights.detach().numpy().astype(np.float64)
         self.coef_, self.intercept_ = matrix[:, :-1], matrix[:, -1]
-        self.guarantees_, self.plan_ = run.guarantees, run.plan
+        self.guarantees_, self.plan_, self.failing_ = run.guarantees, run.plan, run.failing
 
     def _limits(self, num_features: int) -> Floats:
         """Returns the range of each feature, shape ``(n_features, 2)``."""

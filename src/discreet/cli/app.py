@@ -60,5 +60,7 @@ def main() -> None:
         hint = "" if error.see is None else f" See {error.see.value}."
         # What is quoted may come from elsewhere, such as a plan that an owner looks at.
         line = shown(f"error: {error}{hint}", _LONGEST_ERROR)
-        Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
+        details = [f"  {shown(note, _LONGEST_ERROR)}" for note in getattr(error, "__notes__", ())]
+        screen = Console(stderr=True, highlight=False, soft_wrap=True)
+        screen.print("\n".join([line, *details]), markup=False)
         sys.exit(error.exit_code)

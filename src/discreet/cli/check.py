@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import ConfigurationError
+from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
@@ -22,7 +22,8 @@ def check(
 ) -> None:
     """Say what would leave this silo under PLAN and what it would cost; sends nothing.
 
-    Exit code 3 if this silo would refuse, 2 if its source of records does not fit.
+    Exit code 3 if this silo would refuse, 2 if its source of records does not fit, or
+    holds none that can be used.
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
@@ -48,6 +49,8 @@ def check(
             "notes": found.notes,
         }
         typer.echo(json.dumps(summary, indent=1))
+        if not found.records:
+            raise typer.Exit(EXIT_BAD_REQUEST)
         return
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column(style="dim")
@@ -73,3 +76,4 @@ def check(
         console.print(
             "\nThis silo would take part WITHOUT ANY RECORD and send noise only: mend its source first."
         )
+        raise typer.Exit(EXIT_BAD_REQUEST)

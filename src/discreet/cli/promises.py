@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group
@@ -10,13 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
-from discreet.config.data import CAPACITY
 from discreet.plan import Plan, judged
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.notation import delta_text, epsilon_text, pair_text
-from discreet.privacy.units import NeighboringRelation
+from discreet.privacy.notation import delta_text, epsilon_text
 
 _COLUMNS = ("against", "ε", "δ", "status", "judgement", "assumes")
 
@@ -51,35 +48,6 @@ def _status(row: Guarantee, numbers: Mapping[str, int], failing: frozenset[str])
     """Returns the status, and which assumptions it lacks here."""
     lacking = sorted(numbers[text] for text in failing.intersection(row.assumptions))
     return row.status.value + "".join(f", but A{number} FAILS" for number in lacking)
-
-
-def beyond_capacity(plan: Plan, guarantees: Sequence[Guarantee], surplus: Mapping[str, int]) -> str:
-    """Says what is left of the guarantees where silos held more records than their capacity; or nothing.
-
-    Which of too many records stay is decided by a public hash of each, so one record more or less puts at
-    most one other out or in: two steps of one record lead from one world's training records to the other's,
-    and (ε, δ) becomes (2ε, (1 + e^ε) δ) (docs/theory/rows.md). A record that is exchanged for another leaves
-    its place or id to it, so nothing changes there.
-
-    Args:
-        plan: what was carried out.
-        guarantees: all rows.
-        surplus: silo to its number of records that were left out.
-    """
-    budget = plan.spent(plan.rounds)
-    if not surplus or CAPACITY not in budget.assumptions:
-        return ""
-    if budget.neighboring is not NeighboringRelation.ADD_REMOVE:
-        return ""
-    number = numbered(guarantees)[CAPACITY]
-    held = ", ".join(f"{silo} held {count} more" for silo, count in surplus.items())
-    epsilon, delta = 2.0 * budget.epsilon, (1.0 + math.exp(budget.epsilon)) * budget.delta
-    return (
-        f"A{number} FAILS HERE: {held} than the capacity, and these records were left out. So one record "
-        "more or less there can put another one out or in, and every guarantee is weaker than it says: "
-        f"against {budget.adversary.describe()}, {pair_text(epsilon, delta)} in place of "
-        f"{pair_text(budget.epsilon, budget.delta)}. Agree on a larger record_capacity."
-    )
 
 
 def worth(plan: Plan) -> str:

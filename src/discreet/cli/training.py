@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +16,11 @@ from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.cli.log import log
-from discreet.cli.promises import beyond_capacity, promises
+from discreet.cli.promises import promises
 from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
 from discreet.config.data import CAPACITY
-from discreet.engines.local import Opening, Prepared, RunResult
+from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.plan import load_plan
@@ -64,7 +64,6 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     if _already_finished(request):
         _say_finished(request)
         return
-    told: list[Told] = []
     asked = trackers(request.tensorboard, request.mlflow, config.name)
     with ExitStack() as opened:
         for tracker in asked:
@@ -73,17 +72,13 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
         display = opened.enter_context(RunDisplay(screen, planned=planned, quiet=request.quiet))
         watch = Watch(screen, display, asked, request.quiet, request.per_silo)
 
-        def announce(prepared: Prepared) -> None:
-            told.append(_told(prepared))
-            watch.announce(prepared)
-
         try:
             result = run_locally(
                 config,
                 directory,
                 opening=request.opening,
                 observe=watch.observe,
-                announce=announce,
+                announce=watch.announce,
                 early=early,
             )
         except KeyboardInterrupt:
@@ -92,12 +87,11 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
             raise typer.Exit(EXIT_INTERRUPTED) from None
     report = finish(result, identity)
     log("done", directory=directory, manifest=manifest_digest(directory))
-    (owner,) = told
     if request.as_json:
         # The files are for others, so what depends on records is printed and not written.
-        typer.echo(json.dumps(summarise(result) | {"warnings": owner.lines(result)}, indent=1))
+        typer.echo(json.dumps(summarise(result) | {"warnings": result.told}, indent=1))
     elif not request.quiet:
-        _show(screen, result, report, owner)
+        _show(screen, result, report)
 
 
 def _say_finished(request: Request) -> None:
@@ -106,30 +100,6 @@ def _say_finished(request: Request) -> None:
     typer.echo(f"{said} Look at it again: discreet report {request.directory}", err=True)
     if request.as_json:
         typer.echo(RunDirectory(request.directory).file("result.json").read_text(encoding="utf-8"))
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What only the owner of the records may know.
-
-    Attributes:
-        notes: of records that could not be used as they are.
-        surplus: silo to its number of training records above its capacity, which were left out.
-    """
-
-    notes: tuple[str, ...]
-    surplus: Mapping[str, int]
-
-    def lines(self, result: RunResult) -> list[str]:
-        """Returns everything, a line each."""
-        failing = beyond_capacity(result.plan, result.guarantees, self.surplus)
-        return [*self.notes, *([failing] if failing else [])]
-
-
-def _told(prepared: Prepared) -> Told:
-    """Takes out of what was prepared what its owner is told again at the end."""
-    surplus = {silo.name: silo.surplus for silo in prepared.federation.silos if silo.surplus}
-    return Told(prepared.notes, surplus)
 
 
 def _already_finished(request: Request) -> bool:
@@ -147,7 +117,7 @@ def _already_finished(request: Request) -> bool:
     return spent.pending is None and spent.charged >= plan.rounds
 
 
-def _show(screen: Console, result: RunResult, report: Path, owner: Told) -> None:
+def _show(screen: Console, result: RunResult, report: Path) -> None:
     """Prints what was promised, what it cost, and where the report is."""
     if result.seeded:
         screen.print(
@@ -156,7 +126,7 @@ def _show(screen: Console, result: RunResult, report: Path, owner: Told) -> None
         )
     screen.print("")
     guarantees = result.guarantees
-    failing = frozenset({CAPACITY} if beyond_capacity(result.plan, guarantees, owner.surplus) else ())
+    failing = frozenset({CAPACITY} if result.failing else ())
     screen.print(promises(result.plan, guarantees, title="who can learn what", failing=failing))
     if any(row.assumptions for row in guarantees):
         screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
@@ -166,10 +136,9 @@ def _show(screen: Console, result: RunResult, report: Path, owner: Told) -> None
     lost = len(result.spending.lost)
     if lost:
         screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
-    lines = owner.lines(result)
-    if lines:
+    if result.told:
         screen.print("\n[bold yellow]Look at the records[/] (only you are told; no file holds this):")
-        for line in lines:
+        for line in result.told:
             screen.print(Text(f"- {line}", overflow="fold"))
     screen.print(f"\nreport: {report}")
 

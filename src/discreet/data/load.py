@@ -259,8 +259,10 @@ def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bo
             "left out."
         )
     if not names:
-        problems = "".join(f"\n  {note}" for note in notes)
-        raise DataError(f"{pool.name}: no record can be used, so there is no silo to train.{problems}")
+        nothing = DataError(f"{pool.name}: no record can be used, so there is no silo to train.")
+        for note in notes:
+            nothing.add_note(note)
+        raise nothing
     for number, name in enumerate(names):
         own = np.flatnonzero(assigned == number)
         held_out = np.zeros(len(own), dtype=np.bool_)

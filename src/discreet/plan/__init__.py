@@ -1,6 +1,7 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
 from discreet.plan.afterwards import guarantees_after
+from discreet.plan.capacity import beyond_capacity
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan
@@ -13,6 +14,7 @@ __all__ = [
     "Plan",
     "RoundRelease",
     "Thresholds",
+    "beyond_capacity",
     "event_for",
     "federation_facts",
     "guarantees_after",

@@ -26,6 +26,11 @@ class Planned:
     plan: Plan
 
     @property
+    def surplus(self) -> Mapping[str, int]:
+        """Silo to its number of training records above its capacity, which were left out; private."""
+        return {silo.name: silo.surplus for silo in self.federation.silos if silo.surplus}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What whoever runs this should know of the records; it is for nobody else."""
         if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:

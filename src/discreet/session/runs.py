@@ -34,10 +34,13 @@ class Run:
     Attributes:
         record: plan and ledger, read and found whole.
         own_code: whether a model that is not bundled may be imported: a plan names whatever it likes.
+        failing: which assumption the records that it was trained on break, and what is left of the
+            guarantees; empty if none, or if this process has not trained it, for no file holds it.
     """
 
     record: RunRecord
     own_code: bool = False
+    failing: str = ""
 
     @property
     def path(self) -> Path:
@@ -125,10 +128,13 @@ class Run:
         return f"Run({str(self.path)!r}: {said})"
 
     def __str__(self) -> str:
-        return guarantees_text(repr(self), self.guarantees)
+        return guarantees_text(self._title(), self.guarantees)
 
     def _repr_html_(self) -> str:
-        return guarantees_html(repr(self), self.guarantees)
+        return guarantees_html(self._title(), self.guarantees)
+
+    def _title(self) -> str:
+        return "\n".join([repr(self), *([self.failing] if self.failing else [])])
 
     def _features(self, records: Any) -> npt.NDArray[np.float32]:
         shape = self.plan.facts.feature_shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -108,7 +109,9 @@ def train(
             agreed=plan,
         )
     finish(result, identity)
-    return open_run(directory, own_code=True)
+    if result.failing:
+        warnings.warn(result.failing, UserWarning, stacklevel=2)
+    return replace(open_run(directory, own_code=True), failing=result.failing)
 
 
 def _require_same_facts(planned: DataConfig, records: Frames) -> None:

@@ -9,6 +9,7 @@ import types
 
 import numpy as np
 import pytest
+import typer
 
 from discreet.cli.check import check
 from discreet.config import parse_config
@@ -285,13 +286,23 @@ def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, 
     )
 
 
-@pytest.mark.parametrize(("records", "said"), [(0, "WITHOUT ANY RECORD"), (9, "would take part.")])
-def test_the_owners_dry_run_says_when_no_record_would_take_part(
-    consortium, capsys, monkeypatch, records, said
+@pytest.mark.parametrize(
+    ("records", "said", "code"), [(0, "WITHOUT ANY RECORD", 2), (9, "would take part.", 0)]
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_owners_dry_run_says_when_no_record_would_take_part(  # noqa: PLR0917
+    consortium, capsys, monkeypatch, records, said, code, as_json
 ):
     honest = silo_check.dry_run
     monkeypatch.setattr(
         silo_check, "dry_run", lambda *given: dataclasses.replace(honest(*given), records=records)
     )
-    check(consortium.folder.policy("hungary"), consortium.folder.server.path / "plan.json", as_json=False)
-    assert said in capsys.readouterr().out
+    ended = 0
+    try:
+        check(
+            consortium.folder.policy("hungary"), consortium.folder.server.path / "plan.json", as_json=as_json
+        )
+    except typer.Exit as end:
+        ended = end.exit_code
+    assert ended == code
+    assert (f'"records": {records}' if as_json else said) in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import runpy
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,19 @@ def test_plans_and_runs_are_shown_in_notebooks_with_names_escaped(frames: Frames
 def test_public_names_are_at_the_front_door() -> None:
     assert discreet.Frames is Frames
     assert discreet.open_run is open_run
+
+
+def test_records_beyond_the_capacity_weaken_what_a_program_is_shown(frames: Frames, tmp_path: Path) -> None:
+    """The plan's status stays; a run that knows the records says what is left of it, and no file does."""
+    plan = plan_training(frames.public(capacity=20), target=Target(4.0), rounds=1)
+    with warnings.catch_warnings(record=True, action="always") as told:
+        run = train(plan, frames, out=tmp_path / "run", seed=1)
+    assert str(told[-1].message).startswith("A1 FAILS HERE: ")
+    assert run.failing.startswith("A1 FAILS HERE")
+    assert run.failing in str(run)
+    assert "A1 FAILS HERE" in run._repr_html_()
+    again = open_run(tmp_path / "run")
+    assert again.failing == ""
+    assert not any(
+        b"FAILS HERE" in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,14 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, described, flatten, model_file
-from discreet.plan import FederationFacts, Plan, guarantees_after, load_plan, make_plan
+from discreet.plan import (
+    FederationFacts,
+    Plan,
+    beyond_capacity,
+    guarantees_after,
+    load_plan,
+    make_plan,
+)
 from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
 from discreet.privacy.guarantee import Guarantee
@@ -70,6 +77,8 @@ class RunResult:
             is held out.
         seeded: True for a simulation whose noise anyone with the seed can remove.
         directory: where the files are.
+        notes: of records that could not be used as they are; for their owner alone, and in no file.
+        surplus: silo to its number of training records above its capacity; likewise.
     """
 
     plan: Plan
@@ -78,6 +87,18 @@ class RunResult:
     comparison: Comparison | None
     seeded: bool
     directory: RunDirectory
+    notes: tuple[str, ...] = ()
+    surplus: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def failing(self) -> str:
+        """Says what is left of the guarantees on records that break an assumption of theirs; or nothing."""
+        return beyond_capacity(self.plan, self.guarantees, self.surplus)
+
+    @property
+    def told(self) -> list[str]:
+        """What the owner of the records must know, a line each."""
+        return [*self.notes, *([self.failing] if self.failing else [])]
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -123,11 +144,11 @@ def _require_facts(plan: Plan, found: FederationFacts) -> None:
     Raises:
         ConfigurationError: naming the first that differs, with both values.
     """
-    for field in fields(FederationFacts):
-        planned, here = getattr(plan.facts, field.name), getattr(found, field.name)
+    for fact in fields(FederationFacts):
+        planned, here = getattr(plan.facts, fact.name), getattr(found, fact.name)
         if planned != here:
             raise ConfigurationError(
-                f"'facts.{field.name}' must be what the plan says, {planned!r}; got {here!r}. "
+                f"'facts.{fact.name}' must be what the plan says, {planned!r}; got {here!r}. "
                 "Train on the records that were planned for, or plan again."
             )
 
@@ -179,7 +200,16 @@ def run(
     metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
-    return RunResult(prepared.plan, spent, metrics, comparison, seeded, directory)
+    return RunResult(
+        prepared.plan,
+        spent,
+        metrics,
+        comparison,
+        seeded,
+        directory,
+        notes=prepared.notes,
+        surplus=prepared.surplus,
+    )
 
 
 def _open(plan: Plan, directory: RunDirectory, opening: Opening, *, seeded: bool) -> LedgerWriter:
