@@ -17,6 +17,20 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
+# The same versions as constraints.txt, each file checked against its hash; torch is not: docs/how-to/install-checked.md.
+.PHONY: install-locked locks
+install-locked:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps torch==2.13.0 -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+# Writes both lock files from the constraints, with the hashes that PyPI states; after every change of a version.
+locks: flower
+	for which in '' -flower; do grep -v '^torch==' constraints$$which.txt | $(FLOWER)/bin/uv pip compile - --no-deps \
+	  --generate-hashes --universal --python-version 3.11.5 --no-header --no-annotate --quiet -o requirements$$which.lock || exit 1; done
+
 demo: install
 	$(BIN)/discreet run examples/heart.toml --out $(OUT) --overwrite
 
@@ -32,14 +46,14 @@ check: install
 # Every known attack on a guarantee, and what it gets; exit code 1 if one works. QUIET=--quiet prints only what works.
 .PHONY: attack
 attack: install
-	PYTHONPATH=tests/contracts/neighbours:tests/support $(BIN)/python tests/attacks/table.py $(QUIET)
+	$(BIN)/python -m tests.attacks.table $(QUIET)
 
 # Mangled inputs for every reader of what others wrote, for so many seconds; exit code 1 if one ends in an error of another
 # kind, and its input is kept in tests/security/corpus. FUZZ_SEED repeats a run.
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
 fuzz: install
-	$(BIN)/python tests/security/fuzz.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+	$(BIN)/python -m tests.security.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 # Faults planted one by one into a copy of the tree, in the lines that stop the attacks; exit code 1 if tests miss one.
 .PHONY: mutants

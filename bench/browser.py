@@ -14,15 +14,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
-
-from chrome import EXECUTABLE, Browser, Page  # noqa: E402 (found beside the browser tests)
+sys.path.append(str(ROOT))
 
 from discreet.config import load_config  # noqa: E402
 from discreet.engines.local import prepare, run  # noqa: E402
 from discreet.report import write_report  # noqa: E402
 from discreet.report.exploration import explore  # noqa: E402
 from discreet.report.explorer import render  # noqa: E402
+from tests.browser.chrome import EXECUTABLE, Browser, Page  # noqa: E402 (found in the repository)
 
 LIMIT_MILLISECONDS = 1000.0
 # From the start of the navigation until the load event has been handled, by the browser's own clock.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,8 +59,8 @@ def held_out(source: Path, folder: Path, every: int) -> Path:
     order = SeededRandom(0).derive("held out").permutation(count)
     parts = {"test": np.sort(order[: count // 5]), "train": np.sort(order[count // 5 :])}
     path = folder / f"held-out-{source.name}"
-    np.savez(
-        path,
-        **{f"{kind}_{part}": whole[kind][rows[::every]] for part, rows in parts.items() for kind in "xy"},
-    )
+    parted: dict[str, Any] = {
+        f"{kind}_{part}": whole[kind][rows[::every]] for part, rows in parts.items() for kind in "xy"
+    }
+    np.savez(path, **parted)
     return path

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from outcome import Outcome, epsilon_shown
 from scipy.optimize import brentq
 from scipy.stats import norm
 from typer.testing import CliRunner
-from worlds import KINDS, config, planned
 
 from discreet.accounting import epsilon
 from discreet.audit.neighbours import Rounds
@@ -31,6 +29,8 @@ from discreet.privacy.ledger import Completed, Entry, Intent, Opened, read_ledge
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
 from discreet.rounds import contribute
+from tests.attacks.outcome import Outcome, epsilon_shown
+from tests.contracts.neighbours.worlds import KINDS, config, planned
 
 DELTA = 1e-5
 _REPETITIONS = 120

@@ -9,9 +9,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from hospitals import module_of
-from on_silos import importable
-from outcome import Outcome
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
@@ -24,6 +21,9 @@ from discreet.silo.requests import decode
 from discreet.verify import VerificationFailure, verify
 from discreet.verify.manifest import MANIFEST, Manifest, read_manifest
 from discreet.verify.signature import SIGNATURE, read_signature
+from tests.attacks.hospitals import module_of
+from tests.attacks.on_silos import importable
+from tests.attacks.outcome import Outcome
 
 _CONFIG = """name = "small"
 [data]
@@ -110,6 +110,10 @@ def _request(data: bytes) -> object:
     return decode(b"dsr1" + len(data).to_bytes(4, "little") + data)
 
 
+def _toml(read: Callable[[Path], object], folder: Path) -> None:
+    read(folder / "x.toml")
+
+
 def _from_file(read: Callable[[Path], object], name: str, folder: Path, data: bytes) -> object:
     (folder / name).write_bytes(data)
     return read(folder)
@@ -125,7 +129,7 @@ def readers(folder: Path) -> Iterator[tuple[str, Callable[[bytes], object], tupl
     yield "manifest", partial(_from_file, read_manifest, MANIFEST, folder), _JSON
     yield "signature", partial(_from_file, read_signature, SIGNATURE, folder), _JSON
     for name, read in (("policy", load_policy), ("config", load_config)):
-        one = partial(_from_file, lambda at, read=read: read(at / "x.toml"), "x.toml", folder)
+        one = partial(_from_file, partial(_toml, read), "x.toml", folder)
         yield name, one, toml
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from outcome import Outcome
-from worlds import KINDS, config, planned, start_of, world
 
 from discreet.audit.crafted_records import crafted_rows
 from discreet.audit.crafted_search import Loader, loader_findings
@@ -18,6 +16,8 @@ from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.data import Records
 from discreet.randomness import SeededRandom
 from discreet.silo.records import load_records
+from tests.attacks.outcome import Outcome
+from tests.contracts.neighbours.worlds import KINDS, OWN, config, planned, start_of, world
 
 SMALL = range(1, 25)
 CHUNKS = (64, 65, 80, 128, 129, 144)
@@ -51,14 +51,24 @@ def cancellation_in_a_bundled_network() -> Outcome:
 
 def kink_within_the_pixels() -> Outcome:
     """Pixels in [0, 1] and a ReLU network: every pre-activation is zero up to rounding."""
-    found = copies("single-step", "own_code:rectified", (28, 28), "kink of the first layer", SMALL)
+    found = copies(
+        "single-step",
+        f"{OWN}:rectified",
+        (28, 28),
+        "kink of the first layer",
+        SMALL,
+    )
     return _moves("1: one record of n, single-step, at a ReLU's kink", "moved 11.96 for 1.001", found)
 
 
 def kink_of_tangents() -> Outcome:
     """The same for the tangents of a network, also around the ends of chunks."""
     found = copies(
-        "tangent-steps", "own_code:rectified", (28, 28), "kink of the first layer", (*SMALL, *CHUNKS)
+        "tangent-steps",
+        f"{OWN}:rectified",
+        (28, 28),
+        "kink of the first layer",
+        (*SMALL, *CHUNKS),
     )
     return _moves(
         "1: one record of n, tangent-steps, at a kink", "7.07 times the claim; 6.2 times at 80", found
@@ -75,7 +85,7 @@ def linear_heads() -> Outcome:
 def places_in_a_narrow_network() -> Outcome:
     """A network of odd widths, in whose kernels rows lie unaligned."""
     found = [
-        shifted(kind, "own_code:narrow", (65,), "kink of the first layer")
+        shifted(kind, f"{OWN}:narrow", (65,), "kink of the first layer")
         for kind in ("single-step", "tangent-steps")
     ]
     worst = max(found, key=lambda one: one.largest)

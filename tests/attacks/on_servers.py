@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hospitals import PATIENCE, Hospitals, hospitals, survivors
-from outcome import Outcome
-
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.silo.requests import Deliver, Hello, Present, Refused, Reply, Request
+from tests.attacks.hospitals import PATIENCE, Hospitals, hospitals, survivors
+from tests.attacks.outcome import Outcome
 
 STRANGER = 999
 

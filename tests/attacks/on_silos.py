@@ -11,20 +11,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from honest_plans import plan_again
-from hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
-from outcome import Outcome
 
 from discreet.errors import DiscreetError, LedgerError
 from discreet.plan import Plan
-from discreet.privacy.wire import Json, digest
+from discreet.privacy.wire import digest
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Joined, Propose, Refused, Reply
 from discreet.silo.silo import open_silo
 from discreet.silo.training import LARGEST_WEIGHT
+from tests.attacks.hospitals import NAMES, STAGES, hospitals, plan_of, survivors, table
+from tests.attacks.outcome import Outcome
+from tests.support.honest_plans import plan_again
 
 # --- code ---------------------------------------------------------------------------------------------------
 
@@ -50,9 +51,9 @@ def importable() -> Iterator[Path]:
             sys.modules.pop("evil_factory", None)
 
 
-def forged(plan: Plan, change: Callable[[Json], None]) -> bytes:
+def forged(plan: Plan, change: Callable[[dict[str, Any]], None]) -> bytes:
     """Returns a plan's document with a change, under the digest that fits it."""
-    document = copy.deepcopy(plan.to_json())
+    document: Any = copy.deepcopy(plan.to_json())
     change(document)
     return json.dumps({"digest": digest(document), "plan": document}).encode()
 
@@ -63,15 +64,15 @@ def by_digest(name: str, text: str) -> str:
     return text.replace('models = ["logistic"]', pin) if name == "a" else text
 
 
-def _command_for(shell: Path) -> Callable[[Json], None]:
-    def change(plan: Json) -> None:
+def _command_for(shell: Path) -> Callable[[dict[str, Any]], None]:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "subprocess:Popen"
         plan["facts"]["feature_shape"] = ["/bin/sh", "-c", f"touch {shell}"]
 
     return change
 
 
-def _factory(plan: Json) -> None:
+def _factory(plan: dict[str, Any]) -> None:
     plan["config"]["model"]["name"] = "evil_factory:make"
     plan_again(plan)
 
@@ -110,9 +111,10 @@ def _compared(
     attack: str, before: str, plans: Iterator[tuple[str, Plan]], tables: tuple[str, str]
 ) -> Outcome:
     """Asks hospitals with two tables the same; any difference in the answers is an uncharged oracle."""
-    seen = [(what, *(_asked(plan, records) for records in tables)) for what, plan in plans]
-    different = [what for what, first, second in seen if first != second]
-    joined = all(first[0] == Joined.__name__ for _, first, _ in seen)
+    first, second = tables
+    seen = [(what, _asked(plan, first), _asked(plan, second)) for what, plan in plans]
+    different = [what for what, one, other in seen if one != other]
+    joined = all(one[0] == Joined.__name__ for _, one, _ in seen)
     now = f"answers differ at {', '.join(different)}" if different else f"{len(seen)} plans, same answers"
     return Outcome(
         attack, before, now if joined or different else "no plan is joined", not joined or bool(different)
@@ -251,7 +253,7 @@ def forged_log_lines() -> Outcome:
     """A plan's words end a line of the owner's log and begin another: in a refusal, in a note on records."""
     words = "x\n2026-01-01 joined plan 0000: ε = 0.01"
 
-    def label(plan: Json) -> None:
+    def label(plan: dict[str, Any]) -> None:
         plan["config"]["data"]["label"] = words
 
     categories = {"sex": ["f", words], "stage": list(STAGES)}

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from outcome import Outcome
 from typer.testing import CliRunner
 
 from discreet.accounting import delta as delta_of
@@ -23,6 +22,7 @@ from discreet.plan import Plan, federation_facts, make_plan
 from discreet.privacy.adversary import AggregationServer
 from discreet.privacy.events import Composed, Event, Failure, GaussianNoise, Release, Repeated
 from discreet.privacy.guarantee import Guarantee
+from tests.attacks.outcome import Outcome
 
 
 def planned(silos: int, bound: float | None = None, **tables: dict[str, object]) -> Plan:

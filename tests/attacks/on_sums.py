@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hospitals import module_of
-from outcome import Outcome
-
 from discreet.errors import ProtocolAbort
 from discreet.secagg import AllowList, Bell, Bonawitz, Malicious, SemiMalicious, binding
+from tests.attacks.hospitals import module_of
+from tests.attacks.outcome import Outcome
 
 _CLIENTS, _FLOOR, _COLLUDING = 60, 56, 2
 

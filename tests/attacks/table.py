@@ -11,17 +11,12 @@ import time
 import warnings
 from collections.abc import Callable
 
-import on_accounting
-import on_files
-import on_records
-import on_servers
-import on_silos
-import on_statements
-import on_sums
 import torch
-from outcome import Outcome
 from rich.console import Console
 from rich.table import Table
+
+from tests.attacks import on_accounting, on_files, on_records, on_servers, on_silos, on_statements, on_sums
+from tests.attacks.outcome import Outcome
 
 ATTACKS: tuple[Callable[[], Outcome], ...] = (
     *on_records.ATTACKS,

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import on_accounting
-import on_records
-import on_statements
 import pytest
-import table
 import torch
-from outcome import Outcome, epsilon_shown
 
 from discreet.data import Records
 from discreet.errors import DataError
@@ -23,6 +18,8 @@ from discreet.privacy.adversary import ReleasedModels
 from discreet.privacy.events import Composed, Failure
 from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import SeededRandom
+from tests.attacks import on_accounting, on_records, on_statements, table
+from tests.attacks.outcome import Outcome, epsilon_shown
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +114,7 @@ def test_half_of_the_roundings_failures_are_too_few(monkeypatch: pytest.MonkeyPa
     def halved(self: Any, *arguments: int) -> Any:
         parts = [
             Failure(1e-9 * part.prob, part.reason) if isinstance(part, Failure) else part
-            for part in honest(self, *arguments).events  # type: ignore[union-attr]
+            for part in honest(self, *arguments).events
         ]
         return Composed(tuple(parts))
 
@@ -158,6 +155,6 @@ def test_the_table_ends_with_one_if_an_attack_works(
 @pytest.mark.parametrize("trials", [100, 400])
 def test_equal_worlds_show_nothing(trials: int) -> None:
     """Coins instead of an attack: half of each kind of error."""
-    wrong = [int(row.sum()) for row in SeededRandom(1).bernoulli(2 * trials, 0.5).reshape(2, trials)]
-    assert epsilon_shown(*wrong, trials, 1e-5) < 0.7
+    missed, false = SeededRandom(1).bernoulli(2 * trials, 0.5).reshape(2, trials)
+    assert epsilon_shown(int(missed.sum()), int(false.sum()), trials, 1e-5) < 0.7
     assert epsilon_shown(0, 0, 400, 1e-5) == pytest.approx(4.68, abs=0.02)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import on_files
-import on_servers
-import on_silos
-import on_sums
 import pytest
-import table
+
+from tests.attacks import on_files, on_servers, on_silos, on_sums, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "threat-model.md"
 

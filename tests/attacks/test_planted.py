@@ -9,27 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import on_files
-import on_servers
-import on_silos
-import on_sums
 import pytest
 import torch
-from hospitals import module_of
 
 from discreet.engines.flower import engine, members
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import DataError
 from discreet.plan import parse_plan
+from discreet.rounds import contribute
 from discreet.secagg import MemoryJournal
 from discreet.secagg.hazmat import keys
 from discreet.silo import requests, silo, training
 from discreet.silo.anchor import Anchor
 from discreet.silo.policy import Account, SignedAllowList
+from discreet.silo.records import load_records
 from discreet.silo.silo import Silo
 from discreet.silo.state import SiloState
 from discreet.silo.training import SiloTraining
 from discreet.verify import manifest, models
+from tests.attacks import on_files, on_servers, on_silos, on_sums
+from tests.attacks.hospitals import module_of
 
 # `discreet.silo.policy.review` is the function of that module.
 reviewing = sys.modules["discreet.silo.policy.review"]
@@ -59,7 +58,7 @@ def unchecked(name: str) -> Plant:
 
 def records_decide(patch: pytest.MonkeyPatch) -> None:
     """A silo refuses when it holds too many records, or one of a category that the plan leaves out."""
-    honest = silo.load_records
+    honest = load_records
 
     def load(source: str, plan: Any, name: str, **rest: Any) -> Any:
         lines = Path(source.removeprefix("csv:")).read_text().split()[1:]
@@ -74,9 +73,9 @@ def records_decide(patch: pytest.MonkeyPatch) -> None:
 
 def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
     """A silo refuses a round once a record's output leaves float32."""
-    honest = training.contribute
+    honest = contribute
 
-    def contribute(plan: Any, name: str, *, parameters: Any, records: Any, **rest: Any) -> Any:
+    def checked(plan: Any, name: str, *, parameters: Any, records: Any, **rest: Any) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = records.features.astype(np.float32) @ parameters.astype(np.float32)
         if not np.isfinite(outputs).all():
@@ -90,7 +89,7 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
         return bytes(self._session.submit(values))
 
     patch.setattr(training, "LARGEST_WEIGHT", np.inf)
-    patch.setattr(training, "contribute", contribute)
+    patch.setattr(training, "contribute", checked)
     patch.setattr(SiloTraining, "_contribute", unguarded)
 
 

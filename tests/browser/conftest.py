@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent))  # for the neighbour modules; importlib mode adds no folder
-
-from chrome import EXECUTABLE, Browser, Page
 
 from discreet.config import load_config
 from discreet.engines.local import prepare, run
 from discreet.report import write_report
 from discreet.report.exploration import explore
 from discreet.report.explorer import render
+from tests.browser.chrome import EXECUTABLE, Browser, Page
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"
@@ -49,8 +46,8 @@ def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., Pa
     """Opens a page by name in a new tab, which is closed after the test."""
     opened: list[Page] = []
 
-    def go(name: str, **settings: object) -> Page:
-        opened.append(Page(browser, files[name], **settings))  # type: ignore[arg-type]
+    def go(name: str, **settings: Any) -> Page:
+        opened.append(Page(browser, files[name], **settings))
         return opened[-1]
 
     yield go

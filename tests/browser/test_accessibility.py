@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chrome import Page
+
+from tests.browser.chrome import Page
 
 AXE = Path(__file__).parents[2] / "build" / "axe" / "axe_playwright_python" / "axe.min.js"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from chrome import Page
+
+from tests.browser.chrome import Page
 
 Visit = Callable[..., Page]
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chrome import Page
+
+from tests.browser.chrome import Page
 
 ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"
 PHONE, DESK = 360, 1000

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chrome import Page
+
+from tests.browser.chrome import Page
 
 Visit = Callable[..., Page]
 

@@ -15,8 +15,6 @@ import pytest
 
 from discreet.cli import main
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the neighbour modules; importlib mode adds no folder
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -81,7 +81,7 @@ def test_stable_steps_need_no_more_noise_for_more_steps() -> None:
 def test_the_numbers_of_the_counterexample_are_those_of_the_claims() -> None:
     page = (ROOT / "docs" / "concepts" / "local-steps.md").read_text(encoding="utf-8")
     claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    claimed, measured = re.search(r"claims ε = ([\d.]+) for two steps.*?ε ≥ ([\d.]+)", page, re.S).groups()  # type: ignore[union-attr]
+    claimed, measured = re.search(r"claims ε = ([\d.]+) for two steps.*?ε ≥ ([\d.]+)", page, re.S).groups()
     assert measured in claims
     assert claimed in claims
 
@@ -95,6 +95,6 @@ def test_the_judgements_of_the_pages() -> None:
     for before, after in pairwise(rows):
         edge = float(re.findall(r"[\d.]+", after[2])[0])
         assert edge == float(re.findall(r"[\d.]+", before[2])[-1])
-        for row, epsilon in ((before, edge - 0.1), (after, edge + 0.1)):
-            found = judge_numbers(epsilon, 1e-9, Unit.RECORD, NeighboringRelation.ADD_REMOVE, units=100)
+        for row, beside in ((before, edge - 0.1), (after, edge + 0.1)):
+            found = judge_numbers(beside, 1e-9, Unit.RECORD, NeighboringRelation.ADD_REMOVE, units=100)
             assert row[0].startswith(found.level.value)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from blocks import blocks
+import reference_pages as reference
+
+from tests.docs.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "docs" / "reference"))
-
-import reference_pages as reference  # noqa: E402 (found beside the pages that it makes)
-
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 

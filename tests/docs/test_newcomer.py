@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from blocks import blocks
+
+from tests.docs.blocks import blocks
 
 ROOT = Path(__file__).parents[2]
 

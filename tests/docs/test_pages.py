@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blocks import Block, blocks
 
 from discreet.config import parse_config
 from discreet.config.problems import known_keys
+from tests.docs.blocks import Block, blocks
 
 ROOT = Path(__file__).parents[2]
 Shell = Callable[[str], int]

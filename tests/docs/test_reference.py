@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import reference_pages as reference
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "reference"))
-
-import reference_pages as reference  # noqa: E402 (found beside the pages that it makes)
 
 
 def test_every_command_and_option_is_described() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from discreet.health import RunState, RunStatus, SiloStatus, SiloWatch, run_metrics
 from discreet.health.exposition import Metric
@@ -23,9 +24,9 @@ def silo_metrics() -> tuple[Metric, ...]:
 
 
 def server_metrics() -> tuple[Metric, ...]:
-    values = dict.fromkeys((field.name for field in dataclasses.fields(RunStatus)), 1.0)
+    values: dict[str, Any] = dict.fromkeys((field.name for field in dataclasses.fields(RunStatus)), 1.0)
     values |= {"state": RunState.RUNNING, "spent": spending(()), "last_round": None, "silos": ()}
-    return run_metrics(RunStatus(**values))  # type: ignore[arg-type]
+    return run_metrics(RunStatus(**values))
 
 
 def test_every_metric_is_in_the_tables_and_nothing_else_is() -> None:

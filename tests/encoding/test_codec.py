@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import tracemalloc
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.arrays import Floats, Integers
 from discreet.encoding import (
+    Grid,
     GridRequest,
     Rotation,
     decode,
@@ -45,7 +50,7 @@ def _updates(num: int, dimension: int = 300, norm: float = 20.0) -> np.ndarray:
     return x * norm / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def test_sum_through_the_wire_is_the_integer_sum_exactly():
+def test_sum_through_the_wire_is_the_integer_sum_exactly() -> None:
     updates = _updates(4)
     integers = [encode(update, GRID, SeededRandom(i)) for i, update in enumerate(updates)]
     words = np.zeros(300, dtype=word_type(GRID.bits))
@@ -57,7 +62,7 @@ def test_sum_through_the_wire_is_the_integer_sum_exactly():
 
 
 @pytest.mark.parametrize("grid", [GRID, ROTATED], ids=["plain", "rotated"])
-def test_decoded_sum_is_close_to_the_sum(grid):
+def test_decoded_sum_is_close_to_the_sum(grid: Grid) -> None:
     rotation = Rotation.drawn(300, SeededRandom(9)) if grid.rotated else None
     updates = _updates(4)
     total = np.zeros(300, dtype=np.uint64)
@@ -69,20 +74,20 @@ def test_decoded_sum_is_close_to_the_sum(grid):
 
 
 @given(values=st.lists(st.integers(-(2**40), 2**40 - 1), min_size=1, max_size=30), bits=st.integers(42, 62))
-def test_ring_round_trip(values, bits):
+def test_ring_round_trip(values: list[int], bits: int) -> None:
     array = np.array(values, dtype=np.int64)
     assert np.array_equal(from_ring(to_ring(array, bits), bits), array)
 
 
 @given(magnitude=st.floats(0, 2.0**60))
-def test_bits_for_is_minimal(magnitude):
+def test_bits_for_is_minimal(magnitude: float) -> None:
     bits = bits_for(magnitude)
     largest = math.floor(magnitude)
     assert largest <= 2 ** (bits - 1) - 1
     assert bits == 8 or largest > 2 ** (bits - 2) - 1
 
 
-def test_no_update_is_zero_for_every_dither_and_a_tiny_one_is_dithered():
+def test_no_update_is_zero_for_every_dither_and_a_tiny_one_is_dithered() -> None:
     grid = plan_grid(REQUEST)
     nothing = encode(np.zeros(grid.dimension), grid, SeededRandom(1))
     assert nothing.dtype == np.int64
@@ -91,7 +96,7 @@ def test_no_update_is_zero_for_every_dither_and_a_tiny_one_is_dithered():
     assert 100 < encode(small, grid, SeededRandom(1)).sum() < 200
 
 
-def test_float32_updates_are_scaled_exactly():
+def test_float32_updates_are_scaled_exactly() -> None:
     update = _updates(1)[0].astype(np.float32)
     product = update[:50] * np.float64(GRID.scale)
     assert all(
@@ -99,7 +104,7 @@ def test_float32_updates_are_scaled_exactly():
         for p, u in zip(product, update, strict=False)
     )
     assert np.array_equal(
-        encode(update, GRID, SeededRandom(1)), encode(update.astype(float), GRID, SeededRandom(1))
+        encode(cast(Any, update), GRID, SeededRandom(1)), encode(update.astype(float), GRID, SeededRandom(1))
     )
 
 
@@ -118,12 +123,16 @@ def test_float32_updates_are_scaled_exactly():
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_bad_updates_are_refused(update, error, words):
+def test_bad_updates_are_refused(
+    update: npt.NDArray[np.float16] | Floats | Integers,
+    error: type[ConfigurationError] | type[PrivacyViolation],
+    words: str,
+) -> None:
     with pytest.raises(error, match=words):
-        encode(update, GRID, SeededRandom(1))
+        encode(cast(Any, update), GRID, SeededRandom(1))
 
 
-def test_rotation_must_match_the_grid():
+def test_rotation_must_match_the_grid() -> None:
     rotation = Rotation.drawn(300, SeededRandom(1))
     for call in (
         lambda: encode(np.zeros(300), GRID, SeededRandom(1), rotation),
@@ -138,7 +147,7 @@ def test_rotation_must_match_the_grid():
 
 
 @pytest.mark.parametrize("rotated", [False, True])
-def test_contribution_streams_within_four_updates_of_memory(rotated):
+def test_contribution_streams_within_four_updates_of_memory(rotated: bool) -> None:
     dimension = 1_000_000
     grid = plan_grid(dataclasses.replace(REQUEST, dimension=dimension, rotated=rotated))
     law = law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=(2 * grid.l2_sensitivity) ** 2, num_silos=4)
@@ -157,7 +166,7 @@ def test_contribution_streams_within_four_updates_of_memory(rotated):
     assert len(data) == grid.payload_bytes
 
 
-def test_contribution_is_update_plus_noise():
+def test_contribution_is_update_plus_noise() -> None:
     law = law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=(2 * GRID.l2_sensitivity) ** 2, num_silos=4)
     grid = GRID.with_noise(law)
     updates = _updates(4)
@@ -185,7 +194,9 @@ rates = st.lists(
     planned=st.booleans(),
 )
 @settings(deadline=None)
-def test_multi_step_sum_is_what_infinite_precision_gives(rates, momentum, num_silos, seed, planned):
+def test_multi_step_sum_is_what_infinite_precision_gives(
+    rates: list[Fraction], momentum: Fraction, num_silos: int, seed: int, planned: bool
+) -> None:
     """Heavy-ball local steps in rational arithmetic, silo by silo, against one modular sum of integers."""
     weights = (
         planned_weights(rates, momentum) if planned else rounded_weights(rates, momentum, resolution_bits=10)
@@ -215,23 +226,25 @@ def test_multi_step_sum_is_what_infinite_precision_gives(rates, momentum, num_si
     assert weights.move(combined, float(scale)).tolist() == [float(r) for r in rational]
 
 
-def _heavy_ball(steps, rates, momentum, scale):
+def _heavy_ball(
+    steps: list[Any], rates: list[Fraction], momentum: Fraction, scale: Fraction | int
+) -> list[Any]:
     """θ_S − θ_0 after v ← m·v + q/scale, θ ← θ − γ·v, exactly."""
     position, velocity = [Fraction(0)] * 3, [Fraction(0)] * 3
     for q, rate in zip(steps, rates, strict=True):
-        velocity = [momentum * v + int(x) / scale for v, x in zip(velocity, q, strict=True)]
+        velocity = [momentum * v + Fraction(int(x)) / scale for v, x in zip(velocity, q, strict=True)]
         position = [p - rate * v for p, v in zip(position, velocity, strict=True)]
     return position
 
 
-def test_constant_rates_cost_no_extra_weight():
+def test_constant_rates_cost_no_extra_weight() -> None:
     weights = planned_weights([Fraction(1, 10)] * 8)
     assert weights.weights == (1,) * 8
     assert weights.unit == Fraction(1, 10)
     assert weights.total == 8
 
 
-def test_planned_weights_are_exact_while_they_fit_and_close_when_they_do_not():
+def test_planned_weights_are_exact_while_they_fit_and_close_when_they_do_not() -> None:
     rate, momentum = Fraction(3, 2560), Fraction(1, 2)
     exact = planned_weights([rate] * 20, momentum)
     doubled = [rate * 2 * (1 - momentum ** (20 - step)) for step in range(20)]
@@ -258,6 +271,6 @@ def test_planned_weights_are_exact_while_they_fit_and_close_when_they_do_not():
         (lambda: StepWeights((1, 1), Fraction(1)).combine([np.zeros(2, dtype=np.int64)]), "2 step vectors"),
     ],
 )
-def test_weights_refuse(call, words):
+def test_weights_refuse(call: Callable[..., Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         call()

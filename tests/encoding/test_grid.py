@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def _planned(request: GridRequest) -> Grid | None:
 
 @given(request_=requests)
 @settings(max_examples=150, deadline=None)
-def test_planned_ring_holds_the_worst_case_and_no_narrower_one_does(request_):
+def test_planned_ring_holds_the_worst_case_and_no_narrower_one_does(request_: GridRequest) -> None:
     grid = _planned(request_)
     if grid is None:
         return
@@ -72,14 +73,14 @@ def test_planned_ring_holds_the_worst_case_and_no_narrower_one_does(request_):
 
 @given(request_=requests)
 @settings(max_examples=60, deadline=None)
-def test_sensitivity_is_never_below_the_scaled_one(request_):
+def test_sensitivity_is_never_below_the_scaled_one(request_: GridRequest) -> None:
     grid = _planned(request_)
     if grid is not None:
         assert grid.l2_sensitivity > grid.scale * request_.l2_sensitivity
         assert grid.rounding_failure_prob in {0.0, request_.rounding_beta}
 
 
-def test_rounding_the_scale_up_is_paid_for():
+def test_rounding_the_scale_up_is_paid_for() -> None:
     """Found by search: the shortened scale needed one bit more than the exact coarsest one."""
     request = GridRequest(
         l2_sensitivity=288.0,
@@ -96,7 +97,7 @@ def test_rounding_the_scale_up_is_paid_for():
     assert required_bits(grid, law) <= grid.bits
 
 
-def test_finer_grids_cost_a_bit():
+def test_finer_grids_cost_a_bit() -> None:
     """The scale fills the ring: an inflation 5 % smaller would need another bit."""
     grid = plan_grid(CNN)
     coarse = plan_grid(dataclasses.replace(CNN, max_inflation=(grid.l2_sensitivity / grid.scale - 1) * 1.01))
@@ -107,7 +108,7 @@ def test_finer_grids_cost_a_bit():
 
 @pytest.mark.parametrize(("rotated", "most"), [(False, 28), (True, 20)])
 @pytest.mark.parametrize("family", list(NoiseFamily))
-def test_cnn_fits_the_promised_width(rotated, most, family):
+def test_cnn_fits_the_promised_width(rotated: bool, most: int, family: NoiseFamily) -> None:
     request = dataclasses.replace(CNN, rotated=rotated)
     grid = plan_grid(request)
     law = law_for(family, variance=(2.6 * grid.l2_sensitivity) ** 2, num_silos=10)
@@ -116,7 +117,7 @@ def test_cnn_fits_the_promised_width(rotated, most, family):
     assert grid.payload_bytes == -(-26_010 * grid.bits // 8)
 
 
-def test_worst_case_sum_does_not_wrap():
+def test_worst_case_sum_does_not_wrap() -> None:
     """All silos at their bound, in one coordinate, with the same sign; then one bit less does wrap."""
     request = dataclasses.replace(CNN, dimension=4, silo_bound=1000.0)
     grid = plan_grid(request)
@@ -124,13 +125,13 @@ def test_worst_case_sum_does_not_wrap():
     grid = grid.with_noise(law)
     for sign in (-1.0, 1.0):
         update = np.array([0.0, sign * 1000.0, 0.0, 0.0])
-        total = sum(encode(update, grid, SeededRandom(i)) for i in range(10))
+        total = np.sum([encode(update, grid, SeededRandom(i)) for i in range(10)], axis=0)
         total[1] += int(sign * sample_tail_bound(law, 2.0**-40))
         assert np.array_equal(from_ring(to_ring(total, grid.bits), grid.bits), total)
         assert not np.array_equal(from_ring(to_ring(total, grid.bits - 1), grid.bits - 1), total)
 
 
-def test_ring_holds_the_noise_of_everyone_not_only_of_the_honest():
+def test_ring_holds_the_noise_of_everyone_not_only_of_the_honest() -> None:
     grid = dataclasses.replace(plan_grid(CNN), num_silos=10, silo_bound=1e-3)
     honest = DiscreteGaussianNoise(1000.0, num_silos=2)
     everyone = DiscreteGaussianNoise(1000.0, num_silos=10)
@@ -139,7 +140,7 @@ def test_ring_holds_the_noise_of_everyone_not_only_of_the_honest():
     assert required_bits(alone, honest) < required_bits(grid, honest)
 
 
-def test_wrap_probability_is_shared_by_all_coordinates_and_rounds():
+def test_wrap_probability_is_shared_by_all_coordinates_and_rounds() -> None:
     """σ = 1000: 7,535 for one draw at 2^-40, which 14 bits hold; 9,197 for 520,200 of them, which need 15."""
     grid = dataclasses.replace(plan_grid(CNN), num_silos=1, silo_bound=1e-3)
     assert required_bits(grid, DiscreteGaussianNoise(1000.0, 1)) == 15
@@ -147,14 +148,14 @@ def test_wrap_probability_is_shared_by_all_coordinates_and_rounds():
     assert required_bits(alone, DiscreteGaussianNoise(1000.0, 1)) == 14
 
 
-def test_min_stddev_raises_the_scale():
+def test_min_stddev_raises_the_scale() -> None:
     fine = plan_grid(dataclasses.replace(CNN, min_stddev=1e6))
     assert fine.l2_sensitivity * 2.6 >= 1e6
     assert fine.bits > plan_grid(CNN).bits
 
 
 @pytest.mark.parametrize("rotated", [False, True])
-def test_arithmetic_enters_the_sensitivity_twice(rotated):
+def test_arithmetic_enters_the_sensitivity_twice(rotated: bool) -> None:
     """Both neighbours are moved; with a large bound the terms are far above the test's precision."""
     request = dataclasses.replace(CNN, silo_bound=1e9, rotated=rotated)
     grid = plan_grid(request)
@@ -165,14 +166,14 @@ def test_arithmetic_enters_the_sensitivity_twice(rotated):
     assert expected.bound > rounded_l2_bound(grid.scale, 26_010, 1e-12).bound * (1 + 1e-7)
 
 
-def test_float_error_enters_twice():
+def test_float_error_enters_twice() -> None:
     exact = plan_grid(CNN)
     moved = plan_grid(dataclasses.replace(CNN, float_error=1e-3))
     ratio = (moved.l2_sensitivity / moved.scale) / (exact.l2_sensitivity / exact.scale)
     assert ratio >= 1.0015 or moved.scale > exact.scale
 
 
-def test_a_grid_without_signal_is_refused():
+def test_a_grid_without_signal_is_refused() -> None:
     grid = plan_grid(CNN)
     with pytest.raises(ConfigurationError, match="at least one grid unit"):
         dataclasses.replace(grid, scale=1e-3)
@@ -201,12 +202,12 @@ def test_a_grid_without_signal_is_refused():
         ({"num_honest": 11}, "num_honest"),
     ],
 )
-def test_infeasible_requests_name_the_knob(change, words):
+def test_infeasible_requests_name_the_knob(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         plan_grid(dataclasses.replace(CNN, **change))
 
 
-def test_too_much_noise_for_any_ring_is_refused():
+def test_too_much_noise_for_any_ring_is_refused() -> None:
     grid = dataclasses.replace(plan_grid(CNN), silo_bound=1e15)
     with pytest.raises(ConfigurationError, match="Lower silo_bound or the noise"):
         required_bits(grid, DiscreteGaussianNoise(100.0, 10))

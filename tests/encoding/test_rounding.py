@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from discreet.randomness import SeededRandom
 
 
 @given(values=st.lists(st.floats(-(2.0**50), 2.0**50), min_size=1, max_size=20), seed=st.integers(0, 2**30))
-def test_rounds_to_a_neighbour(values, seed):
+def test_rounds_to_a_neighbour(values: list[float], seed: int) -> None:
     """Within one of the value; integers stay."""
     x = np.array(values)
     rounded = round_dithered(x, SeededRandom(seed))
@@ -28,7 +30,7 @@ def test_rounds_to_a_neighbour(values, seed):
             assert integer == int(value)
 
 
-def test_unbiased_with_the_right_variance():
+def test_unbiased_with_the_right_variance() -> None:
     """Bernoulli(fraction) around the floor; 10^6 draws, z below 5 (false alarm 3e-6 each, fixed seed)."""
     for value in (0.1, -0.1, 3.75, -1e6 + 0.5):
         draws = round_dithered(np.full(250_000, value), SeededRandom(1).derive(str(value)))
@@ -39,7 +41,7 @@ def test_unbiased_with_the_right_variance():
         assert abs(up - fraction * len(draws)) < 5 * spread
 
 
-def test_difference_of_neighbours_is_stochastic_rounding_of_the_difference():
+def test_difference_of_neighbours_is_stochastic_rounding_of_the_difference() -> None:
     """What the sensitivity bound rests on: same dither, the difference is Bernoulli, independent."""
     rng = np.random.default_rng(1)
     d = 200_000
@@ -52,7 +54,7 @@ def test_difference_of_neighbours_is_stochastic_rounding_of_the_difference():
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(3.0, 400), (50.0, 400), (2.0, 9)])
-def test_likely_bound_fails_at_most_with_beta(norm, dimension):
+def test_likely_bound_fails_at_most_with_beta(norm: float, dimension: int) -> None:
     """2,000 roundings at β = 0.02; a bound without any one of its terms fails far more often."""
     beta, trials = 0.02, 2000
     bound = rounded_l2_bound(norm, dimension, beta).bound
@@ -70,7 +72,7 @@ def test_likely_bound_fails_at_most_with_beta(norm, dimension):
     assert without_tail < bound
 
 
-def test_formula_at_a_point():
+def test_formula_at_a_point() -> None:
     """Kairouz, Liu, Steinke (2021), Theorem 1, worked by hand: ‖g‖ = 100, d = 400, β = e^{-2}."""
     likely = rounded_l2_bound(100.0, 400, math.exp(-2))
     assert likely.bound == pytest.approx(math.sqrt(10_000 + 100 + 2 * (100 + 10)), rel=1e-12)
@@ -80,7 +82,7 @@ def test_formula_at_a_point():
     assert rounded_l2_bound(1.0, 1, 1e-12).failure_prob == 0.0
 
 
-def test_arithmetic_error_covers_scaling_and_the_finite_dither():
+def test_arithmetic_error_covers_scaling_and_the_finite_dither() -> None:
     """Exact rationals: scaling errs by at most 2^-53 relative."""
     x = np.random.default_rng(5).normal(size=200)
     scale = 1234.0
@@ -97,6 +99,6 @@ def test_arithmetic_error_covers_scaling_and_the_finite_dither():
         lambda: rounded_l2_bound(1.0, 3, math.nan),
     ],
 )
-def test_arguments_out_of_range(call):
+def test_arguments_out_of_range(call: Callable[..., Any]) -> None:
     with pytest.raises(ConfigurationError):
         call()

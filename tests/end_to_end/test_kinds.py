@@ -1,6 +1,7 @@
 """Every local kind and unit of the ground slice, on the real data, through the whole walk."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ from discreet.privacy.events import SampledChange
 from discreet.privacy.units import Status, Unit
 
 
-def variant(heart: Config, local: LocalConfig, sampling: SamplingConfig, **privacy: object) -> Config:
+def variant(heart: Config, local: LocalConfig, sampling: SamplingConfig, **privacy: Any) -> Config:
     return heart.model_copy(
         update={
             "training": heart.training.model_copy(update={"local": local, "sampling": sampling}),

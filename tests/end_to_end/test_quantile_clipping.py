@@ -70,7 +70,7 @@ def share_within(config: Config, directory: RunDirectory, norm: float) -> float:
     weights, within, units = directory.load_state().arrays["parameters"], 0, 0
     for silo in prepared.federation.silos:
         training = prepared.plan.silo_training(silo.name)
-        kind = training.at(norm).kind  # type: ignore[union-attr]
+        kind = training.at(norm).kind
         if isinstance(kind, ClippedUpdate):
             kind = dataclasses.replace(kind, sampling_prob=1.0)
         counted = counted_update(kind, prepared.model, weights, silo.train, SeededRandom(1))
@@ -127,7 +127,9 @@ def test_every_way_to_aggregate_carries_the_count(tmp_path: Path, aggregation: d
     assert np.all(np.abs(steps + 0.3 * 0.5) < 0.05)
 
 
-def test_an_interrupted_run_goes_on_with_the_norm_that_it_had(tmp_path: Path, monkeypatch) -> None:
+def test_an_interrupted_run_goes_on_with_the_norm_that_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = short()
     whole = run(config, tmp_path / "whole")
     real = RunDirectory.append_metrics
@@ -157,7 +159,7 @@ def test_a_silo_trains_at_the_norm_that_follows_the_weights() -> None:
             parameters=np.append(weights, norm),
             records=prepared.federation.silo("cleveland").train,
             randomness=SeededRandom(2),
-        ).vector  # type: ignore[union-attr]
+        ).vector
         for norm in (0.2, 20.0)
     ]
     assert len(vectors[0]) == prepared.plan.grid.dimension

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
+from discreet.arrays import Integers
 from discreet.mechanisms.scratch import Scratch
 from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.randomness import RandomSource
 
 # Above this standard deviation all three laws are within 1e-9 of a rounded Gaussian of the same variance in
 # every cumulative probability (next Edgeworth term: 1/(24 σ²) · 0.55), far below what 10^6 draws resolve.
@@ -70,12 +74,12 @@ def residue_p(draws: np.ndarray, law: ExactLaw, modulus: int) -> float:
         support = np.arange(-1200, 1201)
         mass = law.cdf(support) - law.cdf(support - 1)
         probs = np.bincount(support % modulus, weights=mass, minlength=modulus)
-        probs /= probs.sum()
+        probs = probs / probs.sum()
     return float(stats.chisquare(np.bincount(draws % modulus, minlength=modulus), probs * len(draws)).pvalue)
 
 
 @pytest.fixture(scope="session")
-def fit() -> type:
+def fit() -> Any:
     """The tests above, under one name."""
 
     class Fit:
@@ -87,10 +91,10 @@ def fit() -> type:
 
 
 @pytest.fixture(scope="session")
-def drawn():
+def drawn() -> Callable[..., Any]:
     """Draws with a sampler that fills an array."""
 
-    def fill(draw, count, source):
+    def fill(draw: Callable[..., Any] | partial[Any], count: int, source: RandomSource) -> Integers:
         out = np.empty(count, dtype=np.int64)
         draw(out, source, Scratch())
         return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +17,16 @@ from discreet.mechanisms.box_muller import (
     half_cos_sin_series,
 )
 from discreet.mechanisms.exponentials import HAS_EXTENDED, extended_neg_log, log_uniform
+from discreet.mechanisms.intervals import Interval
 from discreet.mechanisms.scratch import Scratch
 from discreet.randomness import SeededRandom
 
 
-def _real(interval):
+def _real(interval: Interval) -> mpf:
     return (mp.make_mpf(interval.bounds[0]) + mp.make_mpf(interval.bounds[1])) / 2
 
 
-def test_polynomials_are_within_the_budget():
+def test_polynomials_are_within_the_budget() -> None:
     """2^-51 for S and C, rounding in float64 included."""
     a = np.concatenate([np.linspace(-1, 1, 1501), [1e-9, 2.0**-30]])
     x = a * a
@@ -39,7 +41,7 @@ def test_polynomials_are_within_the_budget():
 
 
 @pytest.mark.parametrize("name", ["log1p", "exp", "expm1", "sinh", "cosh"])
-def test_library_functions_are_within_four_units_in_the_last_place(name):
+def test_library_functions_are_within_four_units_in_the_last_place(name: str) -> None:
     """What `SAMPLER_ASSUMPTION` says of them, at points of the ranges in which the samplers call them."""
     random = SeededRandom(2).uniform(600)
     points = np.concatenate([random - 0.5, 2.0**-10 * random, -(2.0**-30) * random])
@@ -50,14 +52,14 @@ def test_library_functions_are_within_four_units_in_the_last_place(name):
             assert abs(mpf(float(value)) - exact) <= 4 * mpf(2) ** -52 * abs(exact)
 
 
-def _whole(value):
+def _whole(value: Any) -> mpf:
     """An extended-precision number as it is."""
     high = float(value)
     return mpf(high) + mpf(float(value - np.longdouble(high)))
 
 
 @pytest.mark.skipif(not HAS_EXTENDED, reason="no extended precision on this platform")
-def test_extended_functions_are_within_their_assumption():
+def test_extended_functions_are_within_their_assumption() -> None:
     random = SeededRandom(6).uniform(500).astype(np.longdouble) / np.longdouble(3)
     with workprec(200):
         assert abs(_whole(_EXTENDED_PI) - mp.pi) < mpf(2) ** -62.9
@@ -70,7 +72,7 @@ def test_extended_functions_are_within_their_assumption():
             assert abs(_whole(np.sin(angle)) - mp.sin(_whole(angle))) < mpf(2) ** -60
 
 
-def test_numpy_log_is_within_four_units_in_the_last_place():
+def test_numpy_log_is_within_four_units_in_the_last_place() -> None:
     points = np.concatenate(
         [
             SeededRandom(1).uniform(1500) + 2.0**-54,
@@ -86,7 +88,7 @@ def test_numpy_log_is_within_four_units_in_the_last_place():
 
 
 @pytest.mark.parametrize("stddev", [0.3, 2.0**8, 2.0**20, 2.0**40])
-def test_values_are_within_their_bounds(stddev):
+def test_values_are_within_their_bounds(stddev: float) -> None:
     """Random pairs, and those nearest to the two void edges, where the bound is tightest."""
     num_pairs = 1 << 17
     pairs = gaussian_pairs(stddev, num_pairs, SeededRandom(3), Scratch())
@@ -107,7 +109,7 @@ def test_values_are_within_their_bounds(stddev):
         assert worst > 1e-6 * error_bound(stddev)
 
 
-def test_void_pairs_are_those_beyond_the_edges():
+def test_void_pairs_are_those_beyond_the_edges() -> None:
     stddev = 2.0**40
     pairs = gaussian_pairs(stddev, 1 << 16, SeededRandom(4), Scratch())
     u = pairs.words[: 1 << 16].astype(float) * 2.0**-64
@@ -117,7 +119,7 @@ def test_void_pairs_are_those_beyond_the_edges():
     assert len(expected) > 100
 
 
-def test_more_bits_narrow_the_interval():
+def test_more_bits_narrow_the_interval() -> None:
     pairs = gaussian_pairs(1.0, 4, SeededRandom(5), Scratch())
     wide, narrow = pairs.exact(6, 64), pairs.exact(6, 256)
     assert mp.make_mpf(wide.bounds[0]) <= mp.make_mpf(narrow.bounds[0])
@@ -125,7 +127,7 @@ def test_more_bits_narrow_the_interval():
     assert mp.make_mpf(narrow.bounds[1]) - mp.make_mpf(narrow.bounds[0]) < mpf(2) ** -250
 
 
-def test_uniforms_of_zero_words_are_finite():
+def test_uniforms_of_zero_words_are_finite() -> None:
     words = np.array([0, 1, 2**64 - 1], dtype=np.uint64)
     assert np.all(np.isfinite(log_uniform(words, Scratch())))
     values, errors = extended_neg_log(words)
@@ -133,7 +135,7 @@ def test_uniforms_of_zero_words_are_finite():
     assert not HAS_EXTENDED or errors[0] >= 1.0
 
 
-def test_budget_formula():
+def test_budget_formula() -> None:
     """The bound is the sum that the module's docstring states, in units of σ."""
     edge = edges(2.0**20)
     radius = math.sqrt(2 * edge.low * math.log(2))

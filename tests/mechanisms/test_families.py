@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import NoiseFamily, law_for, per_silo, sample_share, sample_tail_bound
 from discreet.mechanisms.rounded_gaussian import rounded_variance
@@ -17,7 +20,7 @@ from discreet.privacy.events import DiscreteGaussianNoise, RoundedGaussianNoise,
 from discreet.randomness import SeededRandom
 
 
-def _pmf(law, reach):
+def _pmf(law: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise, reach: int) -> Floats:
     k = np.arange(-reach, reach + 1)
     match law:
         case RoundedGaussianNoise(silo_stddev=s):
@@ -34,7 +37,7 @@ def _pmf(law, reach):
     share=st.floats(0.2, 2.0**70),
     num_silos=st.integers(1, 1000),
 )
-def test_sum_has_at_least_the_requested_variance(family, share, num_silos):
+def test_sum_has_at_least_the_requested_variance(family: NoiseFamily, share: float, num_silos: int) -> None:
     law = law_for(family, variance=share * num_silos, num_silos=num_silos)
     true = law.variance
     if isinstance(law, RoundedGaussianNoise):
@@ -45,7 +48,7 @@ def test_sum_has_at_least_the_requested_variance(family, share, num_silos):
 
 
 @pytest.mark.parametrize("stddev", [0.3, 0.4, 0.7, 2.0])
-def test_rounded_variance_is_that_of_the_mass_function(stddev):
+def test_rounded_variance_is_that_of_the_mass_function(stddev: float) -> None:
     k = np.arange(-40, 41)
     exact = float((_pmf(RoundedGaussianNoise(stddev, 1), 40) * k**2).sum())
     assert rounded_variance(stddev) == pytest.approx(exact, rel=1e-13)
@@ -63,7 +66,9 @@ def test_rounded_variance_is_that_of_the_mass_function(stddev):
     ],
 )
 @pytest.mark.parametrize("prob", [1e-3, 1e-9])
-def test_tail_bound_holds_and_is_not_idle(law, prob):
+def test_tail_bound_holds_and_is_not_idle(
+    law: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise, prob: float
+) -> None:
     """Against the exact convolution of the shares; at most 40 % (and one integer) above the true quantile."""
     share = _pmf(law, 100)
     total = share
@@ -76,11 +81,11 @@ def test_tail_bound_holds_and_is_not_idle(law, prob):
     assert bound <= 1.4 * quantile + 1.5
 
 
-def test_skellam_tail_is_heavier_than_the_gaussian_one():
+def test_skellam_tail_is_heavier_than_the_gaussian_one() -> None:
     assert sample_tail_bound(SkellamNoise(1.0, 1), 1e-9) > 1.1 * math.sqrt(2 * math.log(2e9))
 
 
-def test_per_silo_keeps_the_share():
+def test_per_silo_keeps_the_share() -> None:
     law = law_for(NoiseFamily.ROUNDED_GAUSSIAN, variance=1000.0, num_silos=10)
     assert per_silo(law, 3).silo_stddev == law.silo_stddev
     assert per_silo(law, 3).variance == pytest.approx(0.3 * law.variance)
@@ -100,12 +105,12 @@ def test_per_silo_keeps_the_share():
         (lambda: sample_share(SkellamNoise(1.0, 1), -1, SeededRandom(1)), "size"),
     ],
 )
-def test_out_of_domain_is_refused_with_the_knob(request_, words):
+def test_out_of_domain_is_refused_with_the_knob(request_: Callable[..., Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         request_()
 
 
-def test_tail_constants_are_those_of_the_docstring():
+def test_tail_constants_are_those_of_the_docstring() -> None:
     log_odds = math.log(2 / 1e-9)
     assert sample_tail_bound(DiscreteGaussianNoise(10.0, 4), 1e-9) == pytest.approx(
         20 * math.sqrt(2 * log_odds)
@@ -119,7 +124,7 @@ def test_tail_constants_are_those_of_the_docstring():
 
 
 @pytest.mark.parametrize("stddev", [0.3, 0.5])
-def test_moment_generating_function_of_the_rounded_gaussian(stddev):
+def test_moment_generating_function_of_the_rounded_gaussian(stddev: float) -> None:
     """E[e^{tX}] ≤ (1 + ρ)·e^{t²(σ² + 1/12)/2}, and the 1/12 of the rounding is needed."""
     k = np.arange(-30, 31)
     mass = special.ndtr(-(np.abs(k) - 0.5) / stddev) - special.ndtr(-(np.abs(k) + 0.5) / stddev)

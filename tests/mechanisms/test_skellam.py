@@ -24,7 +24,7 @@ WIDE = [4096.0, 65536.5, 2.0**40, 2.0**80]
 
 
 @pytest.mark.parametrize("variance", [0.09, 1.0, 37.5, 4095.9])
-def test_table_boundaries_are_the_distribution_function(variance):
+def test_table_boundaries_are_the_distribution_function(variance: float) -> None:
     table = skellam_table(variance)
     with workprec(300):
         reach = min(40, -table.lowest)
@@ -35,7 +35,7 @@ def test_table_boundaries_are_the_distribution_function(variance):
             assert abs(width - mass[abs(k)]) < mpf(2) ** -126
 
 
-def test_table_reaches_beyond_its_stated_distance():
+def test_table_reaches_beyond_its_stated_distance() -> None:
     for variance in (0.09, 37.5, 4095.9):
         top = -skellam_table(variance).lowest
         beyond = math.hypot(variance, top) - variance - top * math.asinh(top / variance)
@@ -44,7 +44,7 @@ def test_table_reaches_beyond_its_stated_distance():
 
 
 @pytest.mark.parametrize("variance", WIDE)
-def test_acceptance_in_float64_is_within_its_tolerance(variance):
+def test_acceptance_in_float64_is_within_its_tolerance(variance: float) -> None:
     ks = np.round(np.sqrt(variance) * np.array([0, 0.3, 1, 3, 6.5, 9, 11, 12.99])).astype(np.int64)
     computed = np.exp(log_acceptance(ks, variance))
     for k, value in zip(ks, computed, strict=True):
@@ -54,7 +54,7 @@ def test_acceptance_in_float64_is_within_its_tolerance(variance):
         assert low <= 1 + mpf(2) ** -100
 
 
-def test_acceptance_is_the_ratio_of_the_two_laws():
+def test_acceptance_is_the_ratio_of_the_two_laws() -> None:
     variance, k = 4096.0, 300
     s = mpf(_proposal_stddev(variance))
     with workprec(200):
@@ -63,7 +63,7 @@ def test_acceptance_is_the_ratio_of_the_two_laws():
 
 
 @pytest.mark.parametrize("variance", WIDE)
-def test_fewer_are_rejected_than_screened(variance):
+def test_fewer_are_rejected_than_screened(variance: float) -> None:
     """The screening threshold of the sampler, 1.2·169²/(96μ), is above every 1 − a(k), and a(k) ≤ 1."""
     ks = np.unique(np.round(np.linspace(0, 13, 2001) * math.sqrt(variance))).astype(np.int64)
     logs = log_acceptance(ks, variance)
@@ -71,7 +71,7 @@ def test_fewer_are_rejected_than_screened(variance):
     assert -np.expm1(logs).min() < 1.2 * 169.0**2 / (96 * variance) + 2.0**-40
 
 
-def test_wide_distance_covers_both_tails():
+def test_wide_distance_covers_both_tails() -> None:
     for variance in WIDE:
         reach = 13.0 * math.sqrt(variance)
         skellam_side = 2 * math.exp(variance * skellam_exponent(reach / variance))
@@ -79,6 +79,6 @@ def test_wide_distance_covers_both_tails():
         assert skellam_side + proposal_side < skellam_tv(variance)
 
 
-def test_stated_distance_is_added_up_over_coordinates():
+def test_stated_distance_is_added_up_over_coordinates() -> None:
     assert sampler_tv(SkellamNoise(WIDE_VARIANCE, 10), 1000) == 1000 * skellam_tv(WIDE_VARIANCE)
     assert 0 < sampler_tv(SkellamNoise(2.0, 1), 10**9) < 1e-20

@@ -7,6 +7,7 @@ fresh seeds would fail this file with probability about 1.8e-3.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ CASES = [pytest.param(f, s, id=f"{f.value}-{s:g}") for f in NoiseFamily for s in
 
 
 @pytest.mark.parametrize(("family", "stddev"), CASES)
-def test_draws_follow_the_exact_law(fit, family, stddev):
+def test_draws_follow_the_exact_law(fit: Any, family: NoiseFamily, stddev: float) -> None:
     law = _law(family, stddev)
     draws = sample_share(law, NUM_DRAWS, SeededRandom(2024).derive(family.value, str(stddev)))
     exact = fit.exact_law(law)
@@ -48,7 +49,7 @@ def test_draws_follow_the_exact_law(fit, family, stddev):
 
 @pytest.mark.parametrize("family", list(NoiseFamily))
 @pytest.mark.parametrize("stddev", [3.7, 2.0**12, 2.0**40])
-def test_moments_to_sixth_order(family, stddev):
+def test_moments_to_sixth_order(family: NoiseFamily, stddev: float) -> None:
     """Cumulants: Gaussian-like up to κ4 = μ for Skellam and −1/120 for rounding; z-scores within 4.5."""
     draws = sample_share(_law(family, stddev), NUM_DRAWS, SeededRandom(77).derive(family.value, str(stddev)))
     x = draws / (math.sqrt(stddev**2 + 1 / 12) if family is NoiseFamily.ROUNDED_GAUSSIAN else stddev)
@@ -63,26 +64,26 @@ def test_moments_to_sixth_order(family, stddev):
 
 
 @pytest.mark.parametrize("family", list(NoiseFamily))
-def test_sum_over_silos_follows_the_planned_law(fit, family):
+def test_sum_over_silos_follows_the_planned_law(fit: Any, family: NoiseFamily) -> None:
     planned = law_for(family, variance=40.0**2, num_silos=10)
     source = SeededRandom(5).derive(family.value)
     total = sum(sample_share(planned, NUM_DRAWS, source.derive("silo", i)) for i in range(10))
     # The sum of ten rounded Gaussians has the planned variance and is, at σ = 40, a discrete Gaussian up to
     # total variation 1e-9.
     target = SkellamNoise(planned.variance, 1) if family is NoiseFamily.SKELLAM else None
-    target = target or DiscreteGaussianNoise(math.sqrt(planned.variance), 1)
-    assert fit.chi_square_p(total, fit.exact_law(target)) > ALARM
-    assert fit.residue_p(total, fit.exact_law(target), 4) > ALARM
+    expected = target or DiscreteGaussianNoise(math.sqrt(planned.variance), 1)
+    assert fit.chi_square_p(total, fit.exact_law(expected)) > ALARM
+    assert fit.residue_p(total, fit.exact_law(expected), 4) > ALARM
 
 
-def test_secure_source_draws_the_same_law(fit):
+def test_secure_source_draws_the_same_law(fit: Any) -> None:
     law = RoundedGaussianNoise(300.0, 1)
     # A fresh seed every run: one p-value at the false-alarm rate 1e-9.
     assert fit.chi_square_p(sample_share(law, NUM_DRAWS, SecureRandom()), fit.exact_law(law)) > 1e-9
 
 
 @pytest.mark.parametrize("stddev", [3.7, 2.0**12, 2.0**39])
-def test_planted_errors_are_caught(fit, stddev):
+def test_planted_errors_are_caught(fit: Any, stddev: float) -> None:
     """The same tests reject a variance 5 % too large, a tail cut at 2.9 σ and draws that lost odd values."""
     good = DiscreteGaussianNoise(stddev, 1)
     exact = fit.exact_law(good)
@@ -96,7 +97,7 @@ def test_planted_errors_are_caught(fit, stddev):
     assert fit.residue_p(2 * (draws // 2), exact, 2) < 1e-9
 
 
-def test_coordinates_and_pair_halves_are_uncorrelated():
+def test_coordinates_and_pair_halves_are_uncorrelated() -> None:
     """The two halves of a block are the cosine and the sine of the same pairs: the easiest place to err."""
     draws = sample_share(RoundedGaussianNoise(100.0, 1), 1 << 14, SeededRandom(3)).astype(float)
     half = len(draws) // 2

@@ -10,10 +10,10 @@ from discreet.mechanisms.thinning import _tolerance
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
-def test_accepted_mass_is_proportional_to_the_discrete_gaussian(sigma):
+def test_accepted_mass_is_proportional_to_the_discrete_gaussian(sigma: float) -> None:
     with workprec(100):
 
-        def accepted(k):
+        def accepted(k: int) -> mpf:
             return mp.quad(
                 lambda t: mp.exp(-((k + t) ** 2) / (2 * mpf(sigma) ** 2)) / mp.cosh(k * t / mpf(sigma) ** 2),
                 mp.linspace(-0.5, 0.5, 21),
@@ -25,7 +25,7 @@ def test_accepted_mass_is_proportional_to_the_discrete_gaussian(sigma):
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 2.0**8, 2.0**20, 2.0**40])
-def test_tolerance_covers_the_error_of_the_distance(sigma):
+def test_tolerance_covers_the_error_of_the_distance(sigma: float) -> None:
     """Moves t by the Gaussian's error bound at the farthest k and compares the rejection probability."""
     farthest = 9.42 * sigma + 0.5
     error = error_bound(sigma)

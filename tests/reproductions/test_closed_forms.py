@@ -21,7 +21,9 @@ FEDERATION = Federation(sampling_prob=0.05, rounds=30, update_norm=0.3, delta=10
         (9.0, 0.526, 0.512, 2.014, 0.501),
     ],
 )
-def test_published_setting(requested, uniform, poisson, doubled, single):
+def test_published_setting(
+    requested: float, uniform: float, poisson: float, doubled: float, single: float
+) -> None:
     assert closed_form_stddev(UNIFORM, FEDERATION, requested) == pytest.approx(uniform, abs=6e-4)
     stddev = closed_form_stddev(POISSON, FEDERATION, requested)
     assert stddev == pytest.approx(poisson, abs=6e-4)
@@ -32,7 +34,7 @@ def test_published_setting(requested, uniform, poisson, doubled, single):
         assert cost < requested
 
 
-def test_conditions_are_checked():
+def test_conditions_are_checked() -> None:
     stddev = closed_form_stddev(UNIFORM, FEDERATION, 9.0)
     assert stddev**2 / (4 * 0.3**2) >= UNIFORM.min_ratio
     with pytest.raises(UnsupportedAnalysisError, match="Rényi order"):
@@ -42,11 +44,11 @@ def test_conditions_are_checked():
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
-def test_bad_epsilon(bad):
+def test_bad_epsilon(bad: float) -> None:
     with pytest.raises(ConfigurationError):
         closed_form_stddev(POISSON, FEDERATION, bad)
 
 
-def test_bad_federation():
+def test_bad_federation() -> None:
     with pytest.raises(ConfigurationError):
         Federation(math.nan, 30, 0.3, 1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ CONTEXT = b"plan".ljust(32, b".")
 MODEL = b"model".ljust(32, b".")
 
 
-def make_terms(n: int = 5, **changes: object) -> SumTerms:
+def make_terms(n: int = 5, **changes: Any) -> SumTerms:
     values: dict[str, object] = {
         "session": SESSION,
         "clients": tuple(f"client-{index}" for index in range(n)),
@@ -130,7 +131,9 @@ class World:
         total = sum(self.inputs[name].astype(object) for name in names)
         return np.array(total % (1 << self.agreement.terms.bits), dtype=np.uint64)
 
-    def read(self, data: bytes) -> Message:
+    def read(self, data: bytes | None) -> Any:
+        """Returns a message, of the kind that its reader knows and goes on to forge."""
+        assert data is not None, "nothing was said"
         return decode(data, self.agreement.digest, self.epoch)
 
     def write(self, message: Message) -> bytes:
@@ -150,13 +153,13 @@ MakeWorld = Callable[..., World]
 
 @pytest.fixture
 def make_world() -> MakeWorld:
-    def make(protocol: object = None, terms: SumTerms | None = None, **options: object) -> World:
+    def make(protocol: Any = None, terms: SumTerms | None = None, **options: Any) -> World:
         agreed = terms or make_terms()
         allow_list = AllowList(
             {name: one.public_key for name, one in make_identities(agreed.clients).items()}
         )
         chosen = Bonawitz(rounds_per_setup=2) if protocol is None else protocol
-        return World(chosen.agreement(agreed, allow_list), **options)  # type: ignore[attr-defined, arg-type]
+        return World(chosen.agreement(agreed, allow_list), **options)
 
     return make
 

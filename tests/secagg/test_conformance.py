@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,7 @@ from discreet.secagg import (
     SemiMalicious,
     Speed,
     Stage,
+    SumTerms,
     default_threshold,
 )
 
@@ -34,7 +38,13 @@ SMALL = [
 ]
 
 
-def oracle_check(protocol, terms, rounds, *, randomness=None) -> None:
+def oracle_check(
+    protocol: Bell | Bonawitz | Ideal,
+    terms: SumTerms,
+    rounds: list[Any],
+    *,
+    randomness: SecureRandom | None = None,
+) -> None:
     run = protocol.open(terms, randomness or SeededRandom(1))
     oracle = Ideal().open(terms, SeededRandom(1))
     for index, (inputs, dropouts) in enumerate(rounds):
@@ -48,7 +58,7 @@ def oracle_check(protocol, terms, rounds, *, randomness=None) -> None:
         assert got.server_bytes >= got.bytes_per_client
 
 
-def draw(terms, seed: int, signed: bool = True) -> dict[str, np.ndarray]:
+def draw(terms: SumTerms, seed: int, signed: bool = True) -> dict[str, np.ndarray]:
     source = SeededRandom(seed)
     words = {name: source.words(terms.length) for name in terms.clients}
     spare = 64 - terms.bits
@@ -57,13 +67,17 @@ def draw(terms, seed: int, signed: bool = True) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
 @pytest.mark.parametrize("bits", [8, 16, 21, 32, 33, 62])
-def test_every_ring_signed_and_unsigned(terms_of, protocol, bits) -> None:
+def test_every_ring_signed_and_unsigned(
+    terms_of: Callable[..., SumTerms], protocol: Bell | Bonawitz | Ideal, bits: int
+) -> None:
     terms = terms_of(bits=bits, length=130)
     oracle_check(protocol, terms, [(draw(terms, 1), {}), (draw(terms, 2, signed=False), {})])
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
-def test_smallest_cohorts_long_vectors_and_many_rounds(terms_of, protocol) -> None:
+def test_smallest_cohorts_long_vectors_and_many_rounds(
+    terms_of: Callable[..., SumTerms], protocol: Bell | Bonawitz | Ideal
+) -> None:
     three = terms_of(3, threshold=3, min_survivors=3, length=70_000, bits=32)
     oracle_check(protocol, three, [(draw(three, 3), {})])
     four = terms_of(4, threshold=3, min_survivors=3)
@@ -72,7 +86,9 @@ def test_smallest_cohorts_long_vectors_and_many_rounds(terms_of, protocol) -> No
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
-def test_not_everyone_need_be_invited(terms_of, protocol) -> None:
+def test_not_everyone_need_be_invited(
+    terms_of: Callable[..., SumTerms], protocol: Bell | Bonawitz | Ideal
+) -> None:
     terms = terms_of(6, threshold=4, min_survivors=4)
     everyone, some = draw(terms, 1), draw(terms, 2)
     some.pop("client-0")
@@ -83,7 +99,9 @@ def test_not_everyone_need_be_invited(terms_of, protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
-def test_too_few_survivors_end_the_round_and_not_the_run(terms_of, protocol) -> None:
+def test_too_few_survivors_end_the_round_and_not_the_run(
+    terms_of: Callable[..., SumTerms], protocol: Bell | Bonawitz | Ideal
+) -> None:
     terms = terms_of()
     run, inputs = protocol.open(terms, SeededRandom(1)), draw(terms, 4)
     for attempt, stage in enumerate((Stage.MASK, Stage.SHARE, Stage.ADVERTISE)):
@@ -96,7 +114,9 @@ def test_too_few_survivors_end_the_round_and_not_the_run(terms_of, protocol) -> 
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
-def test_a_bad_input_stops_everything_before_it_starts(terms_of, protocol) -> None:
+def test_a_bad_input_stops_everything_before_it_starts(
+    terms_of: Callable[..., SumTerms], protocol: Bell | Bonawitz | Ideal
+) -> None:
     terms = terms_of()
     run, inputs = protocol.open(terms, SeededRandom(1)), draw(terms, 5)
     for bad in (np.zeros(3, dtype=np.int64), np.full(11, 1 << 19), np.zeros(11, dtype=np.float64)):
@@ -106,13 +126,13 @@ def test_a_bad_input_stops_everything_before_it_starts(terms_of, protocol) -> No
     assert run.sum_round(RoundTerms(0, 0, bytes(32)), inputs).survivors == terms.clients
 
 
-def test_with_randomness_of_the_operating_system(terms_of) -> None:
+def test_with_randomness_of_the_operating_system(terms_of: Callable[..., SumTerms]) -> None:
     terms = terms_of()
     oracle_check(Bonawitz(), terms, [(draw(terms, 1), {"client-1": Stage.MASK})], randomness=SecureRandom())
 
 
 @pytest.mark.parametrize("mode", [SemiHonest(), SemiMalicious()], ids=repr)
-def test_sparse_graphs(terms_of, mode) -> None:
+def test_sparse_graphs(terms_of: Callable[..., SumTerms], mode: SemiHonest | SemiMalicious) -> None:
     """Sixty clients on the graph that the bounds ask for, two rounds, five of them dropping out each time."""
     protocol = Bell(mode, rounds_per_setup=2)
     threshold = protocol.sparsity(60, 50, 3).threshold
@@ -121,7 +141,9 @@ def test_sparse_graphs(terms_of, mode) -> None:
     oracle_check(protocol, terms, [(draw(terms, 1), {}), (draw(terms, 2), late)])
 
 
-def test_runs_of_equal_seeds_are_equal_and_transcripts_name_the_round(terms_of) -> None:
+def test_runs_of_equal_seeds_are_equal_and_transcripts_name_the_round(
+    terms_of: Callable[..., SumTerms],
+) -> None:
     terms = terms_of(threshold=default_threshold(5, 4, 1, Malicious()))
     inputs = draw(terms, 6)
     outcomes = [

@@ -6,7 +6,9 @@ other half a confirmed smaller set gathers whatever it can.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
-from discreet.secagg import Agreement, AllowList, Bonawitz, Malicious, SemiHonest, SemiMalicious, binding
+from discreet.secagg import (
+    Agreement,
+    AllowList,
+    Bonawitz,
+    Identity,
+    Malicious,
+    SemiHonest,
+    SemiMalicious,
+    SumTerms,
+    binding,
+)
 from discreet.secagg.graph import ChosenGraph, CompleteGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat.prg import add_masks
@@ -25,15 +37,20 @@ from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import reduce_words, to_ring, word_type
 from discreet.secagg.server.recovery import Released, recover_all
 from discreet.secagg.transitions import ClientState
+from tests.secagg.conftest import MakeWorld, World
 
 SELF, MASK_KEY = "self seed", "mask key"
 
 
 @pytest.fixture
-def make_unchecked(make_session, terms_of, identities_of):
+def make_unchecked(
+    make_session: Callable[[Agreement, int], World],
+    terms_of: Callable[..., SumTerms],
+    identities_of: Callable[[Iterable[str]], dict[str, Identity]],
+) -> Callable[..., Any]:
     """Worlds whose terms nobody has checked: attacks also need bad ones."""
 
-    def make(n, mode, **terms):
+    def make(n: int, mode: Malicious | SemiHonest | SemiMalicious, **terms: Any) -> World:
         chosen = terms_of(n, **terms)
         identities = identities_of(chosen.clients)
         allow_list = AllowList({name: one.public_key for name, one in identities.items()})
@@ -43,7 +60,7 @@ def make_unchecked(make_session, terms_of, identities_of):
     return make
 
 
-def exchanges(world, outgoing):
+def exchanges(world: World, outgoing: dict[str, bytes]) -> int:
     count = 0
     while outgoing:
         outgoing = world.step(outgoing)
@@ -61,7 +78,12 @@ def exchanges(world, outgoing):
     ],
     ids=repr,
 )
-def test_exchanges_of_a_round(make_unchecked, mode, healthy, dropout) -> None:
+def test_exchanges_of_a_round(
+    make_unchecked: Callable[..., Any],
+    mode: Malicious | SemiHonest | SemiMalicious,
+    healthy: int,
+    dropout: int,
+) -> None:
     world = make_unchecked(5, mode, threshold=3).set_up()
     assert exchanges(world, world.begin(0)) == healthy
     assert np.array_equal(world.server.result().total, world.expected(world.names))
@@ -71,7 +93,7 @@ def test_exchanges_of_a_round(make_unchecked, mode, healthy, dropout) -> None:
 
 
 @pytest.mark.parametrize("forged", [b"", bytes(64)])
-def test_an_input_without_consent_is_no_input(make_world, forged) -> None:
+def test_an_input_without_consent_is_no_input(make_world: MakeWorld, forged: bytes) -> None:
     world = make_world().set_up()
     replies = world.deliver(world.begin())
     replies["client-2"] = world.write(replace(world.read(replies["client-2"]), consent=forged))
@@ -82,7 +104,7 @@ def test_an_input_without_consent_is_no_input(make_world, forged) -> None:
     assert world.server.result().survivors == (0, 1, 3, 4)
 
 
-def test_consent_of_another_round_is_none(make_world) -> None:
+def test_consent_of_another_round_is_none(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     earlier = world.deliver(world.begin(0))
     world.upload(earlier)
@@ -93,13 +115,13 @@ def test_consent_of_another_round_is_none(make_world) -> None:
     assert world.rejected("client-2") == "bad-signature"
 
 
-def consents_of(world, replies) -> ConfirmSet:
+def consents_of(world: World, replies: dict[str, bytes]) -> ConfirmSet:
     messages = {world.names.index(name): world.read(data) for name, data in replies.items()}
     digest = next(iter(messages.values())).round_digest
     return ConfirmSet(digest, tuple((index, messages[index].consent) for index in sorted(messages)))
 
 
-def test_too_few_consents_release_nothing(make_world) -> None:
+def test_too_few_consents_release_nothing(make_world: MakeWorld) -> None:
     """The server cannot pass a set of its own for everybody's: consents are counted and verified."""
     world = make_world().set_up()
     shown = consents_of(world, world.deliver(world.begin()))
@@ -112,7 +134,7 @@ def test_too_few_consents_release_nothing(make_world) -> None:
     assert {world.clients[name].state for name in ("client-0", "client-1")} == {ClientState.ABORTED}
 
 
-def test_who_signed_a_smaller_set_releases_for_no_other(make_world) -> None:
+def test_who_signed_a_smaller_set_releases_for_no_other(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     shown = consents_of(world, world.deliver(world.begin()))
     world.clients["client-0"].receive(world.write(SurvivorSet(shown.round_digest, (0, 1, 2, 3))))
@@ -120,7 +142,7 @@ def test_who_signed_a_smaller_set_releases_for_no_other(make_world) -> None:
         world.clients["client-0"].receive(world.write(replace(shown, signatures=shown.signatures[:4])))
 
 
-def test_consent_binds_the_roster_that_was_shown(make_world) -> None:
+def test_consent_binds_the_roster_that_was_shown(make_world: MakeWorld) -> None:
     """Two rosters under one slot: neither half's consents count for the other, and one of them is too few."""
     world = make_world().set_up()
     start = world.read(world.begin()["client-0"])
@@ -142,7 +164,7 @@ class Loot:
     masked: bytes
 
 
-def split_view(world, *, shown_all: int, num_colluding: int) -> Loot:
+def split_view(world: World, *, shown_all: int, num_colluding: int) -> Loot:
     """Plays the attack on the last client.
 
     ``shown_all`` honest clients, the victim among them, see everybody's consents; the other honest ones see
@@ -174,7 +196,7 @@ def split_view(world, *, shown_all: int, num_colluding: int) -> Loot:
     return loot
 
 
-def opened(world, loot: Loot) -> dict[str, Secret]:
+def opened(world: World, loot: Loot) -> dict[str, Secret]:
     """The victim's secrets that the shares recover, with the server's own tools."""
     victim, threshold = len(world.names) - 1, world.agreement.terms.threshold
     found = {}
@@ -188,7 +210,7 @@ def opened(world, loot: Loot) -> dict[str, Secret]:
 
 
 @st.composite
-def attacks(draw):
+def attacks(draw: Callable[..., Any]) -> tuple[int, ...]:
     """Terms that the malicious mode allows, tight or not, and a way to split that needs one client less."""
     n = draw(st.integers(4, 8))
     colluding = draw(st.integers(0, n - 4))
@@ -198,7 +220,9 @@ def attacks(draw):
 
 @given(attacks())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_split_view_never_opens_both_secrets_of_anybody(make_unchecked, attack) -> None:
+def test_a_split_view_never_opens_both_secrets_of_anybody(
+    make_unchecked: Callable[..., Any], attack: tuple[int, ...]
+) -> None:
     n, colluding, threshold, shown_all = attack
     terms = {"threshold": threshold, "min_survivors": threshold, "max_colluding": colluding, "length": 3}
     world = make_unchecked(n, Malicious(), **terms)
@@ -207,7 +231,7 @@ def test_a_split_view_never_opens_both_secrets_of_anybody(make_unchecked, attack
     assert len(opened(world, loot)) <= 1
 
 
-def test_with_a_threshold_too_low_the_same_attack_opens_an_input(make_unchecked) -> None:
+def test_with_a_threshold_too_low_the_same_attack_opens_an_input(make_unchecked: Callable[..., Any]) -> None:
     """The attack has teeth: n = 6, T = 1, t = 3 breaks 2 t > n + T, which `Bonawitz.check` refuses."""
     world = make_unchecked(6, Malicious(), threshold=3, min_survivors=4, length=50).set_up()
     with pytest.raises(ConfigurationError, match="2 \\* threshold > clients"):
@@ -230,7 +254,7 @@ def test_with_a_threshold_too_low_the_same_attack_opens_an_input(make_unchecked)
 
 
 @pytest.mark.parametrize("n", range(3, 40))
-def test_the_threshold_s_inequality_is_what_excludes_both(n) -> None:
+def test_the_threshold_s_inequality_is_what_excludes_both(n: int) -> None:
     """Honest holders answer once, colluders twice: a + T >= t and b + T >= t need 2 t <= n + T."""
     for colluding in range(n):
         honest = n - colluding

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from discreet.errors import PeerProtocolError, ProtocolAbort
 from discreet.secagg import (
     Agreement,
+    AllowList,
     Bell,
     Bonawitz,
     FileJournal,
@@ -27,8 +30,9 @@ from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.journal import Deed
 from discreet.secagg.packing import add_packed, pack
 from discreet.secagg.ring import word_type
-from discreet.secagg.terms import RoundTerms
+from discreet.secagg.terms import RoundTerms, SumTerms
 from discreet.secagg.transitions import ClientState, ServerState
+from tests.secagg.conftest import MakeWorld, World
 
 DIGEST, EPOCH = bytes(range(32)), 7
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -87,7 +91,7 @@ def test_mangled_bytes_are_refused_or_canonical(message: messages.Message, data:
         assert codec.encode(decoded, DIGEST, EPOCH) == mangled
 
 
-def typed(error: type[ProtocolAbort], call, *arguments) -> None:
+def typed(error: type[ProtocolAbort], call: Callable[..., Any] | type[FileJournal], *arguments: Any) -> None:
     """Calls something that may refuse its arguments, but only by this error."""
     with contextlib.suppress(error):
         call(*arguments)
@@ -103,7 +107,7 @@ def test_any_packed_vector_is_added_whole_or_not_at_all(packed: bytes, bits: int
 
 @given(st.binary(max_size=200), st.integers(0, 3))
 @relaxed
-def test_any_journal(tmp_path_factory, tail: bytes, claims: int) -> None:
+def test_any_journal(tmp_path_factory: pytest.TempPathFactory, tail: bytes, claims: int) -> None:
     """A file that a client cannot read in full stops it; it never takes a guess, nor another exception."""
     path = tmp_path_factory.mktemp("journals") / "j"
     journal = FileJournal(path)
@@ -139,14 +143,16 @@ def test_huge_counts_in_short_messages_cost_nothing() -> None:
 class Sparse:
     """Neighbours drawn by five clients, as no protocol would let them."""
 
-    def agreement(self, terms, identities) -> Agreement:
+    def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
         return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
 
 
 STAGES = [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Sparse()]
 
 
-def at_stage(make_world, protocol, stage: int):
+def at_stage(
+    make_world: Callable[..., Any], protocol: Bonawitz | Sparse, stage: int
+) -> tuple[World, dict[str, bytes]]:
     """A world after some stages, client-4 gone from the round on, and what both sides say next."""
     world = make_world(protocol)
     replies = world.advertise()
@@ -162,7 +168,9 @@ def at_stage(make_world, protocol, stage: int):
 
 @given(st.tuples(st.sampled_from(STAGES), st.integers(0, 5)), any_message, any_message, st.data())
 @settings(relaxed, suppress_health_check=list(HealthCheck), max_examples=60, phases=[Phase.generate])
-def test_well_formed_lies_end_in_typed_aborts(make_world, stage, lie, other, data) -> None:
+def test_well_formed_lies_end_in_typed_aborts(
+    make_world: MakeWorld, stage: tuple[Any, ...], lie: Any, other: Any, data: Any
+) -> None:
     """At every stage: any message at all, and the true one with one field of another."""
     world, replies = at_stage(make_world, *stage)
     for name, reply in replies.items():
@@ -196,7 +204,9 @@ def mangle(chance: random.Random, data: bytes) -> bytes:
     "protocol", [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Bell(), Sparse()], ids=repr
 )
 @pytest.mark.parametrize("seed", range(12))
-def test_mangled_messages_of_the_server_end_in_typed_aborts(make_world, protocol, seed) -> None:
+def test_mangled_messages_of_the_server_end_in_typed_aborts(
+    make_world: MakeWorld, protocol: Bell | Bonawitz | Sparse, seed: int
+) -> None:
     """Every client gets a mangled message at a random point; it aborts, or goes on as if nothing was."""
     chance = random.Random(seed)
     world = make_world(protocol, seed=seed)
@@ -213,7 +223,7 @@ def test_mangled_messages_of_the_server_end_in_typed_aborts(make_world, protocol
         outgoing = world.begin() if world.server.state is ServerState.READY else world.server.close_stage()
 
 
-def abort_on(world, name: str, data: bytes) -> None:
+def abort_on(world: World, name: str, data: bytes) -> None:
     """Feeds a mangled message; the client is finished afterwards, however it took it."""
     world.gone.add(name)
     try:
@@ -223,7 +233,7 @@ def abort_on(world, name: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_mangled_messages_of_clients_end_in_verdicts(make_world, seed) -> None:
+def test_mangled_messages_of_clients_end_in_verdicts(make_world: MakeWorld, seed: int) -> None:
     """The server never raises on bytes; a sum that still comes out is one of what it accepted."""
     chance = random.Random(seed)
     world = make_world(seed=seed)

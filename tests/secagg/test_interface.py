@@ -28,7 +28,9 @@ def four_silos(bits: int = 20, length: int = 37) -> SumTerms:
     ],
 )
 @pytest.mark.parametrize("stage", [None, *Stage])
-def test_four_silos_sum_like_the_oracle_wherever_one_drops_out(protocol, stage) -> None:
+def test_four_silos_sum_like_the_oracle_wherever_one_drops_out(
+    protocol: Bell | Bonawitz, stage: Stage | None
+) -> None:
     terms = four_silos()
     real, oracle = protocol.open(terms, SeededRandom(1)), Ideal().open(terms, SeededRandom(1))
     inputs_source = SeededRandom(2)

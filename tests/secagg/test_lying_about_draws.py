@@ -6,22 +6,33 @@ against it are switched off.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet.errors import ProtocolAbort
-from discreet.secagg import Agreement, Bell, RoundTerms, SemiMalicious, binding
+from discreet.secagg import Agreement, Bell, RoundTerms, SemiMalicious, SumTerms, binding
 from discreet.secagg.client import rounds
 from discreet.secagg.client.memory import ClientMemory
+from discreet.secagg.client.setup import Place
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
-from discreet.secagg.messages import Choices, ConfirmSet, DeliveredShares, RoundStart, SurvivorSet
+from discreet.secagg.messages import (
+    Choices,
+    ConfirmSet,
+    DeliveredShares,
+    MaskedInput,
+    RoundStart,
+    SurvivorSet,
+)
 from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import reduce_words, to_total, word_type
 from discreet.secagg.server.recovery import Released, recover_all
+from tests.secagg.conftest import MakeWorld, World
 
 CLIENTS, LOW, COLLUDING = 60, 56, 2
 TERMS = {"min_survivors": LOW, "max_colluding": COLLUDING, "length": 5}
@@ -30,7 +41,7 @@ EVERYONE = tuple(range(CLIENTS))
 
 
 @pytest.fixture
-def world(make_world, terms_of):
+def world(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> World:
     protocol = Bell(SemiMalicious(), rounds_per_setup=1)
     threshold = protocol.sparsity(CLIENTS, LOW, COLLUDING).threshold
     return make_world(protocol, terms_of(CLIENTS, threshold=threshold, **TERMS))
@@ -40,10 +51,10 @@ def world(make_world, terms_of):
 class Liar:
     """A server that talks to every client by itself; a client that aborts is out of reach from then on."""
 
-    world: object
+    world: World
     aborted: dict[int, str] = field(default_factory=dict)
 
-    def say(self, index: int, message):
+    def say(self, index: int, message: Any) -> Any:
         """Returns the client's answer, or None."""
         client = self.world.clients[self.world.names[index]]
         if index in self.aborted:
@@ -55,7 +66,8 @@ class Liar:
             return None
         return None if reply is None else self.world.read(reply)
 
-    def masked(self, index: int, start: RoundStart):
+    def masked(self, index: int, start: RoundStart) -> Any:
+        """Returns the client's masked input, or None."""
         self.say(index, start)
         if index in self.aborted:
             return None
@@ -73,7 +85,7 @@ class Liar:
         answers = {index: self.say(index, choices) for index, choices in shown.items()}
         return {index: dict(sealed.boxes) for index, sealed in answers.items() if sealed is not None}
 
-    def deliver(self, boxes, sharers: tuple[int, ...]) -> None:
+    def deliver(self, boxes: dict[int, dict[int, bytes]], sharers: tuple[int, ...]) -> None:
         for index in boxes:
             mine = tuple((owner, found[index]) for owner, found in sorted(boxes.items()) if index in found)
             known = tuple(box for box in mine if box[0] in sharers)
@@ -96,7 +108,9 @@ def pruned(draws: dict[int, tuple[int, ...]], inside: set[int]) -> Choices:
     return Choices(tuple((index, draws[index]) for index in sorted(inside)))
 
 
-def opened(world, masked, held, digest: bytes) -> np.ndarray:
+def opened(
+    world: World, masked: dict[int, MaskedInput], held: dict[int, dict[int, bytes]], digest: bytes
+) -> np.ndarray:
     """Adds masked inputs up and takes the self masks off, with the server's own tools."""
     terms = world.agreement.terms
     found = recover_all(
@@ -110,7 +124,7 @@ def opened(world, masked, held, digest: bytes) -> np.ndarray:
     return to_total(reduce_words(total, terms.bits), terms.bits)
 
 
-def open_part(world) -> tuple[Liar, bool]:
+def open_part(world: World) -> tuple[Liar, bool]:
     """A part masks with itself only, everybody signs all sixty, and the part's masks come off.
 
     The part is told that the others never drew; the others, that nobody of the part drew one of them.
@@ -151,28 +165,28 @@ def open_part(world) -> tuple[Liar, bool]:
     return liar, np.array_equal(total, world.expected([world.names[index] for index in part]))
 
 
-def no_floor_on_draws(monkeypatch) -> None:
+def no_floor_on_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     check = Agreement.require_floor
     monkeypatch.setattr(
         Agreement, "require_floor", lambda own, n, deed: deed == "drawn neighbours" or check(own, n, deed)
     )
 
 
-def sharers_need_not_have_drawn(monkeypatch) -> None:
+def sharers_need_not_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     place = ClientMemory.place
 
-    def anybody(memory, agreement, me):
+    def anybody(memory: ClientMemory, agreement: Agreement, me: int) -> Place:
         found = place(memory, agreement, me)
         return replace(found, members=frozenset(found.offers))
 
     monkeypatch.setattr(ClientMemory, "place", anybody)
 
 
-def draws_in_no_digest(monkeypatch) -> None:
+def draws_in_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binding, "graph_digest", lambda digest, _choices: digest)
 
 
-def no_signed_inputs(monkeypatch) -> None:
+def no_signed_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "check_survivors", lambda *_: None)
 
 
@@ -186,7 +200,9 @@ def no_signed_inputs(monkeypatch) -> None:
         ((no_floor_on_draws, sharers_need_not_have_drawn, no_signed_inputs), None),
     ],
 )
-def test_a_part_that_masks_with_itself_only_is_not_opened(world, monkeypatch, missing, code) -> None:
+def test_a_part_that_masks_with_itself_only_is_not_opened(
+    world: World, monkeypatch: pytest.MonkeyPatch, missing: tuple[Any, ...], code: str | None
+) -> None:
     """Three checks each stop it; without the three, the sum of fewer than the floor opens."""
     for check in missing:
         check(monkeypatch)
@@ -195,7 +211,7 @@ def test_a_part_that_masks_with_itself_only_is_not_opened(world, monkeypatch, mi
     assert (code in liar.aborted.values()) == (code is not None)
 
 
-def test_clients_that_saw_other_draws_open_no_box_of_each_other(world) -> None:
+def test_clients_that_saw_other_draws_open_no_box_of_each_other(world: World) -> None:
     """Two views above the floor: half the clients is told that four others never drew."""
     liar = Liar(world)
     draws = liar.draws()
@@ -210,7 +226,7 @@ def test_clients_that_saw_other_draws_open_no_box_of_each_other(world) -> None:
     }
 
 
-def test_a_sharer_whose_draw_was_not_shown_is_a_stranger(world) -> None:
+def test_a_sharer_whose_draw_was_not_shown_is_a_stranger(world: World) -> None:
     """Or nobody would mask with a client that is a survivor later."""
     liar = Liar(world)
     draws = liar.draws()
@@ -219,7 +235,7 @@ def test_a_sharer_whose_draw_was_not_shown_is_a_stranger(world) -> None:
     assert set(liar.aborted.values()) == {"unknown-client"}
 
 
-def test_nobody_signs_survivors_that_masked_for_another_roster(world) -> None:
+def test_nobody_signs_survivors_that_masked_for_another_roster(world: World) -> None:
     """Some are invited to a smaller roster, and so mask with fewer: their signatures are on another round."""
     liar = Liar(world)
     boxes = liar.share(dict.fromkeys(EVERYONE, Choices(tuple(sorted(liar.draws().items())))))
@@ -234,7 +250,7 @@ def test_nobody_signs_survivors_that_masked_for_another_roster(world) -> None:
 
 
 @pytest.mark.parametrize("leave_out", [1, CLIENTS])
-def test_survivors_without_their_signatures_are_not_signed(world, leave_out) -> None:
+def test_survivors_without_their_signatures_are_not_signed(world: World, leave_out: int) -> None:
     world.set_up()
     shown = world.read(world.step(world.begin())["client-3"])
     liar = Liar(world)
@@ -242,7 +258,7 @@ def test_survivors_without_their_signatures_are_not_signed(world, leave_out) -> 
     assert liar.aborted == {3: "not-confirmed"}
 
 
-def test_the_server_takes_no_input_that_is_not_signed(world) -> None:
+def test_the_server_takes_no_input_that_is_not_signed(world: World) -> None:
     replies = world.set_up().deliver(world.begin())
     masked = world.read(replies["client-2"])
     world.upload(replies | {"client-2": world.write(replace(masked, consent=bytes(64)))})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from discreet.secagg import Bonawitz, Malicious, SemiHonest, binding
+from discreet.secagg import Bonawitz, Malicious, SemiHonest, SumTerms, binding
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
@@ -13,18 +15,19 @@ from discreet.secagg.packing import add_packed
 from discreet.secagg.ring import reduce_words, to_ring, word_type
 from discreet.secagg.server.recovery import recover_all
 from discreet.secagg.transitions import ServerState
+from tests.secagg.conftest import MakeWorld, World
 
 LATE = "client-4"
 
 
-def unpacked(world, data: bytes) -> np.ndarray:
+def unpacked(world: World, data: bytes) -> np.ndarray:
     terms = world.agreement.terms
     vector = np.zeros(terms.length, dtype=word_type(terms.bits))
     add_packed(vector, world.read(data).packed, terms.bits)
     return vector
 
 
-def everything_known(world):
+def everything_known(world: World) -> dict[int, Secret]:
     """The secrets that the server recovered, by owner."""
     current = world.server._round
     owners = [index for index in current.start.roster if current._num_released(index)]
@@ -33,12 +36,13 @@ def everything_known(world):
     ).secrets
 
 
-def strip_pair_masks(world, vector: np.ndarray, secret: Secret, owner: int) -> np.ndarray:
+def strip_pair_masks(world: World, vector: np.ndarray, secret: Secret, owner: int) -> np.ndarray:
     """Takes off the masks that an owner's recovered mask key opens."""
     current = world.server._round
     offers, slot = current.setup.offers, current.start.slot
     peers = {peer: offers[peer].mask_keys[slot] for peer in current.setup.graph[owner].maskers}
-    plus, minus = [], []
+    plus: list[bytes] = []
+    minus: list[bytes] = []
     for peer, agreed in keyring.agree(secret, peers).items():
         key = keyring.derive(agreed, current.digest, binding.pair_purpose(owner, peer))
         (plus if owner < peer else minus).append(key)
@@ -55,7 +59,9 @@ def strip_pair_masks(world, vector: np.ndarray, secret: Secret, owner: int) -> n
     ],
     ids=repr,
 )
-def test_a_late_input_is_exposed_only_in_one_phase(make_world, terms_of, protocol, exposed) -> None:
+def test_a_late_input_is_exposed_only_in_one_phase(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], protocol: Bonawitz, exposed: bool
+) -> None:
     """The price of one phase: the server opens a late input with the mask key that it was helped to."""
     world = make_world(protocol, terms_of(length=200)).set_up()
     replies = world.deliver(world.begin())
@@ -72,7 +78,9 @@ def test_a_late_input_is_exposed_only_in_one_phase(make_world, terms_of, protoco
         assert np.count_nonzero(opened == truth) <= 2, "the self mask still covers every coordinate"
 
 
-def test_a_survivor_s_input_stays_covered_by_its_pairwise_masks(make_world, terms_of) -> None:
+def test_a_survivor_s_input_stays_covered_by_its_pairwise_masks(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     """With its self seed known and another client's mask key too, masks with the other survivors remain."""
     world = make_world(Bonawitz(), terms_of(length=200)).set_up()
     replies = world.deliver(world.begin())
@@ -93,7 +101,9 @@ def test_a_survivor_s_input_stays_covered_by_its_pairwise_masks(make_world, term
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("protocol", [Bonawitz(), Bonawitz(SemiHonest(one_phase=True))], ids=repr)
-def test_a_masked_input_is_uniform_and_new_in_every_round(make_world, terms_of, protocol) -> None:
+def test_a_masked_input_is_uniform_and_new_in_every_round(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], protocol: Bonawitz
+) -> None:
     """Chi-square over 256 values for an input of zeros; false-alarm rate 1e-6 a round."""
     world = make_world(protocol, terms_of(bits=8, length=50_000)).set_up()
     world.inputs = dict.fromkeys(world.names, np.zeros(50_000, dtype=np.int64))
@@ -109,7 +119,7 @@ def test_a_masked_input_is_uniform_and_new_in_every_round(make_world, terms_of, 
     assert abs(np.count_nonzero(seen[0] == seen[1]) - 50_000 / 256) < 6 * (50_000 / 256) ** 0.5
 
 
-def test_what_one_round_reveals_opens_no_other(make_world) -> None:
+def test_what_one_round_reveals_opens_no_other(make_world: MakeWorld) -> None:
     """A client that dropped out in one round has lost that slot's mask key, and no other's."""
     world = make_world(Bonawitz(rounds_per_setup=2)).set_up()
     world.gone.add(LATE)

@@ -7,17 +7,29 @@ clients stay to the end. 300 sessions by default, 10,000 with ``-m slow``.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet.errors import NotEnoughSurvivors
-from discreet.secagg import Agreement, AllowList, Malicious, SemiHonest, SemiMalicious, Stage
+from discreet.secagg import (
+    Agreement,
+    AllowList,
+    Identity,
+    Malicious,
+    SemiHonest,
+    SemiMalicious,
+    Stage,
+    SumTerms,
+)
 from discreet.secagg.graph import ChosenGraph, CompleteGraph, HararyGraph
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.transitions import ServerState
+from tests.secagg.conftest import World
 
 SESSIONS_PER_CASE = 25
 HEADER_BYTES = 41
@@ -31,18 +43,23 @@ STAGE_OF = {
 }
 
 
-def random_agreement(chance: random.Random, terms_of, identities_of) -> Agreement:
+def random_agreement(
+    chance: random.Random, terms_of: Callable[..., Any], identities_of: Callable[..., Any]
+) -> Agreement:
     """Thresholds need not suit the graph here: sums must be right, not hidden."""
     n = chance.randint(3, 9)
-    mode = chance.choice([Malicious(), SemiHonest(), SemiHonest(one_phase=True), SemiMalicious()])
+    modes = (Malicious(), SemiHonest(), SemiHonest(one_phase=True), SemiMalicious())
+    mode: Malicious | SemiHonest | SemiMalicious = chance.choice(modes)
     colluding = chance.randint(0, (n - 2) // 2)
     floor = chance.randint(max(2, colluding + 2), n)
     degree = chance.randrange(2, n, 2)
-    graph = {
+    either: list[CompleteGraph | HararyGraph] = [CompleteGraph(), HararyGraph(degree)]
+    graphs: dict[type, CompleteGraph | HararyGraph | ChosenGraph] = {
         SemiMalicious: ChosenGraph(degree, n),
-        SemiHonest: chance.choice([CompleteGraph(), HararyGraph(degree)]),
+        SemiHonest: chance.choice(either),
         Malicious: CompleteGraph(),
-    }[type(mode)]
+    }
+    graph = graphs[type(mode)]
     holders = n if isinstance(graph, CompleteGraph) else degree
     terms = terms_of(
         n,
@@ -77,7 +94,7 @@ class Network:
             return data + self.chance.randbytes(self.chance.randint(1, 9))
         return self.chance.randbytes(self.chance.randint(0, 200))
 
-    def upload(self, world, messages: dict[str, bytes]) -> None:
+    def upload(self, world: World, messages: dict[str, bytes]) -> None:
         names = list(messages)
         self.chance.shuffle(names)
         for name in names:
@@ -95,7 +112,9 @@ class Network:
                 assert world.rejected(name) == "unknown-client"
 
 
-def advance(world, network: Network, outgoing, plan: dict[str, Stage]):
+def advance(
+    world: World, network: Network, outgoing: dict[str, bytes], plan: dict[str, Stage]
+) -> dict[str, bytes]:
     """One stage: those whose time has come disappear, the others answer, the stage closes."""
     stage = STAGE_OF[world.server.state]
     world.gone |= {name for name, when in plan.items() if when.value <= stage.value}
@@ -103,7 +122,7 @@ def advance(world, network: Network, outgoing, plan: dict[str, Stage]):
     return world.server.close_stage()
 
 
-def set_up(world, network: Network, plan: dict[str, Stage]) -> None:
+def set_up(world: World, network: Network, plan: dict[str, Stage]) -> None:
     world.gone |= {name for name, when in plan.items() if when is Stage.ADVERTISE}
     network.upload(world, world.advertise())
     outgoing = world.server.close_stage()
@@ -112,14 +131,14 @@ def set_up(world, network: Network, plan: dict[str, Stage]) -> None:
     world.deliver(outgoing)
 
 
-def run_round(world, network: Network, index: int, plan: dict[str, Stage]) -> np.ndarray:
+def run_round(world: World, network: Network, index: int, plan: dict[str, Stage]) -> np.ndarray:
     outgoing = world.begin(index)
     while outgoing:
         outgoing = advance(world, network, outgoing, plan)
     return world.server.result().total
 
 
-def must_succeed(world, staying: int) -> bool:
+def must_succeed(world: World, staying: int) -> bool:
     """Says whether this many clients that stay to the end leave no excuse for an abort."""
     agreement, terms = world.agreement, world.agreement.terms
     if not isinstance(agreement.graph, CompleteGraph):
@@ -128,7 +147,12 @@ def must_succeed(world, staying: int) -> bool:
     return staying >= max(agreement.floor, quorum)
 
 
-def play(seed: int, make_session, terms_of, identities_of) -> bool:
+def play(
+    seed: int,
+    make_session: Callable[..., Any],
+    terms_of: Callable[..., Any],
+    identities_of: Callable[..., Any],
+) -> bool:
     """Plays one session; returns whether every round had a sum."""
     chance = random.Random(seed)
     world = make_session(random_agreement(chance, terms_of, identities_of), seed)
@@ -149,7 +173,7 @@ def play(seed: int, make_session, terms_of, identities_of) -> bool:
     return True
 
 
-def exact_total(world) -> np.ndarray:
+def exact_total(world: World) -> np.ndarray:
     """The sum of the survivors' inputs and of the noise that stays."""
     terms = world.agreement.terms
     survivors = [terms.clients[index] for index in world.server.result().survivors]
@@ -161,7 +185,12 @@ def exact_total(world) -> np.ndarray:
 
 
 @pytest.mark.parametrize("case", range(12))
-def test_22_random_sessions(case: int, make_session, terms_of, identities_of) -> None:
+def test_22_random_sessions(
+    case: int,
+    make_session: Callable[[Agreement, int], World],
+    terms_of: Callable[..., SumTerms],
+    identities_of: Callable[[Iterable[str]], dict[str, Identity]],
+) -> None:
     seeds = range(case * SESSIONS_PER_CASE, (case + 1) * SESSIONS_PER_CASE)
     outcomes = [play(seed, make_session, terms_of, identities_of) for seed in seeds]
     assert sum(outcomes) > SESSIONS_PER_CASE // 4, "most sessions must get somewhere"
@@ -169,6 +198,11 @@ def test_22_random_sessions(case: int, make_session, terms_of, identities_of) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", range(100))
-def test_22_ten_thousand_random_sessions(case: int, make_session, terms_of, identities_of) -> None:
+def test_22_ten_thousand_random_sessions(
+    case: int,
+    make_session: Callable[[Agreement, int], World],
+    terms_of: Callable[..., SumTerms],
+    identities_of: Callable[[Iterable[str]], dict[str, Identity]],
+) -> None:
     for seed in range(1000 + case * 100, 1000 + (case + 1) * 100):
         play(seed, make_session, terms_of, identities_of)

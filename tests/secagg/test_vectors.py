@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,12 @@ from discreet.secagg.ring import word_type
 FOLDER = Path(__file__).parent / "vectors"
 
 
-def stored(name: str):
+def stored(name: str) -> Any:
     return json.loads((FOLDER / f"{name}.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def computed():
+def computed() -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("make_vectors", FOLDER / "make_vectors.py")
     assert spec is not None
     assert spec.loader is not None
@@ -32,7 +33,7 @@ def computed():
 
 
 @pytest.mark.parametrize("name", ["masks", "packed", "shares", "session"])
-def test_this_version_computes_the_published_bytes(name: str, computed) -> None:
+def test_this_version_computes_the_published_bytes(name: str, computed: dict[str, Any]) -> None:
     assert computed[name] == stored(name)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,25 +13,29 @@ from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocol
 from discreet.randomness import SeededRandom
 from discreet.secagg import (
     Agreement,
+    AllowList,
     Bonawitz,
+    ClientSession,
     MemoryJournal,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
+    SumTerms,
     binding,
 )
 from discreet.secagg.client import rounds
-from discreet.secagg.client import setup as client_setup
 from discreet.secagg.draws import neighborhoods
 from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.journal import Deed
 from discreet.secagg.messages import ConfirmSet, KeyList
 from discreet.secagg.server import rounds as server_rounds
+from discreet.secagg.server.recovery import recover_all
 from discreet.secagg.transitions import ClientState
+from tests.secagg.conftest import MakeWorld, World
 
 
-def secrets_of(client) -> list[bytes]:
+def secrets_of(client: ClientSession) -> list[bytes]:
     memory = client._memory
     boxes = [memory.channel, memory.own_shares, *memory.channels.values()]
     boxes += [box for slot in memory.slots for box in (slot.mask_key, *slot.seeds)]
@@ -37,7 +43,7 @@ def secrets_of(client) -> list[bytes]:
     return [box.reveal() for box in boxes if len(box)]
 
 
-class FullDisk(MemoryJournal):
+class FullDisk(MemoryJournal):  # type: ignore[misc]  # a test's own disk
     """A journal whose disk is full when it comes to one deed."""
 
     def __init__(self, deed: Deed) -> None:
@@ -51,7 +57,7 @@ class FullDisk(MemoryJournal):
 
 
 @pytest.mark.parametrize("deed", list(Deed))
-def test_what_cannot_be_written_down_is_not_done(make_world, deed: Deed) -> None:
+def test_what_cannot_be_written_down_is_not_done(make_world: MakeWorld, deed: Deed) -> None:
     """Each deed is claimed, nothing leaves if that fails, and the client is over."""
     world = make_world(journals={"client-0": FullDisk(deed)})
     with pytest.raises(OSError, match="no space"):
@@ -60,16 +66,16 @@ def test_what_cannot_be_written_down_is_not_done(make_world, deed: Deed) -> None
     assert secrets_of(world.clients["client-0"]) == []
 
 
-def play_with_a_dropout(world) -> None:
+def play_with_a_dropout(world: World) -> None:
     start = world.set_up().begin()
     world.gone.add("client-4")
     world.finish(start)
 
 
-def test_an_interrupt_wipes_as_an_error_does(make_world, monkeypatch) -> None:
+def test_an_interrupt_wipes_as_an_error_does(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows how far the secrets were used, so nobody may use them again."""
 
-    def interrupted(*_given, **_named) -> None:
+    def interrupted(*_given: Any, **_named: Any) -> None:
         raise KeyboardInterrupt
 
     world = make_world().set_up()
@@ -82,29 +88,31 @@ def test_an_interrupt_wipes_as_an_error_does(make_world, monkeypatch) -> None:
     assert secrets_of(client) == []
 
 
-def test_the_channel_key_is_gone_before_the_first_box_exists(make_world, monkeypatch) -> None:
+def test_the_channel_key_is_gone_before_the_first_box_exists(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server keeps every box; this key would open all of them to and from its client."""
     world = make_world()
     world.upload(world.advertise())
     outgoing = world.server.close_stage()
     client, left, seal = world.clients["client-0"], [], keyring.seal
 
-    def spy(*given) -> bytes:
+    def spy(*given: Any) -> bytes:
         left.append(len(client._memory.channel))
         return seal(*given)
 
-    monkeypatch.setattr(client_setup.keyring, "seal", spy)
+    monkeypatch.setattr(keyring, "seal", spy)
     client.receive(outgoing["client-0"])
     assert left == [0] * 4
 
 
-def test_after_the_setup_nothing_opens_a_box_or_holds_a_share_twice(make_world) -> None:
+def test_after_the_setup_nothing_opens_a_box_or_holds_a_share_twice(make_world: MakeWorld) -> None:
     client = make_world().set_up().clients["client-0"]
     assert len(client._memory.own_shares) == 0
     assert all(len(secret) == 0 for secret in client._memory.channels.values())
 
 
-def test_a_slot_that_the_server_skips_is_wiped(make_world) -> None:
+def test_a_slot_that_the_server_skips_is_wiped(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     client, start = world.clients["client-0"], world.read(world.begin()["client-0"])
     client.receive(world.write(replace(start, slot=1)))
@@ -116,7 +124,7 @@ def test_a_slot_that_the_server_skips_is_wiped(make_world) -> None:
 
 
 @pytest.mark.parametrize("change", [{"sharers": (0, 1, 2, 3, 4, 9)}, {"sharers": (1, 2, 3, 4)}])
-def test_sharers_are_members_of_the_setup_and_we_are_one(make_world, change) -> None:
+def test_sharers_are_members_of_the_setup_and_we_are_one(make_world: MakeWorld, change: Any) -> None:
     """A stranger among the sharers could be counted towards the floor of a round."""
     world = make_world()
     world.upload(world.advertise())
@@ -126,7 +134,7 @@ def test_sharers_are_members_of_the_setup_and_we_are_one(make_world, change) -> 
     assert caught.value.code == "unknown-client"
 
 
-def test_a_box_that_lacks_a_slot_is_refused_before_any_input_is_out(make_world) -> None:
+def test_a_box_that_lacks_a_slot_is_refused_before_any_input_is_out(make_world: MakeWorld) -> None:
     """Sealed as it should be, by a client that colludes with the server: only its length is wrong."""
     world = make_world()
     world.upload(world.advertise())
@@ -141,7 +149,7 @@ def test_a_box_that_lacks_a_slot_is_refused_before_any_input_is_out(make_world) 
     assert caught.value.code == "malformed"
 
 
-def test_a_forged_offer_does_not_reserve_the_key_of_another(make_world) -> None:
+def test_a_forged_offer_does_not_reserve_the_key_of_another(make_world: MakeWorld) -> None:
     """Else anybody could keep a client out by offering its key first, under no signature at all."""
     world = make_world()
     messages = world.advertise()
@@ -152,7 +160,7 @@ def test_a_forged_offer_does_not_reserve_the_key_of_another(make_world) -> None:
     assert [world.rejected(name) for name in ("client-0", "client-1")] == [None, None]
 
 
-def test_an_input_that_is_refused_is_not_in_the_sum(make_world) -> None:
+def test_an_input_that_is_refused_is_not_in_the_sum(make_world: MakeWorld) -> None:
     """The accumulator cannot give an input back, so its signature is checked first."""
     world = make_world().set_up()
     replies = world.deliver(world.begin())
@@ -163,7 +171,9 @@ def test_an_input_that_is_refused_is_not_in_the_sum(make_world) -> None:
     assert np.array_equal(total, world.expected([name for name in world.names if name != "client-2"]))
 
 
-def test_confirmations_are_counted_among_all_clients(make_world, terms_of) -> None:
+def test_confirmations_are_counted_among_all_clients(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     """Of four survivors three are most; of six clients, with one colluding, it takes four."""
     world = make_world(terms=terms_of(6, threshold=4, min_survivors=4))
     start = world.set_up().begin()
@@ -176,14 +186,14 @@ def test_confirmations_are_counted_among_all_clients(make_world, terms_of) -> No
         )
 
 
-def test_shares_of_who_was_not_invited_stay(make_world, terms_of) -> None:
+def test_shares_of_who_was_not_invited_stay(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> None:
     world = make_world(Bonawitz(SemiHonest()), terms_of(6, threshold=4, min_survivors=4))
     shown = world.step(world.set_up().begin(roster=world.names[:5]))
     released = world.read(world.clients["client-0"].receive(shown["client-0"]))
     assert [peer for peer, _ in released.shares] == [0, 1, 2, 3, 4]
 
 
-def test_an_aborted_round_has_no_sum_least_of_all_the_last_one(make_world) -> None:
+def test_an_aborted_round_has_no_sum_least_of_all_the_last_one(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     world.finish(world.begin(0))
     world.begin(1)
@@ -193,7 +203,7 @@ def test_an_aborted_round_has_no_sum_least_of_all_the_last_one(make_world) -> No
         world.server.result()
 
 
-def test_a_failed_unmasking_is_not_tried_again(make_world) -> None:
+def test_a_failed_unmasking_is_not_tried_again(make_world: MakeWorld) -> None:
     """A stage that failed is over: shares that come later are refused, unread."""
     world = make_world(Bonawitz(SemiHonest())).set_up()
     replies = world.deliver(world.step(world.begin()))
@@ -206,11 +216,11 @@ def test_a_failed_unmasking_is_not_tried_again(make_world) -> None:
         world.server.close_stage()
 
 
-def test_the_server_forgets_what_it_recovered(make_world, monkeypatch) -> None:
+def test_the_server_forgets_what_it_recovered(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """With recorded inputs, the mask keys and seeds of a round are what a break-in would look for."""
-    found, recover_all = [], server_rounds.recover_all
+    found: list[Any] = []
 
-    def spy(released, threshold):
+    def spy(released: Any, threshold: int) -> Any:
         recovered = recover_all(released, threshold)
         found.extend(recovered.secrets.values())
         return recovered
@@ -220,7 +230,7 @@ def test_the_server_forgets_what_it_recovered(make_world, monkeypatch) -> None:
     assert [len(secret) for secret in found] == [0] * 5
 
 
-def test_a_dealer_that_leaves_a_holder_out_loses_its_own_place_only(make_world) -> None:
+def test_a_dealer_that_leaves_a_holder_out_loses_its_own_place_only(make_world: MakeWorld) -> None:
     """Passed on, the missing box would end the session of the holder."""
     world = make_world()
     world.upload(world.advertise())
@@ -234,7 +244,9 @@ def test_a_dealer_that_leaves_a_holder_out_loses_its_own_place_only(make_world) 
     assert np.array_equal(world.finish(world.begin()), world.expected(world.names[:4]))
 
 
-def test_a_wrong_confirmation_harms_its_sender_only(make_world, terms_of) -> None:
+def test_a_wrong_confirmation_harms_its_sender_only(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     """Passed on, it would make every other client abort."""
     world = make_world(terms=terms_of(6, threshold=4, min_survivors=4))
     start = world.set_up().begin()
@@ -246,7 +258,7 @@ def test_a_wrong_confirmation_harms_its_sender_only(make_world, terms_of) -> Non
     assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names[:5]))
 
 
-def test_too_few_confirmations_end_the_round_and_no_session(make_world) -> None:
+def test_too_few_confirmations_end_the_round_and_no_session(make_world: MakeWorld) -> None:
     """The server does not ask for shares that every client would refuse, and abort over."""
     world = make_world().set_up()
     start = world.begin(0)
@@ -261,7 +273,9 @@ def test_too_few_confirmations_end_the_round_and_no_session(make_world) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda share: share * 2, lambda share: share[:-1]])
-def test_the_server_takes_one_kind_of_share_and_all_of_it(make_world, terms_of, change) -> None:
+def test_the_server_takes_one_kind_of_share_and_all_of_it(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], change: Any
+) -> None:
     """A client that gives more than the survivor set asks for is refused, and the round goes on."""
     world = make_world(Bonawitz(SemiHonest()), terms_of(threshold=3))
     replies = world.deliver(world.step(world.set_up().begin()))
@@ -274,7 +288,7 @@ def test_the_server_takes_one_kind_of_share_and_all_of_it(make_world, terms_of, 
 
 
 @pytest.mark.parametrize("roster", [(0, 1, 2, 3, 4, 9), (1, 2, 3, 4)])
-def test_a_roster_holds_sharers_only_and_us(make_world, roster) -> None:
+def test_a_roster_holds_sharers_only_and_us(make_world: MakeWorld, roster: Any) -> None:
     """A stranger would lift the count over the floor; without us there is nothing to mask for."""
     world = make_world()
     start = world.read(world.set_up().begin()["client-0"])
@@ -284,7 +298,7 @@ def test_a_roster_holds_sharers_only_and_us(make_world, roster) -> None:
 
 
 @pytest.mark.parametrize("field", ["mask_keys", "commitments"])
-def test_an_offer_is_for_every_slot(make_world, field) -> None:
+def test_an_offer_is_for_every_slot(make_world: MakeWorld, field: str) -> None:
     """Signed by its owner, and yet refused at both ends: later steps find keys by their slot."""
     world = make_world()
     messages = world.advertise()
@@ -298,7 +312,7 @@ def test_an_offer_is_for_every_slot(make_world, field) -> None:
     assert caught.value.code == "malformed"
 
 
-def test_two_epochs_of_a_run_have_no_key_in_common(terms_of) -> None:
+def test_two_epochs_of_a_run_have_no_key_in_common(terms_of: Callable[..., SumTerms]) -> None:
     terms, offers = terms_of(), []
     run = Bonawitz(rounds_per_setup=1).open(terms, SeededRandom(0))
     for index in range(2):
@@ -309,7 +323,7 @@ def test_two_epochs_of_a_run_have_no_key_in_common(terms_of) -> None:
     assert len(set(public)) == len(public) == 2 * 5 * 3
 
 
-def test_an_old_epoch_of_a_run_leaves_no_secret(terms_of) -> None:
+def test_an_old_epoch_of_a_run_leaves_no_secret(terms_of: Callable[..., SumTerms]) -> None:
     terms = terms_of()
     run = Bonawitz(rounds_per_setup=2).open(terms, SeededRandom(0))
     inputs = dict.fromkeys(terms.clients, np.zeros(terms.length, dtype=np.int64))
@@ -331,11 +345,11 @@ def test_choosers_hold_no_shares() -> None:
 class Sparse:
     """Neighbours drawn by five clients, as no protocol would let them."""
 
-    def agreement(self, terms, identities) -> Agreement:
+    def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
         return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
 
 
-def test_a_signed_input_that_is_no_vector_harms_its_sender_only(make_world) -> None:
+def test_a_signed_input_that_is_no_vector_harms_its_sender_only(make_world: MakeWorld) -> None:
     """Its signature stays out of the survivor set; passed on with it, every client would abort."""
     world = make_world(Sparse()).set_up()
     replies = world.deliver(world.begin())

@@ -1,6 +1,6 @@
 """Feeds mangled inputs to every reader for some seconds; what ends in an error of another kind is a fault.
 
-    python tests/security/fuzz.py --seconds 60 [--only NAME] [--seed 7]
+    python -m tests.security.fuzz --seconds 60 [--only NAME] [--seed 7]
 
 ``make fuzz`` runs it. A fault is written to ``tests/security/corpus/NAME/``, where a test reads it ever
 after, and the exit code is 1. The seed is printed, so that a run can be repeated.
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from targets import Form, Json, Target, targets
+from tests.security.targets import Form, Json, Target, targets
 
 CORPUS = Path(__file__).parent / "corpus"
 SLOW_SECONDS = 10.0

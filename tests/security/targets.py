@@ -185,6 +185,10 @@ def _folder() -> ConsortiumFolder:
     return ConsortiumFolder(path)
 
 
+def _folder_of(read: Callable[[Path], object], path: Path) -> None:
+    read(path.parent)
+
+
 def _from_file(read: Callable[[Path], object], name: str, data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -218,7 +222,7 @@ def _documents() -> Iterator[Target]:
         Joined("north", False, b"keys"), Refused("north", "budget", "no"),
     )  # fmt: skip
     header = Form(_header, _with_header)
-    yield Target("request", decode, PeerProtocolError, tuple(map(encode, messages)), header)
+    yield Target("request", decode, PeerProtocolError, tuple(encode(one) for one in messages), header)
     policy = load_policy(_folder().policy("cleveland"))
 
     def reviewed(data: bytes) -> None:
@@ -238,7 +242,7 @@ def _documents() -> Iterator[Target]:
         (MANIFEST, read_manifest, Manifest("0" * 64, dict.fromkeys(REQUIRED, "0" * 64)).serialise()),
         (SIGNATURE, read_signature, RunSignature("0" * 64, "0" * 128).serialise()),
     ):
-        of_folder = partial(_from_file, lambda path, read=read: read(path.parent), name)
+        of_folder = partial(_from_file, partial(_folder_of, read), name)
         yield Target(name.removesuffix(".json"), of_folder, VerificationFailure, (valid,), Form())
     text = _folder().policy("cleveland").read_bytes()
     yield Target("policy", partial(_from_file, load_policy, "policy.toml"), ConfigurationError, (text,))
@@ -298,21 +302,20 @@ def _files() -> Iterator[Target]:
     table = partial(_from_file, partial(_records, "csv", _TABLE), "table.csv")
     yield Target("csv", table, DataError, (_CSV,))
     arrays = partial(_from_file, partial(_records, "npz", _ARRAYS), "arrays.npz")
-    plain = {"x": np.ones((6, 2), np.float32), "y": np.arange(6) % 3}
+    plain: dict[str, Any] = {"x": np.ones((6, 2), np.float32), "y": np.arange(6) % 3}
     seeds = (written(np.savez, **plain), written(np.savez_compressed, **plain), written(np.save, plain["x"]))
     yield Target("npz", arrays, DataError, seeds)
     network = {"conv1.weight": np.ones((2, 3, 3, 3)), "layer3.0.conv1.weight": np.ones((2, 2, 3, 3))}
     residual = partial(_from_file, FrozenResidual.load, "weights.npz")
-    seeds = (written(np.savez, **network), written(np.save, plain["x"]))
-    yield Target("residual", residual, ConfigurationError, seeds)
+    weights = (written(np.savez, **network), written(np.save, plain["x"]))
+    yield Target("residual", residual, ConfigurationError, weights)
     yield Target("journal", partial(_from_file, FileJournal, "journal.bin"), ProtocolAbort, (_journal(),))
     yield Target("ledger", partial(_from_file, read_ledger, "ledger.jsonl"), LedgerError, (_ledger(),))
     about = {"release": "1", "survivors": '["a"]', "transcript": "t"}
     state = save({"parameters": np.zeros(3)}, about)
-    run = lambda path: RunDirectory(path.parent)  # noqa: E731
-    saved = partial(_from_file, lambda path: run(path).load_state(), "state.safetensors")
+    saved = partial(_from_file, lambda path: RunDirectory(path.parent).load_state(), "state.safetensors")
     yield Target("state", saved, LedgerError, (state,))
-    measured = partial(_from_file, lambda path: run(path).read_metrics(), "metrics.jsonl")
+    measured = partial(_from_file, lambda path: RunDirectory(path.parent).read_metrics(), "metrics.jsonl")
     yield Target("metrics", measured, DiscreetError, (b'{"accuracy": 0.5, "release": 1}\n',), Form())
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Iterator
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -18,7 +20,7 @@ from discreet.errors import ConfigurationError, LedgerError, PeerProtocolError
 from discreet.plan.plan import parse_plan
 from discreet.privacy.ledger import GENESIS, Completed, Intent, Line, Opened, parse_line
 from discreet.privacy.wire import digest
-from discreet.silo.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
+from discreet.silo.policy import Account, Policy, PolicyRefusal, SignedAllowList, load_policy, review
 from discreet.silo.requests import Deliver, Joined, Propose, Refused, decode, encode
 from discreet.verify import VerificationFailure
 from discreet.verify.manifest import MANIFEST, Manifest, read_manifest
@@ -30,7 +32,7 @@ bounded = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
-HOSTILE = [
+HOSTILE: list[Any] = [
     None, True, [], {}, "", "x", "\x00", "é", 0, -1, 2**63, 2**64, 10**30, 10**400, 1e308, float("inf"),
     float("nan"), 0.5, [[]], ["/bin/sh", "-c", "exit"], {"type": "float", "value": "nan"},
     {"type": "Repeated", "event": {"type": "Composed", "events": []}, "count": 10**18},
@@ -40,7 +42,7 @@ DEEP = [b"[" * 100_000, b'{"a":' * 5_000 + b"1" + b"}" * 5_000, b"[" * 100 + b"]
 NUMBERS = [b"9" * 5_000, b"1e400", b"-Infinity", b'"\\ud800"']
 
 
-def paths(value, here=()):
+def paths(value: Any, here: Any = ()) -> Iterator[Any]:
     """Yields the path of every part of a JSON value."""
     yield here
     if isinstance(value, dict | list):
@@ -48,7 +50,7 @@ def paths(value, here=()):
             yield from paths(part, (*here, key))
 
 
-def replaced(value, path, part):
+def replaced(value: Any, path: Any, part: Any) -> Any:
     """Returns a copy with another part at ``path``."""
     if not path:
         return part
@@ -57,18 +59,18 @@ def replaced(value, path, part):
     return copy
 
 
-def check(reader, error, data):
+def check(reader: Callable[..., Any] | partial[Any], error: Any, data: bytes | Path) -> None:
     """Reads and accepts a value or the one kind of error."""
     with contextlib.suppress(error):
         reader(data)
 
 
-def reviewed(policy, document):
+def reviewed(policy: Policy, document: bytes) -> None:
     review(document, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> ConsortiumFolder:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ConsortiumFolder:
     config = parse_config(
         {
             "data": {"source": "heart-disease", "record_capacity": 400},
@@ -85,12 +87,12 @@ def folder(tmp_path_factory) -> ConsortiumFolder:
 
 
 @pytest.fixture(scope="module")
-def plan(folder) -> dict:
+def plan(folder: ConsortiumFolder) -> dict[str, Any]:
     return json.loads((folder.server.path / "plan.json").read_bytes())["plan"]
 
 
 @pytest.fixture(scope="module")
-def policy(folder):
+def policy(folder: ConsortiumFolder) -> Policy:
     return load_policy(folder.policy("cleveland"))
 
 
@@ -109,7 +111,11 @@ readers = pytest.mark.parametrize(
 @readers
 @bounded
 @given(data=st.binary(max_size=300) | st.sampled_from([*DEEP, *NUMBERS]))
-def test_any_bytes(reader, error, data):
+def test_any_bytes(
+    reader: Callable[..., Any] | partial[Any],
+    error: type[ConfigurationError] | type[LedgerError] | type[PeerProtocolError] | type[PolicyRefusal],
+    data: bytes,
+) -> None:
     check(reader, error, data)
     check(reader, error, b"dsr1" + len(data).to_bytes(4, "little") + data)
 
@@ -125,7 +131,7 @@ def test_any_bytes(reader, error, data):
 )
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
-def test_any_header_of_a_message(message, data, value):
+def test_any_header_of_a_message(message: Any, data: Any, value: Any) -> None:
     raw = encode(message)
     size = int.from_bytes(raw[4:8], "little")
     header = json.loads(raw[8 : 8 + size])
@@ -136,7 +142,7 @@ def test_any_header_of_a_message(message, data, value):
 
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
-def test_any_field_of_an_allow_list(folder, data, value):
+def test_any_field_of_an_allow_list(folder: ConsortiumFolder, data: Any, value: Any) -> None:
     document = json.loads((folder.server.path / "allow-list.json").read_bytes())
     path = data.draw(st.sampled_from(list(paths(document))))
     forged = json.dumps(replaced(document, path, value)).encode()
@@ -148,22 +154,24 @@ def test_any_field_of_an_allow_list(folder, data, value):
 )
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
-def test_any_field_of_a_ledger_line(entry, data, value):
+def test_any_field_of_a_ledger_line(entry: Completed | Intent | Opened, data: Any, value: Any) -> None:
     line = json.loads(Line(0, GENESIS, entry).serialise())
     path = data.draw(st.sampled_from(list(paths(line))))
     forged = json.dumps(replaced(line, path, value)).encode()
     check(partial(parse_line, sequence=0, previous=GENESIS), LedgerError, forged)
 
 
-@pytest.mark.parametrize("entry", [Intent("1", "m"), Intent(True, "m"), Completed(1, ("a", 2), "t", "m")])
-def test_a_ledger_line_of_other_types_is_none_although_its_digest_fits(entry):
+@pytest.mark.parametrize(
+    "entry", [Intent(cast(Any, "1"), "m"), Intent(True, "m"), Completed(1, cast(Any, ("a", 2)), "t", "m")]
+)
+def test_a_ledger_line_of_other_types_is_none_although_its_digest_fits(entry: Completed | Intent) -> None:
     with pytest.raises(LedgerError, match="a known entry"):
         parse_line(Line(0, GENESIS, entry).serialise().rstrip(), sequence=0, previous=GENESIS)
 
 
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
-def test_any_field_of_a_plan(plan, policy, data, value):
+def test_any_field_of_a_plan(plan: dict[str, Any], policy: Policy, data: Any, value: Any) -> None:
     """With the digest that fits, where a digest can be taken at all: what a lying server would send."""
     path = data.draw(st.sampled_from([found for found in paths(plan) if found[:1] != ("config",)]))
     forged = replaced(plan, path, value)
@@ -178,7 +186,7 @@ def test_any_field_of_a_plan(plan, policy, data, value):
 
 @bounded
 @given(data=st.data(), value=st.sampled_from([item for item in HOSTILE if item not in (10**30, 2**63)]))
-def test_any_field_of_a_plans_config(plan, policy, data, value):
+def test_any_field_of_a_plans_config(plan: dict[str, Any], policy: Policy, data: Any, value: Any) -> None:
     path = data.draw(st.sampled_from([found for found in paths(plan) if found[:1] == ("config",)]))
     forged = replaced(plan, path, value)
     try:
@@ -199,7 +207,9 @@ def test_any_field_of_a_plans_config(plan, policy, data, value):
 )
 @bounded
 @given(data=st.data(), value=st.sampled_from(HOSTILE))
-def test_any_field_of_manifest_and_signature(tmp_path: Path, name, valid, data, value):
+def test_any_field_of_manifest_and_signature(
+    tmp_path: Path, name: str, valid: bytes, data: Any, value: Any
+) -> None:
     document = json.loads(valid)
     path = data.draw(st.sampled_from(list(paths(document))))
     for forged in (json.dumps(replaced(document, path, value)).encode(), *DEEP, *NUMBERS):
@@ -217,7 +227,7 @@ def test_any_field_of_manifest_and_signature(tmp_path: Path, name, valid, data, 
 @example("x = 18446744073709551616")
 @example("a." * 300 + "b = 1")
 @example('name = "\\udc00"')
-def test_any_text_of_a_config_or_policy(tmp_path: Path, read, text):
+def test_any_text_of_a_config_or_policy(tmp_path: Path, read: Callable[..., Any], text: str) -> None:
     path = tmp_path / "file.toml"
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     check(read, ConfigurationError, path)

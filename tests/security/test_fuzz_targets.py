@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from pathlib import Path
 
-import fuzz
 import pytest
-from targets import Target, targets
+
+from tests.security import fuzz
+from tests.security.targets import Target, targets
 
 ALL = targets()
 SOME = 10
@@ -64,7 +66,7 @@ def test_a_careless_reader_is_found_and_its_input_kept(
 
 def test_a_slow_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 11.0])
-    monkeypatch.setattr(fuzz.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     found = fuzz.fault(Target("slow", lambda _: None, ValueError, (b"",)), b"")
     assert found is not None
     assert found.what == "11.0 s"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from threshold_attack import threshold_attack
 from torch import nn
 
 from discreet.accounting import epsilon
@@ -18,7 +17,7 @@ from discreet.kinds import (
     ClippedUpdate,
     ConvexHead,
     LocalSgd,
-    LocalTraining,
+    OneRelease,
     Sharded,
     SingleStep,
     StableSteps,
@@ -31,6 +30,7 @@ from discreet.models.outputs import count_outputs
 from discreet.privacy.events import GaussianNoise, Release
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
+from tests.support.threshold_attack import threshold_attack
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Crafted:
         noise_multiplier: summed noise deviation ÷ claimed sensitivity.
     """
 
-    kind: LocalTraining
+    kind: OneRelease
     model: nn.Module
     parameters: Floats
     outside: Records
@@ -121,7 +121,7 @@ def _crafted(number: int, source: SeededRandom) -> Crafted:
     return Crafted(kind, model, parameters, outside, inside, noise_multiplier=0.5 + 3.5 * float(draws[7]))
 
 
-def _training(number: int, size: _Size) -> tuple[nn.Module, LocalTraining]:
+def _training(number: int, size: _Size) -> tuple[nn.Module, OneRelease]:
     """Takes the kinds in turn, with learning rates up to the edge of what they allow."""
     model, rate = LinearHead(size.features, size.outputs), 10.0 * size.share
     match number % 5:

@@ -6,8 +6,11 @@ import copy
 import hashlib
 import os
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
@@ -20,7 +23,7 @@ from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 SOURCES = [SecureRandom, lambda: SeededRandom(1)]
 
 
-def test_stream_is_aes_256_in_counter_mode():
+def test_stream_is_aes_256_in_counter_mode() -> None:
     """Against the block cipher itself (FIPS 197), counter 0, 1, 2, … big-endian as in NIST SP 800-38A."""
     key = hashlib.sha256(b"discreet/seed/v1" + (5).to_bytes(8, "big")).digest()
     block = Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 - one block at a time
@@ -29,18 +32,18 @@ def test_stream_is_aes_256_in_counter_mode():
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=8))
-def test_pieces_are_the_whole(counts):
+def test_pieces_are_the_whole(counts: list[int]) -> None:
     source, whole = SeededRandom(3), SeededRandom(3).words(sum(counts))
     assert np.array_equal(np.concatenate([source.words(n) for n in counts]), whole)
 
 
-def test_long_streams_do_not_repeat_at_chunk_boundaries():
+def test_long_streams_do_not_repeat_at_chunk_boundaries() -> None:
     words = SeededRandom(1).words(3 * randomness._CHUNK_BYTES // 8 + 5)
     assert len(np.unique(words)) == len(words)
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=8))
-def test_filling_gives_the_same_words(counts):
+def test_filling_gives_the_same_words(counts: list[int]) -> None:
     source, whole = SeededRandom(3), SeededRandom(3).words(sum(counts))
     out = np.empty(sum(counts), dtype=np.uint64)
     for part in np.split(out, np.cumsum(counts)[:-1]):
@@ -48,7 +51,7 @@ def test_filling_gives_the_same_words(counts):
     assert np.array_equal(out, whole)
 
 
-def test_a_source_of_special_words_fills_with_them():
+def test_a_source_of_special_words_fills_with_them() -> None:
     out = np.empty(3, dtype=np.uint64)
     Fixed(17).fill(out)
     assert out.tolist() == [17] * 3
@@ -57,12 +60,12 @@ def test_a_source_of_special_words_fills_with_them():
 labels = st.lists(st.one_of(st.integers(), st.text(max_size=6), st.binary(max_size=6)), max_size=4).map(tuple)
 
 
-def _typed(values):
+def _typed(values: Any) -> Any:
     return tuple((type(v), v) for v in values)
 
 
 @given(labels, labels)
-def test_labels_are_encoded_injectively(first, second):
+def test_labels_are_encoded_injectively(first: Any, second: Any) -> None:
     same = SeededRandom(1).derive(*first).random_bytes(16) == SeededRandom(1).derive(*second).random_bytes(16)
     assert same == (_typed(first) == _typed(second))
 
@@ -71,27 +74,27 @@ def test_labels_are_encoded_injectively(first, second):
     ("first", "second"),
     [(("ab",), ("a", "b")), ((1,), ("1",)), (("a",), (b"a",)), ((1, 2), (12,)), ((), ("",))],
 )
-def test_look_alike_labels_differ(first, second):
+def test_look_alike_labels_differ(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
     assert SeededRandom(1).derive(*first).words(1) != SeededRandom(1).derive(*second).words(1)
 
 
-def test_derivation_does_not_depend_on_what_was_consumed():
+def test_derivation_does_not_depend_on_what_was_consumed() -> None:
     used = SeededRandom(1)
     used.words(100)
     assert used.derive("x").random_bytes(8) == SeededRandom(1).derive("x").random_bytes(8)
 
 
-def test_chained_derivation_is_not_flat_derivation():
+def test_chained_derivation_is_not_flat_derivation() -> None:
     assert SeededRandom(1).derive("a").derive("b").words(1) != SeededRandom(1).derive("a", "b").words(1)
 
 
-def test_secure_sources_never_agree():
+def test_secure_sources_never_agree() -> None:
     root = SecureRandom()
     first = [root, root.derive("x"), root.derive("x"), SecureRandom()]
     assert len({source.random_bytes(16) for source in first}) == 4
 
 
-def test_forked_child_has_its_own_stream():
+def test_forked_child_has_its_own_stream() -> None:
     source = SecureRandom()
     source.words(1)
     read_end, write_end = os.pipe()
@@ -109,7 +112,7 @@ def test_forked_child_has_its_own_stream():
 
 
 @pytest.mark.parametrize("make", SOURCES)
-def test_sources_are_not_copied_pickled_or_shown(make):
+def test_sources_are_not_copied_pickled_or_shown(make: Callable[..., Any] | type[SecureRandom]) -> None:
     source = make()
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="derive a new source"):
@@ -117,7 +120,7 @@ def test_sources_are_not_copied_pickled_or_shown(make):
     assert repr(source) == f"{type(source).__name__}(<hidden>)"
 
 
-def test_the_two_kinds_are_different_types():
+def test_the_two_kinds_are_different_types() -> None:
     assert not issubclass(SecureRandom, SeededRandom)
     assert not issubclass(SeededRandom, SecureRandom)
     assert type(SecureRandom().derive("x")) is SecureRandom
@@ -130,15 +133,15 @@ class Fixed(RandomSource):
         super().__init__(bytes(32))
         self._word = word
 
-    def derive(self, *_labels):
+    def derive(self, *_labels: Any) -> Any:
         return self
 
-    def words(self, count):
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
         return np.full(count, self._word, dtype=np.uint64)
 
 
 @given(prob=st.floats(0.0, 1.0, exclude_max=True))
-def test_bernoulli_threshold_is_exact(prob):
+def test_bernoulli_threshold_is_exact(prob: float) -> None:
     """True exactly for the words below ⌊prob · 2^64⌋."""
     numerator, denominator = prob.as_integer_ratio()
     threshold = (numerator << 64) // denominator
@@ -147,7 +150,7 @@ def test_bernoulli_threshold_is_exact(prob):
     assert not Fixed(threshold).bernoulli(1, prob)[0]
 
 
-def test_bernoulli_at_the_ends():
+def test_bernoulli_at_the_ends() -> None:
     assert not SeededRandom(1).bernoulli(1000, 0.0).any()
     assert Fixed(2**64 - 1).bernoulli(10, 1.0).all()
     for bad in (-0.1, 1.1, float("nan")):
@@ -155,7 +158,7 @@ def test_bernoulli_at_the_ends():
             SeededRandom(1).bernoulli(1, bad)
 
 
-def test_uniform_is_a_multiple_of_two_to_minus_53_below_one():
+def test_uniform_is_a_multiple_of_two_to_minus_53_below_one() -> None:
     assert Fixed(2**64 - 1).uniform(1)[0] == 1 - 2.0**-53
     assert Fixed(0).uniform(1)[0] == 0.0
     scaled = SeededRandom(2).uniform(1000) * 2.0**53
@@ -163,7 +166,7 @@ def test_uniform_is_a_multiple_of_two_to_minus_53_below_one():
 
 
 @pytest.mark.statistical
-def test_words_and_uniforms_are_uniform():
+def test_words_and_uniforms_are_uniform() -> None:
     """Kolmogorov–Smirnov and chi-square on bytes; false-alarm rate 1e-5 each, fixed seed."""
     assert stats.kstest(SeededRandom(4).uniform(200_000), "uniform").pvalue > 1e-5
     counts = np.bincount(np.frombuffer(SeededRandom(5).random_bytes(1 << 20), dtype=np.uint8), minlength=256)
@@ -171,7 +174,7 @@ def test_words_and_uniforms_are_uniform():
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 10, 2**40 + 1, 2**62 - 1])
-def test_integers_below_stay_below_and_reach_everything(bound):
+def test_integers_below_stay_below_and_reach_everything(bound: int) -> None:
     draws = SeededRandom(6).integers_below(3000, bound)
     assert draws.min() >= 0
     assert draws.max() < bound
@@ -179,11 +182,11 @@ def test_integers_below_stay_below_and_reach_everything(bound):
         assert stats.chisquare(np.bincount(draws, minlength=bound)).pvalue > 1e-5 or bound == 1
 
 
-def test_integers_below_reject_the_biased_words():
+def test_integers_below_reject_the_biased_words() -> None:
     """With bound 3, 2^64 = 3m + 1: the last word must be redrawn, the one before it not."""
 
     class LastThenZero(Fixed):
-        def words(self, count):
+        def words(self, count: int) -> npt.NDArray[np.uint64]:
             out = np.full(count, self._word, dtype=np.uint64)
             self._word = 0
             return out
@@ -196,11 +199,11 @@ def test_integers_below_reject_the_biased_words():
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
-def test_permutation_is_one(count):
+def test_permutation_is_one(count: int) -> None:
     assert sorted(SeededRandom(7).permutation(count).tolist()) == list(range(count))
 
 
-def test_permutations_are_uniform():
+def test_permutations_are_uniform() -> None:
     """All 24 orders of four; 24,000 draws; false-alarm rate 1e-5, fixed seed."""
     source = SeededRandom(8)
     seen: dict[tuple[int, ...], int] = {}
@@ -211,7 +214,7 @@ def test_permutations_are_uniform():
     assert stats.chisquare(list(seen.values())).pvalue > 1e-5
 
 
-def test_counts_and_seeds_are_checked():
+def test_counts_and_seeds_are_checked() -> None:
     with pytest.raises(ValueError, match="count must be"):
         SeededRandom(1).random_bytes(-1)
     with pytest.raises(ValueError, match="seed must be"):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from reachability import LOOSE, Package, Place, imported_names
 
 import discreet
 import discreet.engines.local
 from discreet.cli.lazy import SUMMARIES
 from discreet.sklearn import FederatedClassifier
+from tests.support.reachability import LOOSE, Package, Place, imported_names
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "discreet"

@@ -11,15 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # for the neighbour module; importlib mode adds no folder
-
-import machine
-
 from discreet.config import load_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
+from tests.users import machine
 
 SILO = "cleveland"
 PATIENCE_SECONDS = 120.0
@@ -146,7 +144,7 @@ def serving(place: Place) -> Iterator[Callable[..., Serving]]:
     def serve(*options: object) -> Serving:
         process = place.serve(*options)
         started.append(process)
-        log = []
+        log: list[Any] = []
         while not log or "listens at" not in log[-1]:
             log.append(process.stderr.readline())
             assert log[-1], "".join(log)

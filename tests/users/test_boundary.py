@@ -6,9 +6,14 @@ import os
 import shutil
 import signal
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.users import machine
+from tests.users.conftest import Place, Serving
 
 REFUSED = {"EACCES", "EPERM"}
 CLOSED_TO_ITS_OWN_USER = (
@@ -21,12 +26,12 @@ CLOSED_TO_ITS_OWN_USER = (
 
 
 @pytest.fixture
-def shared(serving, users):
+def shared(serving: Callable[..., Serving], users: machine.Users) -> Serving:
     """A silo whose socket the SuperNode's user may open."""
     return serving("--socket-group", users.group)
 
 
-def test_the_supernode_can_ask_and_do_nothing_else(shared, users):
+def test_the_supernode_can_ask_and_do_nothing_else(shared: Serving, users: machine.Users) -> None:
     assert stat.S_IMODE(shared.place.socket.stat().st_mode) == 0o660
     assert shared.place.socket.group() == users.group
     came = shared.probe(users.supernode)
@@ -38,13 +43,15 @@ def test_the_supernode_can_ask_and_do_nothing_else(shared, users):
     assert "ATTENTION" not in log
 
 
-def test_a_stranger_cannot_even_connect(shared, users):
+def test_a_stranger_cannot_even_connect(shared: Serving, users: machine.Users) -> None:
     came = shared.probe(users.stranger)
     assert len(came) == 18
     assert set(came.values()) <= REFUSED, came
 
 
-def test_the_silos_own_user_and_root_are_answered_nothing_and_logged_once(shared, users):
+def test_the_silos_own_user_and_root_are_answered_nothing_and_logged_once(
+    shared: Serving, users: machine.Users
+) -> None:
     for user in (users.silo, users.silo, "root"):
         assert shared.probe(user, "ask")["ask"] != "done"
     assert shared.probe(users.supernode, "ask") == {"ask": "done"}
@@ -53,13 +60,13 @@ def test_the_silos_own_user_and_root_are_answered_nothing_and_logged_once(shared
     assert "runs as the silo's own user" in log
 
 
-def test_the_memory_of_a_silo_is_closed_to_its_own_user(shared, users):
+def test_the_memory_of_a_silo_is_closed_to_its_own_user(shared: Serving, users: machine.Users) -> None:
     came = shared.probe(users.silo, *CLOSED_TO_ITS_OWN_USER)
     assert set(came.values()) <= REFUSED, came
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
-def test_no_core_is_dumped(shared, users, number):
+def test_no_core_is_dumped(shared: Serving, users: machine.Users, number: Any) -> None:
     control = shared.place.start(users.silo, "-c", "import signal; print('up', flush=True); signal.pause()")
     assert control.stdout.readline() == "up\n"
     control.send_signal(number)
@@ -70,7 +77,9 @@ def test_no_core_is_dumped(shared, users, number):
     assert (ended.si_code, ended.si_status) == (os.CLD_KILLED, number)
 
 
-def test_without_a_group_the_owner_is_told_and_only_its_user_connects(serving, users):
+def test_without_a_group_the_owner_is_told_and_only_its_user_connects(
+    serving: Callable[..., Serving], users: machine.Users
+) -> None:
     alone = serving()
     assert alone.probe(users.supernode, "ask") == {"ask": "EACCES"}
     assert alone.probe(users.silo, "ask") == {"ask": "done"}
@@ -79,7 +88,9 @@ def test_without_a_group_the_owner_is_told_and_only_its_user_connects(serving, u
     assert "--socket-group" in log
 
 
-def test_callers_who_drip_bytes_keep_the_supernode_waiting_no_longer(shared, users):
+def test_callers_who_drip_bytes_keep_the_supernode_waiting_no_longer(
+    shared: Serving, users: machine.Users
+) -> None:
     place = shared.place
     probe = Path(__file__).with_name("probe.py")
     dripping = place.start(users.supernode, probe, place.path, place.socket, 0, "drip")
@@ -101,8 +112,8 @@ def test_callers_who_drip_bytes_keep_the_supernode_waiting_no_longer(shared, use
     ],
 )
 def test_what_others_may_read_or_change_is_refused_with_the_command_that_mends_it(
-    place, users, path, mode, said
-):
+    place: Place, users: machine.Users, path: str, mode: int, said: str
+) -> None:
     (place.path / path).chmod(mode)
     refused = place.serve("--socket-group", users.group)
     out, err = refused.communicate(timeout=60)
@@ -112,7 +123,7 @@ def test_what_others_may_read_or_change_is_refused_with_the_command_that_mends_i
     assert not place.socket.exists()
 
 
-def test_a_policy_of_another_user_is_refused(place, users):
+def test_a_policy_of_another_user_is_refused(place: Place, users: machine.Users) -> None:
     shutil.chown(place.silo / "policy.toml", users.stranger)
     (place.silo / "policy.toml").chmod(0o644)
     refused = place.serve("--socket-group", users.group)
@@ -120,7 +131,7 @@ def test_a_policy_of_another_user_is_refused(place, users):
     assert refused.returncode != 0
 
 
-def test_a_group_that_the_silos_user_is_not_in_is_one_line(place):
+def test_a_group_that_the_silos_user_is_not_in_is_one_line(place: Place) -> None:
     refused = place.serve("--socket-group", "root")
     err = refused.communicate(timeout=60)[1]
     assert refused.returncode != 0

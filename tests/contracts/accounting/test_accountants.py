@@ -1,6 +1,7 @@
 """What every accountant owes, whatever its method."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from discreet.privacy.events import (
 from discreet.privacy.units import NeighboringRelation, Status
 
 ACCOUNTANTS = [Pld(), Pld(interval=1e-3), Rdp(), Rdp(conversion=Conversion.MIRONOV)]
-LAWS = [
+LAWS: list[DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise] = [
     GaussianNoise(1000.0),
     RoundedGaussianNoise(500.0, 4),
     DiscreteGaussianNoise(500.0, 4),
@@ -31,26 +32,41 @@ LAWS = [
 SAMPLINGS = [None, PoissonSampling(0.1)]
 
 
-def release(law, sampling=None, sensitivity=500.0):
-    return Release(law, sensitivity, 100, **({"sampling": sampling} if sampling else {}))
+def release(
+    law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+    sampling: FixedSizeSampling | PoissonSampling | ShuffledSampling | None = None,
+    sensitivity: float = 500.0,
+) -> Release:
+    bare = Release(law, sensitivity, 100)
+    return replace(bare, sampling=sampling) if sampling else bare
 
 
 @pytest.fixture(params=ACCOUNTANTS, ids=["pld", "pld-coarse", "rdp", "rdp-mironov"])
-def accountant(request):
+def accountant(request: pytest.FixtureRequest) -> Pld | Rdp:
     return request.param
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["all", "poisson"])
 class TestEveryLaw:
-    def test_counting_is_composing(self, accountant, law, sampling):
+    def test_counting_is_composing(
+        self,
+        accountant: Pld | Rdp,
+        law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+        sampling: PoissonSampling | None,
+    ) -> None:
         step = release(law, sampling)
         repeated = epsilon(Repeated(step, 6), delta=1e-5, accountant=accountant)
         spelled = Composed((Repeated(step, 2), step, Repeated(Repeated(step, 3), 1)))
         assert epsilon(spelled, delta=1e-5, accountant=accountant).epsilon == repeated.epsilon
 
-    def test_monotone_in_everything(self, accountant, law, sampling):
-        def cost(count=6, sensitivity=500.0, level=1e-5):
+    def test_monotone_in_everything(
+        self,
+        accountant: Pld | Rdp,
+        law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+        sampling: PoissonSampling | None,
+    ) -> None:
+        def cost(count: int = 6, sensitivity: float = 500.0, level: float = 1e-5) -> float:
             event = Repeated(release(law, sampling, sensitivity), count)
             return epsilon(event, delta=level, accountant=accountant).epsilon
 
@@ -58,12 +74,22 @@ class TestEveryLaw:
         assert cost() <= cost(sensitivity=550.0)
         assert cost() <= cost(level=1e-6)
 
-    def test_delta_and_epsilon_are_inverse(self, accountant, law, sampling):
+    def test_delta_and_epsilon_are_inverse(
+        self,
+        accountant: Pld | Rdp,
+        law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+        sampling: PoissonSampling | None,
+    ) -> None:
         event = Repeated(release(law, sampling), 6)
         level = epsilon(event, delta=1e-5, accountant=accountant).epsilon
         assert delta(event, epsilon=level, accountant=accountant).delta <= 1e-5 * (1 + 1e-3)
 
-    def test_failures_are_paid(self, accountant, law, sampling):
+    def test_failures_are_paid(
+        self,
+        accountant: Pld | Rdp,
+        law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+        sampling: PoissonSampling | None,
+    ) -> None:
         event = Repeated(release(law, sampling), 6)
         failing = Composed((event, Failure(5e-6, "bound")))
         assert (
@@ -71,13 +97,18 @@ class TestEveryLaw:
             > epsilon(event, delta=1e-5, accountant=accountant).epsilon
         )
 
-    def test_proven(self, accountant, law, sampling):
+    def test_proven(
+        self,
+        accountant: Pld | Rdp,
+        law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
+        sampling: PoissonSampling | None,
+    ) -> None:
         bound = epsilon(release(law, sampling), delta=1e-5, accountant=accountant)
         assert bound.status is Status.PROVEN
         assert bound.delta == 1e-5
 
 
-def test_shuffled_is_never_poisson(accountant):
+def test_shuffled_is_never_poisson(accountant: Pld | Rdp) -> None:
     event = Repeated(release(LAWS[0], ShuffledSampling(10)), 10)
     with pytest.raises(UnsupportedAnalysisError, match="PoissonSampling"):
         epsilon(event, delta=1e-5, accountant=accountant)
@@ -88,7 +119,7 @@ def test_shuffled_is_never_poisson(accountant):
     assert special.epsilon == once.epsilon
 
 
-def test_fixed_size_under_replacement(accountant):
+def test_fixed_size_under_replacement(accountant: Pld | Rdp) -> None:
     event = Repeated(release(LAWS[0], FixedSizeSampling(10, 100)), 10)
     found = epsilon(event, delta=1e-5, neighboring=NeighboringRelation.REPLACE_ONE, accountant=accountant)
     everyone = Repeated(release(LAWS[0], FixedSizeSampling(100, 100)), 10)
@@ -96,7 +127,7 @@ def test_fixed_size_under_replacement(accountant):
     assert 0.0 < found.epsilon < most.epsilon < math.inf
 
 
-def test_tight_is_below_renyi():
+def test_tight_is_below_renyi() -> None:
     for law in LAWS:
         for sampling in SAMPLINGS:
             event = Repeated(release(law, sampling), 10)

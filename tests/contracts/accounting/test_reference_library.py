@@ -1,7 +1,10 @@
 """dp-accounting stays the reference: the same events, side by side, by its loss distributions."""
 
+from typing import Any
+
 import dp_accounting
 import pytest
+from dp_accounting import SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 
 from discreet.accounting import epsilon
@@ -25,16 +28,16 @@ THEIRS = {
 }
 
 
-def gauss(stddev, prob, count):
+def gauss(stddev: float, prob: float, count: int) -> Repeated:
     return Repeated(Release(GaussianNoise(stddev), 1.0, 1, PoissonSampling(prob)), count)
 
 
-def their_gauss(stddev, prob, count):
+def their_gauss(stddev: float, prob: float, count: int) -> SelfComposedDpEvent:
     step = dp_accounting.PoissonSampledDpEvent(prob, dp_accounting.GaussianDpEvent(stddev))
     return dp_accounting.SelfComposedDpEvent(step, count)
 
 
-def their_mixture(stddev, prob, trials, count):
+def their_mixture(stddev: float, prob: float, trials: int, count: int) -> SelfComposedDpEvent:
     from scipy.stats import binom
 
     weights = [float(binom.pmf(k, trials, prob)) for k in range(trials + 1)]
@@ -83,7 +86,9 @@ PAIRS = [
 
 @pytest.mark.parametrize(("ours", "theirs", "relation", "slack"), PAIRS)
 @pytest.mark.parametrize("delta", [1e-3, 1e-7])
-def test_same_epsilon(ours, theirs, relation, slack, delta):
+def test_same_epsilon(
+    ours: Composed | Repeated, theirs: Any, relation: NeighboringRelation, slack: float, delta: float
+) -> None:
     reference = PLDAccountant(THEIRS[relation]).compose(theirs).get_epsilon(delta)
     found = epsilon(ours, delta=delta, neighboring=relation).epsilon
     # Both are upper bounds; theirs has a fixed grid of 1e-4, ours one for a relative 1e-5.

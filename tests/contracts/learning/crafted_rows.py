@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,7 @@ def without_a_visible_logit(outputs: int) -> Callable[[], Crafted]:
 def with_ties() -> Crafted:
     """A constant kernel's windows see the same numbers in another order; a pool takes the largest sum."""
     torch.manual_seed(3)
-    model = nn.Sequential(
+    model: Any = nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Conv2d(4, 6, 2), nn.Flatten(), nn.Linear(96, 5)
     )
     with torch.no_grad():
@@ -97,7 +98,7 @@ def at_the_ends_of_float32() -> Crafted:
 
 def with_a_vanishing_residual() -> Crafted:
     """A wrong class at e^-60, times features of 1e35: squares of the first vanish in float32."""
-    model = nn.Sequential(nn.Linear(4, 2))
+    model: Any = nn.Sequential(nn.Linear(4, 2))
     with torch.no_grad():
         model[0].weight.copy_(torch.tensor([[30.0, 0, 0, 0], [-30.0, 0, 0, 0]]))
         model[0].bias.zero_()
@@ -114,7 +115,7 @@ def _orthogonal(weights: Floats, width: int) -> npt.NDArray[np.float32]:
     return _float32(rows)
 
 
-def _float64(values: torch.Tensor) -> Floats:
+def _float64(values: Any) -> Floats:
     return values.detach().double().numpy()
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from coupled_randomness import Coupled
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.kinds import LocalTraining
+from discreet.kinds import OneRelease
 from discreet.learning import local_update
 from discreet.privacy.units import Unit
+from tests.contracts.learning.coupled_randomness import Coupled
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Pair:
     seed: int
 
 
-def distance(kind: LocalTraining, case: Case, pair: Pair) -> float:
+def distance(kind: OneRelease, case: Case, pair: Pair) -> float:
     """Measures how far the two updates are apart under equal coins."""
     with_unit = Records(pair.features.astype(np.float32), pair.labels)
     fewer = slice(0, 0) if kind.unit is Unit.CLIENT else slice(0, -1)
@@ -50,7 +50,7 @@ def distance(kind: LocalTraining, case: Case, pair: Pair) -> float:
 
 
 def largest_distance(
-    kind: LocalTraining, case: Case, *, starts: int, moves: int, seed: int
+    kind: OneRelease, case: Case, *, starts: int, moves: int, seed: int
 ) -> tuple[float, Pair]:
     """Hill-climbs from random starts; returns the largest distance found and where."""
     rng = np.random.default_rng(seed)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import crafted_rows
 import numpy as np
 import pytest
 import torch
-from crafted_rows import Crafted
 from torch import nn
 
 from discreet.data.records import Records
@@ -18,6 +16,8 @@ from discreet.learning.dense import DenseNetwork
 from discreet.learning.objective import Client
 from discreet.models import flatten
 from discreet.randomness import SeededRandom
+from tests.contracts.learning import crafted_rows
+from tests.contracts.learning.crafted_rows import Crafted
 
 MAKES: dict[str, Callable[[], Crafted]] = {
     "kinks": crafted_rows.at_the_kinks,

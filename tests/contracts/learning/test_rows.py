@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import crafted_rows
 import numpy as np
 import pytest
-from crafted_rows import Crafted
 
 from discreet.kinds import (
     ExpectedBatch,
-    LocalTraining,
+    OneRelease,
     PerLayer,
     QuantileClipped,
     QuantileClipping,
@@ -21,11 +19,13 @@ from discreet.kinds import (
 )
 from discreet.kinds.heads import head_on
 from discreet.learning import counted_update, local_update
-from discreet.learning.clipping import clipped_sum, linear
+from discreet.learning.clipping import clipped_sum
 from discreet.learning.tangent_steps import chunk_of
 from discreet.models import flatten
 from discreet.models.outputs import count_outputs
 from discreet.randomness import SeededRandom
+from tests.contracts.learning import crafted_rows
+from tests.contracts.learning.crafted_rows import Crafted
 
 LENGTH = 32
 SIZES = [*range(1, 41), 63, 64, 65, 66, 96, 97]
@@ -53,7 +53,7 @@ def tangent(crafted: Crafted) -> TangentSteps:
 
 
 Make = Callable[[], Crafted]
-KIND = Callable[[Crafted], LocalTraining]
+KIND = Callable[[Crafted], OneRelease]
 MODELS: dict[str, Make] = {
     "kinks": crafted_rows.at_the_kinks,
     "cancellation": crafted_rows.beyond_rounding,
@@ -72,7 +72,7 @@ KINDS: dict[str, KIND] = {
 }
 
 
-def furthest(kind: LocalTraining, crafted: Crafted, sizes: list[int]) -> tuple[float, float]:
+def furthest(kind: OneRelease, crafted: Crafted, sizes: list[int]) -> tuple[float, float]:
     """Removes one record, the first, the middle or the last, from silos of each size.
 
     Returns:
@@ -151,7 +151,7 @@ def test_a_kernel_that_is_more_exact_in_every_other_place_is_found(monkeypatch: 
         found[1::2] = honest(weights.astype(np.float64), columns[1::2].astype(np.float64))
         return found
 
-    monkeypatch.setattr(linear.np, "matmul", uneven)
+    monkeypatch.setattr(np, "matmul", uneven)
     crafted = MODELS["softmax"]()
     training = single_step(crafted)
     moved, _ = furthest(training, crafted, SIZES)

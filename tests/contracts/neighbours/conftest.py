@@ -1,18 +1,15 @@
-"""Makes the contract's own modules importable under ``--import-mode=importlib``, also by configs."""
+"""The contract runs on one thread."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 
 @pytest.fixture(autouse=True)
-def one_thread():
+def one_thread() -> Iterator[None]:
     """Small matrices: a second thread only waits."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

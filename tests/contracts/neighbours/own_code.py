@@ -64,11 +64,11 @@ def federation(*, test_fraction: float, split_seed: int) -> Federation:
     silos = []
     for name in SILOS:
         own = usable & (names == name)
-        parts = [
+        train, test = (
             Records(features[own & part], labels[own & part].astype(np.int64))
             for part in (~held_out, held_out)
-        ]
-        silos.append(Silo(name, *parts))
+        )
+        silos.append(Silo(name, train, test))
     return Federation("own", tuple(silos), num_classes=3, feature_shape=features.shape[1:])
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import CAPACITY, FIXED_SIZE, IMAGE, KINDS, LINEAR_ONLY, config, planned, start_of, world
 
 from discreet.audit.crafted_search import loader_findings, record_findings
 from discreet.audit.findings import NeighbourFinding
@@ -15,6 +14,18 @@ from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.engines.local import prepare
 from discreet.randomness import SeededRandom
+from tests.contracts.neighbours.worlds import (
+    CAPACITY,
+    FIXED_SIZE,
+    IMAGE,
+    KINDS,
+    LINEAR_ONLY,
+    OWN,
+    config,
+    planned,
+    start_of,
+    world,
+)
 
 SOURCES = [
     ("csv", "local"),
@@ -26,9 +37,9 @@ SOURCES = [
     ("function", "real"),
 ]
 NETWORKS = {
-    "kinks": ("own_code:rectified", IMAGE),
-    "cancellation": ("own_code:smooth", IMAGE),
-    "ties": ("own_code:pooled", (8, 8)),
+    "kinks": (f"{OWN}:rectified", IMAGE),
+    "cancellation": (f"{OWN}:smooth", IMAGE),
+    "ties": (f"{OWN}:pooled", (8, 8)),
     "a linear head": ("logistic", IMAGE),
 }
 
@@ -115,7 +126,7 @@ def parts(federation: Federation) -> dict[tuple[str, str], list[bytes]]:
 @pytest.mark.parametrize("source", ["csv", "npz", "function"])
 def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, tmp_path: Path) -> None:
     """Training and test parts of all silos: at most one record leaves at most one part."""
-    import own_code
+    from tests.contracts.neighbours import own_code
 
     tried = world(KINDS["single-step"], source, "local")
     (tmp_path / "all").mkdir()
@@ -123,7 +134,10 @@ def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, 
 
     def federation(written: str) -> tuple[Federation, str]:
         if source == "function":
-            own_code.PATH, written = Path(written.removeprefix("npz:")), "own_code:federation"
+            own_code.PATH, written = (
+                Path(written.removeprefix("npz:")),
+                f"{OWN}:federation",
+            )
         data = tried.config.data.model_copy(update={"source": written})
         return federation_of(data), tried.prepared(written).plan.digest()
 

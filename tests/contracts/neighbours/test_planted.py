@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from test_neighbours import told_apart
-from worlds import IMAGE, KINDS, World, config, planned, start_of, world
 
 from discreet.audit import neighbours
 from discreet.audit.crafted_search import loader_findings, record_findings
@@ -25,11 +23,14 @@ from discreet.kinds import TangentSteps
 from discreet.learning import CountedUpdate, LocalUpdate
 from discreet.models import load_flat
 from discreet.randomness import SeededRandom
+from discreet.rounds import train_silo
+from tests.contracts.neighbours.test_neighbours import told_apart
+from tests.contracts.neighbours.worlds import IMAGE, KINDS, OWN, World, config, planned, start_of, world
 
 TRIALS = 20
 
 
-def on_records(kind: str, model: str = "own_code:rectified") -> list[NeighbourFinding]:
+def on_records(kind: str, model: str = f"{OWN}:rectified") -> list[NeighbourFinding]:
     rounds = planned(config(KINDS[kind], {"source": "npz:unset.npz"}, model), IMAGE, 3, None)
     return list(record_findings(rounds, start_of(rounds), trials=TRIALS, source=SeededRandom(2)))
 
@@ -49,7 +50,7 @@ def in_file(source: str, read: Callable[[World, str], Records], *, rows: int = 2
 
 def clipped_by_hand(model: torch.nn.Sequential, features: torch.Tensor, labels: torch.Tensor) -> Any:
     """Clips every record's gradient of dense, ReLU, dense to norm 1, all records in one batch."""
-    first, last = model[1], model[3]
+    first, last = cast(torch.nn.Linear, model[1]), cast(torch.nn.Linear, model[3])
     with torch.no_grad():
         flat = features.reshape(len(features), -1)
         hidden = first(flat)
@@ -90,7 +91,7 @@ def test_a_last_chunk_of_another_length_is_found(monkeypatch: pytest.MonkeyPatch
 
 def planted_update(monkeypatch: pytest.MonkeyPatch, before: Callable[[Records], None]) -> None:
     """Lets a check of the data run before all training."""
-    honest = neighbours.train_silo
+    honest = train_silo
 
     def update(*arguments: Any, records: Records, **named: Any) -> Any:
         before(records)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from worlds import KINDS, config
 
 from discreet.audit.crafted_files import ArrayFile, SiloFile
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
@@ -20,6 +19,7 @@ from discreet.plan import Plan, load_plan
 from discreet.randomness import SeededRandom
 from discreet.silo.requests import Reply, Request, decode, encode
 from discreet.silo.silo import Silo, open_silo
+from tests.contracts.neighbours.worlds import KINDS, config
 
 NAMES = ("a", "b", "c")
 CAPACITY = 30
@@ -51,7 +51,7 @@ class Overheard:
             posted[str(self._count)] = node
         return posted
 
-    def collect(self, posted: Mapping[str, int]) -> dict[str, bytes]:
+    def collect(self, posted: Mapping[str, int]) -> dict[str, bytes | None]:
         return {message: self._replies.pop(message) for message in posted if message in self._replies}
 
 
@@ -64,7 +64,7 @@ class Seen:
     model: np.ndarray[Any, np.dtype[np.float64]]
 
 
-def federation(rows: int) -> dict[str, np.ndarray[Any, Any]]:
+def federation(rows: int) -> dict[str, Any]:
     source = SeededRandom(3)
     return {
         "x": source.uniform(rows * 64).reshape(rows, 8, 8).astype(np.float32),

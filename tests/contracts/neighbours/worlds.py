@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_code
 import pytest
 
 from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile
@@ -23,6 +22,10 @@ from discreet.plan import federation_facts, make_plan
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
 from discreet.silo.records import load_records
+from tests.contracts.neighbours import own_code
+
+OWN = own_code.__name__
+"""The module of models and federations that configs name."""
 
 IMAGE = (8, 16)
 CAPACITY = 260
@@ -107,7 +110,7 @@ def table(rows: int, *, sites: bool, seed: int = 1) -> TableFile:
     """Ages and habits, and who is sick; every fifth row is a copy of another. Or of three sites."""
     source = SeededRandom(seed)
     ages, coins = source.uniform(rows), source.integers_below(rows, 2)
-    cells = [
+    cells: list[tuple[str, ...]] = [
         (f"{60 * age:.3f}", ["no", "yes"][coin], str(coin)) for age, coin in zip(ages, coins, strict=True)
     ]
     cells[4::5] = cells[: len(cells[4::5])]
@@ -214,17 +217,17 @@ def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **d
     if source in ("csv", "parquet"):
         partition = {"kind": "column", "column": "site"} if local else {"kind": "iid", "silos": 3}
         stated = TABLE | {"source": "csv:unset.csv", "partition": partition} | data
-        made = config(kind, stated, "logistic" if linear else "own_code:smooth")
+        made = config(kind, stated, "logistic" if linear else f"{OWN}:smooth")
         rounds = planned(made, (4,), 2, 1.0)
         file: SiloFile = table(rows, sites=local)
         file = ParquetFile(file) if source == "parquet" else file  # type: ignore[arg-type]
     else:
         stated = {"source": "npz:unset.npz", **data}
         if source == "function":
-            stated = {"source": "own_code:federation", **data}
+            stated = {"source": f"{OWN}:federation", **data}
         elif linear:
             stated |= {"feature_norm_bound": 1.0}
-        made = config(kind, stated, "logistic" if linear else "own_code:rectified")
+        made = config(kind, stated, "logistic" if linear else f"{OWN}:rectified")
         shape, bound = ((129,), 1.0) if linear and source == "npz" else (IMAGE, None)
         rounds = planned(made, shape, 3, bound)
         file = arrays(rows, sites=local or source == "function")
@@ -237,7 +240,7 @@ def _reader(config: Config, rounds: Rounds, source: str, *, local: bool) -> Call
     def read(written: str) -> Records:
         if source == "function":
             own_code.PATH = Path(written.removeprefix("npz:"))
-            written = "own_code:federation"
+            written = f"{OWN}:federation"
         if local:
             return federation_of(config.data.model_copy(update={"source": written})).silo("a").train
         return load_records(written, rounds.plan, "a")

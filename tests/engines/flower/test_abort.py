@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.consortium import consortium as consortium_app
-from discreet.engines.flower.service import serve_training
+from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.flower.stopping import StoppedByOperator
 from discreet.errors import ConfigurationError
 from discreet.health import RunState, read_run_status, read_silo_status
 from discreet.privacy.ledger import read_ledger, spending
-from discreet.silo.requests import Deliver, Farewell
+from discreet.silo.requests import Deliver, Farewell, Request
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05
 
 
-def abort(folder):
+def abort(folder: ServerFolder) -> Any:
     return CliRunner().invoke(consortium_app, ["abort", str(folder.path)])
 
 
-def when_round(number, act):
+def when_round(number: int, act: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a tamper that acts once, when the server invites to a round."""
     invitations = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if isinstance(request, Deliver) and request.parameters:
             invitations.append(node)
             if len(invitations) == 4 * (number - 1) + 1:
@@ -36,7 +39,9 @@ def when_round(number, act):
     return tamper
 
 
-def test_the_round_under_way_is_completed_and_no_other_begins(consortium, direct_wire):
+def test_the_round_under_way_is_completed_and_no_other_begins(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server, answers = consortium.folder.server, []
     wire = direct_wire(
         consortium.silos, when_round(1, lambda: answers.extend([abort(server), abort(server)]))
@@ -55,7 +60,9 @@ def test_the_round_under_way_is_completed_and_no_other_begins(consortium, direct
     assert (status.state, status.abort_requested) == (RunState.ABORTED, False)
 
 
-def test_another_start_goes_on_to_the_end_and_charges_no_more_than_planned(consortium, direct_wire):
+def test_another_start_goes_on_to_the_end_and_charges_no_more_than_planned(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     wire = direct_wire(consortium.silos, when_round(2, lambda: abort(server)))
     with pytest.raises(StoppedByOperator):
@@ -66,10 +73,12 @@ def test_another_start_goes_on_to_the_end_and_charges_no_more_than_planned(conso
     assert json.loads(server.outcome.read_bytes())["status"] == "completed"
 
 
-def test_an_attempt_that_came_to_nothing_is_not_tried_again_after_a_request(consortium, direct_wire):
+def test_an_attempt_that_came_to_nothing_is_not_tried_again_after_a_request(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
 
-    def lost(node, request):
+    def lost(node: int, request: Request) -> Request | None:
         if isinstance(request, Deliver) and request.parameters:
             abort(server)
             return None
@@ -81,7 +90,9 @@ def test_an_attempt_that_came_to_nothing_is_not_tried_again_after_a_request(cons
     assert (spent.charged, spent.aborted) == (0, 1)
 
 
-def test_a_request_in_the_last_round_lets_it_be_completed(consortium, direct_wire):
+def test_a_request_in_the_last_round_lets_it_be_completed(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     wire = direct_wire(consortium.silos, when_round(3, lambda: abort(server)))
     serve_training(wire, server, patience_seconds=PATIENCE)
@@ -90,7 +101,9 @@ def test_a_request_in_the_last_round_lets_it_be_completed(consortium, direct_wir
 
 
 @pytest.mark.parametrize("finished", [False, True], ids=["not started", "completed"])
-def test_what_does_not_run_cannot_be_aborted(consortium, direct_wire, finished):
+def test_what_does_not_run_cannot_be_aborted(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], finished: bool
+) -> None:
     server = consortium.folder.server
     if finished:
         serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
@@ -101,7 +114,9 @@ def test_what_does_not_run_cannot_be_aborted(consortium, direct_wire, finished):
     assert sorted(server.path.iterdir()) == before
 
 
-def test_aborting_what_was_aborted_says_so(consortium, direct_wire):
+def test_aborting_what_was_aborted_says_so(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     wire = direct_wire(consortium.silos, when_round(1, lambda: abort(server)))
     with pytest.raises(StoppedByOperator):
@@ -111,17 +126,21 @@ def test_aborting_what_was_aborted_says_so(consortium, direct_wire):
     assert "aborted already" in again.output
 
 
-def test_a_request_that_a_crash_left_behind_stops_no_later_training(consortium, direct_wire):
+def test_a_request_that_a_crash_left_behind_stops_no_later_training(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     (server.path / "abort.request").touch()
     serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
     assert read_run_status(server.path).state is RunState.COMPLETED
 
 
-def test_a_second_server_in_the_folder_is_refused_and_changes_nothing(consortium, direct_wire):
+def test_a_second_server_in_the_folder_is_refused_and_changes_nothing(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server, refused = consortium.folder.server, []
 
-    def second():
+    def second() -> None:
         with pytest.raises(ConfigurationError, match="only one"):
             serve_training(direct_wire({}), server, patience_seconds=PATIENCE)
         refused.append(server.outcome.exists())

@@ -11,6 +11,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,8 +25,9 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.session.public import plan_without_data
 from discreet.silo.policy import SignedAllowList, load_key, load_policy
-from discreet.silo.requests import Deliver
+from discreet.silo.requests import Deliver, Request
 from discreet.silo.silo import open_silo
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 SILOS = ("north", "south", "west")
 
@@ -38,10 +40,10 @@ class Done:
     stderr: str
 
 
-def discreet(*arguments, expect=0):
+def discreet(*arguments: Path | str, expect: int = 0) -> Done:
     """Runs the command line in this process."""
     out, err = io.StringIO(), io.StringIO()
-    code = 0
+    code: str | int | None = 0
     with (
         redirect_stdout(out),
         redirect_stderr(err),
@@ -55,7 +57,7 @@ def discreet(*arguments, expect=0):
     return Done(out.getvalue(), err.getvalue())
 
 
-def write_records(path, seed, count=120):
+def write_records(path: Path, seed: int, count: int = 120) -> None:
     generator = np.random.default_rng(seed)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -67,7 +69,7 @@ def write_records(path, seed, count=120):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The steps of the README up to the plan."""
     folder = tmp_path_factory.mktemp("new") / "study"
     discreet("new", folder, "--silos", ",".join(SILOS))
@@ -89,7 +91,7 @@ def project(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_key_script_does_the_same(tmp_path):
+def test_the_key_script_does_the_same(tmp_path: Path) -> None:
     write_consortium(tmp_path / "study", SILOS)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     script = ["/bin/sh", str(tmp_path / "study" / "make-keys.sh")]
@@ -104,7 +106,7 @@ def test_the_key_script_does_the_same(tmp_path):
     assert policy.consortium.public_key == consortium.public_key.hex()
 
 
-def test_the_project_trains_and_its_run_verifies(project, direct_wire):
+def test_the_project_trains_and_its_run_verifies(project: Path, direct_wire: type[DirectWire]) -> None:
     unfinished = discreet("consortium", "finish", project / "server", expect=2)
     assert "plan.json" in unfinished.stderr
     silos = {n: open_silo(project / "silos" / name / "policy.toml") for n, name in enumerate(SILOS)}
@@ -129,8 +131,10 @@ def test_the_project_trains_and_its_run_verifies(project, direct_wire):
     assert "model.safetensors" in discreet("verify", run, expect=2).stderr
 
 
-def test_a_training_that_was_stopped_is_not_sealed(consortium, direct_wire):
-    def nobody_masks(_, request):
+def test_a_training_that_was_stopped_is_not_sealed(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    def nobody_masks(_: int, request: Request) -> Request | None:
         return None if isinstance(request, Deliver) and request.parameters else request
 
     wire = direct_wire(consortium.silos, nobody_masks)
@@ -140,7 +144,7 @@ def test_a_training_that_was_stopped_is_not_sealed(consortium, direct_wire):
     assert "0 of 3 rounds are completed" in refused.stderr
 
 
-def test_check_says_what_leaves_and_what_it_costs(project):
+def test_check_says_what_leaves_and_what_it_costs(project: Path) -> None:
     done = discreet(
         "check", project / "silos" / "south" / "policy.toml", project / "server" / "plan.json", "--json"
     )
@@ -149,7 +153,7 @@ def test_check_says_what_leaves_and_what_it_costs(project):
     assert any("masked" in line for line in found["released"])
 
 
-def test_check_refuses_with_code_3_what_the_silo_would_refuse(project, tmp_path):
+def test_check_refuses_with_code_3_what_the_silo_would_refuse(project: Path, tmp_path: Path) -> None:
     policy = project / "silos" / "west" / "policy.toml"
     text = policy.read_text()
     policy.write_text(text.replace("max_epsilon_per_training = 1.5", "max_epsilon_per_training = 0.5"))
@@ -160,7 +164,7 @@ def test_check_refuses_with_code_3_what_the_silo_would_refuse(project, tmp_path)
     assert "max_epsilon_per_training" in done.stderr
 
 
-def test_check_finds_a_schema_mismatch_with_code_2(project):
+def test_check_finds_a_schema_mismatch_with_code_2(project: Path) -> None:
     records = project / "silos" / "west" / "records.csv"
     text = records.read_text()
     records.write_text(text.replace("blood_pressure", "pressure", 1))
@@ -174,7 +178,7 @@ def test_check_finds_a_schema_mismatch_with_code_2(project):
     assert "Traceback" not in done.stderr
 
 
-def test_the_plan_without_data_is_the_plan_of_a_simulation_with_it(project, tmp_path):
+def test_the_plan_without_data_is_the_plan_of_a_simulation_with_it(project: Path, tmp_path: Path) -> None:
     """Facts from the schema alone equal the facts of a federation that was loaded."""
     config = load_config(project / "config.toml")
     pooled = tmp_path / "all.csv"
@@ -198,19 +202,19 @@ def test_the_plan_without_data_is_the_plan_of_a_simulation_with_it(project, tmp_
     ("silos", "words"),
     [(("a", "b"), "at least 3"), (("a", "b", "a"), "distinct"), (("a", "b", "c/d"), "letters, digits")],
 )
-def test_a_consortium_needs_three_usable_names(tmp_path, silos, words):
+def test_a_consortium_needs_three_usable_names(tmp_path: Path, silos: tuple[Any, ...], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         write_consortium(tmp_path / "new", silos)
 
 
-def test_a_folder_that_holds_files_is_left_alone(tmp_path):
+def test_a_folder_that_holds_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(ConfigurationError, match="new or empty"):
         write_consortium(tmp_path, SILOS)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_list_is_never_signed_with_an_older_serial(project):
+def test_a_list_is_never_signed_with_an_older_serial(project: Path) -> None:
     public = discreet("silo", "keygen", project / "spare.key").stdout.strip()
     done = discreet(
         "consortium", "sign", project / "consortium.key", f"spare={public}",
@@ -219,14 +223,14 @@ def test_a_list_is_never_signed_with_an_older_serial(project):
     assert "--serial must be above 1" in done.stderr
 
 
-def test_capacities_by_name_are_what_names_the_silos(project):
+def test_capacities_by_name_are_what_names_the_silos(project: Path) -> None:
     config = load_config(project / "config.toml")
     data = config.data.model_copy(update={"record_capacity": 300})
     with pytest.raises(ConfigurationError, match="record_capacity"):
         plan_without_data(config.model_copy(update={"data": data}))
 
 
-def test_classes_that_are_texts_are_planned_as_at_a_silo():
+def test_classes_that_are_texts_are_planned_as_at_a_silo() -> None:
     """The plan without records has the classes that each silo's table will be read with."""
     config = parse_config(
         {

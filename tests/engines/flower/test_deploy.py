@@ -10,9 +10,11 @@ import stat
 import subprocess
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from discreet.cli.lazy import SUMMARIES, load
 from discreet.engines.flower.provision import Request, provision
@@ -78,11 +80,11 @@ def ours() -> list[list[str]]:
     return [words[1:] for words in COMMANDS if Path(words[0]).name == "discreet"]
 
 
-def is_group(command):
+def is_group(command: Any) -> bool:
     return hasattr(command, "list_commands")
 
 
-def member(group, name):
+def member(group: TyperGroup, name: str) -> Any:
     return group.get_command(group.context_class(group), name)
 
 
@@ -91,7 +93,8 @@ def unknown_parts(words: list[str]) -> set[str]:
     if words[0].startswith("-"):
         return set()
     assert words[0] in SUMMARIES, words
-    command, name, rest = load(words[0]), words[0], words[1:]
+    command: Any = load(words[0])
+    name, rest = words[0], words[1:]
     if is_group(command):
         name, rest = f"{name} {rest[0]}", rest[1:]
         command = member(command, words[1])
@@ -101,9 +104,10 @@ def unknown_parts(words: list[str]) -> set[str]:
     while rest:  # a verb alone is mentioned, not given
         try:
             command.make_context(name, list(rest))
-        except Exception as error:  # typer has a click of its own in some versions
-            if type(error).__name__ != "NoSuchOption":
+        except Exception as caught:  # typer has a click of its own in some versions
+            if type(caught).__name__ != "NoSuchOption":
                 raise
+            error: Any = caught
             unknown.add(f"{name} {error.option_name}")
             place = rest.index(error.option_name)
             del rest[place : place + 2]
@@ -112,14 +116,16 @@ def unknown_parts(words: list[str]) -> set[str]:
     return unknown
 
 
-def test_every_command_line_of_ours_is_accepted_by_the_command_itself():
+def test_every_command_line_of_ours_is_accepted_by_the_command_itself() -> None:
     assert len(ours()) > 30
     unknown = set().union(*map(unknown_parts, ours()))
     assert unknown == set(), "a page or unit names what does not exist"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of flwr's own use of typer
-def test_every_command_line_of_flowers_is_accepted_by_flower_itself(capsys):
+def test_every_command_line_of_flowers_is_accepted_by_flower_itself(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     pytest.importorskip("flwr")
     from flwr.cli.app import app
     from flwr.superlink.cli.flower_superlink import _parse_args_run_superlink
@@ -136,7 +142,8 @@ def test_every_command_line_of_flowers_is_accepted_by_flower_itself(capsys):
             parsers[name].parse_args(words[1:])  # exits, and fails the test, if it is not accepted
             assert "deprecated" not in capsys.readouterr().err
         elif name == "flwr":
-            command, rest = typer.main.get_command(app), words[1:]
+            command: Any = typer.main.get_command(app)
+            rest = words[1:]
             while is_group(command):
                 command, rest = member(command, rest[0]), rest[1:]
                 assert command is not None, words
@@ -146,14 +153,14 @@ def test_every_command_line_of_flowers_is_accepted_by_flower_itself(capsys):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
-def test_units_are_sound_for_systemd(unit, tmp_path):
+def test_units_are_sound_for_systemd(unit: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed; the settings are checked by the test below")
     for one in UNITS:  # they name each other; their programs are not installed here
         text = one.read_text(encoding="utf-8").replace("=/opt/discreet/bin/", "=/bin/true ")
         (tmp_path / one.name).write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [shutil.which("systemd-analyze"), "verify", "--man=no", tmp_path / unit.name],
+        [str(shutil.which("systemd-analyze")), "verify", "--man=no", tmp_path / unit.name],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     said = [line for line in done.stderr.splitlines() if unit.name in line or "discreet" in line]
@@ -162,7 +169,7 @@ def test_units_are_sound_for_systemd(unit, tmp_path):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
-def test_units_close_what_they_can(unit):
+def test_units_close_what_they_can(unit: Path) -> None:
     found = settings(unit)
     assert {
         ("NoNewPrivileges", "yes"), ("ProtectSystem", "strict"), ("PrivateTmp", "yes"),
@@ -175,7 +182,7 @@ def test_units_close_what_they_can(unit):
     assert set(writable) <= {f"/var/lib/{user}", "/run/discreet"}
 
 
-def test_the_silo_has_no_network_and_the_node_not_the_silos_files():
+def test_the_silo_has_no_network_and_the_node_not_the_silos_files() -> None:
     silo, node = (settings(SYSTEMD / f"discreet-{name}.service") for name in ("silo", "supernode"))
     assert {
         ("PrivateNetwork", "yes"),
@@ -189,7 +196,7 @@ def test_the_silo_has_no_network_and_the_node_not_the_silos_files():
     assert {("IPAddressDeny", "any"), ("IPAddressAllow", "localhost")} <= set(metrics)
 
 
-def test_the_metrics_drop_in_serves_as_the_unit_does():
+def test_the_metrics_drop_in_serves_as_the_unit_does() -> None:
     plain, with_metrics = (
         next(value for key, value in settings(SYSTEMD / name) if key == "ExecStart" and value)
         for name in ("discreet-silo.service", "discreet-silo-metrics.conf")
@@ -198,7 +205,7 @@ def test_the_metrics_drop_in_serves_as_the_unit_does():
 
 
 @pytest.mark.parametrize("part", ["silo", "server"])
-def test_users_and_folders_are_made_as_the_units_need_them(part, tmp_path):
+def test_users_and_folders_are_made_as_the_units_need_them(part: str, tmp_path: Path) -> None:
     if os.geteuid() != 0 or shutil.which("systemd-sysusers") is None:
         pytest.skip("making users in a scratch root needs root and systemd-sysusers")
     (tmp_path / "etc").mkdir()
@@ -228,13 +235,13 @@ def test_users_and_folders_are_made_as_the_units_need_them(part, tmp_path):
         assert set(group["discreet-link"][3].split(",")) == set(private)
 
 
-def test_containers_have_users_of_their_own_and_the_silo_no_network():
+def test_containers_have_users_of_their_own_and_the_silo_no_network() -> None:
     text = (ROOT / "deploy" / "container" / "compose.yaml").read_text(encoding="utf-8")
     services = {
         part.split(":")[0]: part for part in re.split(r"\n  (?=\w+:\n)", text.partition("services:")[2])
     }
     users = {
-        name: re.search(r'user: "(\d+):', services[name])[1] for name in ("silo", "supernode", "superlink")
+        name: re.findall(r'user: "(\d+):', services[name])[0] for name in ("silo", "supernode", "superlink")
     }
     assert len(set(users.values())) == len(users)
     made = (ROOT / "deploy" / "container" / "Containerfile").read_text(encoding="utf-8")
@@ -245,7 +252,7 @@ def test_containers_have_users_of_their_own_and_the_silo_no_network():
     assert yaml.safe_load(text)["services"]["silo"]["security_opt"] == ["no-new-privileges:true"]
 
 
-def test_the_proxy_is_sound_for_nginx_and_passes_one_path_on(tmp_path):
+def test_the_proxy_is_sound_for_nginx_and_passes_one_path_on(tmp_path: Path) -> None:
     text = (ROOT / "deploy" / "nginx" / "discreet.conf").read_text(encoding="utf-8")
     assert re.findall(r"location (\S+) {\s+(\w+)", text) == [("/v1/fleet/", "proxy_pass"), ("/", "return")]
     if shutil.which("nginx") is None:
@@ -257,13 +264,13 @@ def test_the_proxy_is_sound_for_nginx_and_passes_one_path_on(tmp_path):
         f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{inside}}}\n", encoding="utf-8"
     )
     done = subprocess.run(
-        [shutil.which("nginx"), "-t", "-e", tmp_path / "log", "-p", tmp_path, "-c", whole],
+        [str(shutil.which("nginx")), "-t", "-e", tmp_path / "log", "-p", tmp_path, "-c", whole],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
-def test_the_proxy_that_is_installed_is_the_one_of_the_page():
+def test_the_proxy_that_is_installed_is_the_one_of_the_page() -> None:
     """The page's block is the one that stands before a real SuperLink in test_front.py."""
     page = (ROOT / "docs" / "how-to" / "keep-users-apart.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```text\n(server {.*?)```", page, flags=re.DOTALL)
@@ -272,7 +279,7 @@ def test_the_proxy_that_is_installed_is_the_one_of_the_page():
     assert rest == block
 
 
-def test_files_that_the_operators_page_installs_exist_and_links_lead_to_files():
+def test_files_that_the_operators_page_installs_exist_and_links_lead_to_files() -> None:
     page = ROOT / "docs" / "how-to" / "operate-a-federation.md"
     text = page.read_text(encoding="utf-8")
     named = re.findall(r"deploy/[\w./-]+", text)
@@ -283,7 +290,7 @@ def test_files_that_the_operators_page_installs_exist_and_links_lead_to_files():
         assert (page.parent / target).exists(), target
 
 
-def test_every_unit_user_of_the_compose_file_and_every_path_is_made_by_tmpfiles():
+def test_every_unit_user_of_the_compose_file_and_every_path_is_made_by_tmpfiles() -> None:
     made = " ".join(path.read_text(encoding="utf-8") for path in SYSTEMD.glob("*.tmpfiles.conf"))
     for unit in UNITS:
         for key, value in settings(unit):

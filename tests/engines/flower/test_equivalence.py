@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from discreet.config import Config
 from discreet.engines.flower.service import serve_training
+from discreet.engines.flower.wire import Posted
 from discreet.engines.local import run
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.secagg import Stage
-from discreet.silo.requests import Deliver, Propose
+from discreet.silo.requests import Deliver, Propose, Request
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05
 # Which request of a round asks for a stage's message, while everybody's input arrives.
 STAGES = {Stage.MASK: 0, Stage.UNMASK: 1}
 
 
-def local_model(config, path):
+def local_model(config: Config, path: Path) -> bytes:
     run(config, path)
     return (path / "model.safetensors").read_bytes()
 
 
-def dropping(consortium, name, release, stage):
+def dropping(consortium: SmallConsortium, name: str, release: int, stage: Stage) -> Callable[..., Any]:
     """Returns a tamper that loses what one silo needs for ``stage`` in the round ``release``."""
     node, position = consortium.node(name), {"round": 0, "stage": -1}
 
-    def tamper(at, request):
+    def tamper(at: int, request: Any) -> Any:
         if at == node and isinstance(request, Deliver):
             if request.parameters:
                 position["round"] += 1
@@ -40,7 +47,12 @@ def dropping(consortium, name, release, stage):
     return tamper
 
 
-def test_wire_and_local_engine_give_the_same_bytes(consortium, direct_wire, small_config, tmp_path):
+def test_wire_and_local_engine_give_the_same_bytes(
+    consortium: SmallConsortium,
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
     expected = local_model(small_config(), tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert consortium.folder.server.run.model.read_bytes() == expected
@@ -51,8 +63,12 @@ def test_wire_and_local_engine_give_the_same_bytes(consortium, direct_wire, smal
     [{"mode": "semi-honest"}, {"mode": "one-phase"}, {"protocol": "bell"}, {"rotation": True}],
 )
 def test_other_ways_to_aggregate_give_the_same_bytes_too(
-    make_consortium, direct_wire, small_config, tmp_path, aggregation
-):
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+    aggregation: dict[str, Any],
+) -> None:
     config = small_config(aggregation=aggregation)
     consortium = make_consortium(config)
     expected = local_model(config, tmp_path / "local")
@@ -70,8 +86,12 @@ def test_other_ways_to_aggregate_give_the_same_bytes_too(
     ids=lambda local: local["kind"],
 )
 def test_other_kinds_of_training_give_the_same_bytes_too(
-    make_consortium, direct_wire, small_config, tmp_path, local
-):
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+    local: dict[str, Any],
+) -> None:
     unit = "client" if local["kind"] == "clipped-update" else "record"
     config = small_config(
         training={"rounds": 2, "local": local},
@@ -84,8 +104,11 @@ def test_other_kinds_of_training_give_the_same_bytes_too(
 
 
 def test_a_clipping_norm_that_moves_reaches_the_silos_behind_the_weights(
-    make_consortium, direct_wire, small_config, tmp_path
-):
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
     """The state holds weights and norm; both are the local engine's, and the wire carries both."""
     config = small_config(
         training={"rounds": 3, "local": {"kind": "single-step"}},
@@ -112,8 +135,12 @@ def test_a_clipping_norm_that_moves_reaches_the_silos_behind_the_weights(
     [("malicious", [2, 2, 3]), ("semi-honest", [2, 2, 2]), ("one-phase", [1, 1, 2])],
 )
 def test_exchanges_of_a_round_are_as_few_as_the_mode_allows(
-    make_consortium, direct_wire, small_config, mode, exchanges
-):
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    mode: str,
+    exchanges: list[int],
+) -> None:
     """What one silo is asked in each round; another one drops out in the third."""
     consortium = make_consortium(small_config(aggregation={"mode": mode}))
     wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 3, Stage.MASK))
@@ -128,8 +155,8 @@ def test_exchanges_of_a_round_are_as_few_as_the_mode_allows(
 
 
 def test_a_silo_charges_one_phase_rounds_whose_end_it_does_not_see(
-    make_consortium, direct_wire, small_config
-):
+    make_consortium: Callable[..., Any], direct_wire: type[DirectWire], small_config: Callable[..., Any]
+) -> None:
     consortium = make_consortium(small_config(aggregation={"mode": "one-phase"}))
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     lines = read_ledger(consortium.folder.silo("cleveland") / "state" / "ledger.jsonl")
@@ -137,7 +164,13 @@ def test_a_silo_charges_one_phase_rounds_whose_end_it_does_not_see(
 
 
 @pytest.mark.parametrize("stage", list(STAGES))
-def test_a_dropout_changes_both_in_the_same_way(consortium, direct_wire, small_config, tmp_path, stage):
+def test_a_dropout_changes_both_in_the_same_way(
+    consortium: SmallConsortium,
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+    stage: Stage,
+) -> None:
     drop = {"silo": "long_beach_va", "round": 2, "stage": stage.name.lower()}
     expected = local_model(
         small_config(run={"seed": 7, "evaluate": False, "dropouts": [drop]}), tmp_path / "local"
@@ -150,7 +183,9 @@ def test_a_dropout_changes_both_in_the_same_way(consortium, direct_wire, small_c
     assert [len(done.survivors) for done in spent.completed] == expected_survivors
 
 
-def test_a_silo_that_was_gone_is_asked_again_and_comes_back(consortium, direct_wire):
+def test_a_silo_that_was_gone_is_asked_again_and_comes_back(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 1, Stage.MASK))
     serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
     log = consortium.folder.server.log.read_text()
@@ -159,27 +194,31 @@ def test_a_silo_that_was_gone_is_asked_again_and_comes_back(consortium, direct_w
     assert asked.count(consortium.node("hungary")) == 2
 
 
-def test_an_answer_to_a_greeting_may_take_longer_than_a_round(make_consortium, direct_wire, small_config):
+def test_an_answer_to_a_greeting_may_take_longer_than_a_round(
+    make_consortium: Callable[..., Any], direct_wire: type[DirectWire], small_config: Callable[..., Any]
+) -> None:
     """As over a real network, where it never comes at once: it is still looked for a round later."""
     training = small_config().model_dump(mode="json", exclude_none=True)["training"]
     consortium = make_consortium(small_config(training={**training, "rounds": 5}))
     hungary = consortium.node("hungary")
     wire = direct_wire(consortium.silos, dropping(consortium, "hungary", 1, Stage.MASK))
-    post, collect, asked, slow = wire.post, wire.collect, [], set()
+    post, collect = wire.post, wire.collect
+    asked: list[set[int]] = []
+    slow: set[str] = set()
 
-    def remember(requests, *, label, lifetime_seconds):
+    def remember(requests: Mapping[int, bytes], *, label: str, lifetime_seconds: float) -> Posted:
         posted = post(requests, label=label, lifetime_seconds=lifetime_seconds)
         if label == "hello":
             asked.append(set(requests))
             slow.update(posted)
         return posted
 
-    def late(posted):
+    def late(posted: Posted) -> dict[str, bytes | None]:
         delayed = slow & posted.keys()
         slow.difference_update(delayed)
         return collect({message: node for message, node in posted.items() if message not in delayed})
 
-    wire.post, wire.collect = remember, late
+    wire.post, wire.collect = remember, late  # type: ignore[method-assign]
     serve_training(wire, consortium.folder.server, patience_seconds=60.0)
     lines = read_ledger(consortium.folder.server.run.ledger)
     completed = spending(line.entry for line in lines).completed
@@ -187,11 +226,13 @@ def test_an_answer_to_a_greeting_may_take_longer_than_a_round(make_consortium, d
     assert asked == [{hungary}, set()], "no second greeting while one is on its way"
 
 
-def test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(consortium, direct_wire):
+def test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     away = {consortium.node("hungary"), consortium.node("switzerland")}
-    lost = []
+    lost: list[Any] = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if node in away and isinstance(request, Deliver) and request.parameters and len(lost) < 2:
             lost.append(node)
             return None
@@ -206,7 +247,9 @@ def test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomne
     assert (spent.aborted, spent.charged) == (1, 3)
 
 
-def test_every_silo_that_sent_a_masked_vector_charges_an_aborted_attempt(consortium, direct_wire):
+def test_every_silo_that_sent_a_masked_vector_charges_an_aborted_attempt(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """The plan does not trust the server, so its word that nothing was unmasked is not taken."""
     test_too_few_survivors_abort_the_round_and_it_is_retried_with_fresh_randomness(consortium, direct_wire)
     for name, charged in (("cleveland", 4), ("hungary", 3)):
@@ -214,7 +257,9 @@ def test_every_silo_that_sent_a_masked_vector_charges_an_aborted_attempt(consort
         assert spending(line.entry for line in lines).charged == charged
 
 
-def test_totals_are_the_survivors_sum_in_every_round(consortium, direct_wire):
+def test_totals_are_the_survivors_sum_in_every_round(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """The released states differ from round to round and are finite: nothing is summed twice or skipped."""
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     weights = load_file(consortium.folder.server.run.model)
@@ -228,24 +273,27 @@ def test_totals_are_the_survivors_sum_in_every_round(consortium, direct_wire):
     assert len(set(digests)) == 3
 
 
-def test_an_attempt_with_too_few_nodes_waits_for_them(consortium, direct_wire):
+def test_an_attempt_with_too_few_nodes_waits_for_them(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """Two lines are cut in round 1: the next attempt begins when they are back, not at once."""
     away = {consortium.node("hungary"), consortium.node("switzerland")}
     wire = direct_wire(consortium.silos)
-    lost, looks = [], []
+    lost: list[int] = []
+    looks: list[bool] = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if node in away and isinstance(request, Deliver) and request.parameters and len(lost) < len(away):
             lost.append(node)
             return None
         return request
 
-    def nodes():
+    def nodes() -> tuple[Any, ...]:
         looks.append(len(lost) == len(away))
         present = set(consortium.silos) - away if 0 < sum(looks) < 4 else set(consortium.silos)
         return tuple(sorted(present))
 
-    wire.tamper, wire.nodes = tamper, nodes
+    wire.tamper, wire.nodes = tamper, nodes  # type: ignore[method-assign]
     serve_training(wire, consortium.folder.server, patience_seconds=60.0)
     spent = spending(line.entry for line in read_ledger(consortium.folder.server.run.ledger))
     assert (spent.aborted, [len(done.survivors) for done in spent.completed]) == (1, [4, 4, 4])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,13 +40,13 @@ CONTROL = (
 )
 
 
-def free_port():
+def free_port() -> Any:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def until(ready, child):
+def until(ready: Any, child: Any) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not ready():
         assert child.alive, child.last_lines(20)
@@ -53,7 +54,7 @@ def until(ready, child):
         time.sleep(0.2)
 
 
-def status(port, path, authority):
+def status(port: Any, path: Any, authority: Any) -> Any:
     """Returns the HTTP status of an empty request, with the path as it stands."""
     context = ssl.create_default_context(cafile=authority)
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=context)
@@ -66,7 +67,7 @@ def status(port, path, authority):
         connection.close()
 
 
-def configuration(folder, certificates, front, back):
+def configuration(folder: Any, certificates: Any, front: Any, back: Any) -> Any:
     """Returns a whole nginx configuration around the page's block."""
     block = re.search(r"```text\n(server .*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
     for old, new in {
@@ -91,11 +92,13 @@ def configuration(folder, certificates, front, back):
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
-def test_supernodes_pass_the_proxy_and_nobody_else_does(tmp_path):
+def test_supernodes_pass_the_proxy_and_nobody_else_does(tmp_path: Path) -> None:
     certificates = make_certificates(tmp_path / "tls")
     front, back = free_port(), free_port()
-    tls = ["--ssl-ca-certfile", certificates.authority, "--ssl-certfile", certificates.certificate,
-           "--ssl-keyfile", certificates.key]  # fmt: skip
+    tls: list[str | Path] = [
+        "--ssl-ca-certfile", certificates.authority, "--ssl-certfile", certificates.certificate,
+        "--ssl-keyfile", certificates.key,
+    ]  # fmt: skip
     home = tmp_path / "flower"
     home.mkdir()
     (home / "config.toml").write_text(
@@ -104,7 +107,7 @@ def test_supernodes_pass_the_proxy_and_nobody_else_does(tmp_path):
         f'address = "127.0.0.1:{front}"\nroot-certificates = "{certificates.authority}"\n'
     )
 
-    def flwr(*arguments):
+    def flwr(*arguments: Any) -> Any:
         return subprocess.run(
             [str(BIN / "flwr"), *map(str, arguments)], env=environment(home), capture_output=True, text=True,
             check=False, timeout=PATIENCE_SECONDS,

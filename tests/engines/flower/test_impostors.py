@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.service import serve_training
+from discreet.engines.flower.wire import Posted
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
-from discreet.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused
+from discreet.silo.requests import Deliver, Hello, Joined, Present, Propose, Refused, Reply, Request
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 STRANGER = 999
 PATIENCE = 0.05
@@ -22,30 +26,32 @@ PATIENCE = 0.05
 class Stranger:
     """A node of nobody that answers as it likes; the wire sees a silo."""
 
-    name = "stranger"
+    name: str = "stranger"
 
-    def __init__(self, answer):
+    def __init__(self, answer: Callable[..., Any]) -> None:
         self.answer = answer
 
-    def handle(self, request):
+    def handle(self, request: Request) -> Reply:
         return self.answer(request)
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
-def refuse_for(name):
+def refuse_for(name: str) -> Callable[..., Any]:
     return lambda _: Refused(name, "not-allowed", "leave me\nalone")
 
 
-def back_as(name):
-    def answer(request):
+def back_as(name: str) -> Callable[..., Any]:
+    def answer(request: Hello | Propose) -> Joined | Present:
         return Present(name) if isinstance(request, Hello) else Joined(name, False, b"no advertisement")
 
     return answer
 
 
-def engine(consortium, wire, announce=lambda _: None):
+def engine(
+    consortium: SmallConsortium, wire: DirectWire, announce: Callable[..., Any] = lambda _: None
+) -> FlowerEngine:
     made = FlowerEngine(
         consortium.folder.server.proposal(), wire, SeededRandom(1), patience_seconds=PATIENCE,
         announce=announce,
@@ -54,19 +60,21 @@ def engine(consortium, wire, announce=lambda _: None):
     return made
 
 
-def order(consortium, release):
+def order(consortium: SmallConsortium, release: int) -> RoundOrder:
     facts = consortium.plan.facts
     model = build_model("logistic", facts.feature_shape, facts.num_classes, seed=0)
     return RoundOrder(release, release, flatten(model))
 
 
-def proposals(wire):
+def proposals(wire: DirectWire) -> Counter[int]:
     return Counter(node for node, request in wire.seen if isinstance(request, Propose))
 
 
 @pytest.mark.parametrize("answer", [refuse_for, back_as])
 @pytest.mark.parametrize("first", [True, False], ids=["before the silo", "after the silo"])
-def test_nobody_can_take_a_silo_out_by_its_name(consortium, direct_wire, answer, first):
+def test_nobody_can_take_a_silo_out_by_its_name(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], answer: Callable[..., Any], first: bool
+) -> None:
     """The lie comes before or after the silo's own advertisement; hungary drops out once and comes back."""
     nodes = {**consortium.silos}
     liar = {STRANGER: Stranger(answer("hungary"))}
@@ -82,7 +90,9 @@ def test_nobody_can_take_a_silo_out_by_its_name(consortium, direct_wire, answer,
 
 
 @pytest.mark.parametrize("name", ["hungary", "cleveland", "nobody"])
-def test_a_stranger_that_calls_itself_a_silo_makes_nobody_change_keys(consortium, direct_wire, name):
+def test_a_stranger_that_calls_itself_a_silo_makes_nobody_change_keys(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], name: str
+) -> None:
     """Hungary's own node is cut off but connected, and what another one says in its name is ignored."""
     wire = direct_wire({**consortium.silos, STRANGER: Stranger(lambda _: Present(name))})
     made = engine(consortium, wire)
@@ -92,15 +102,19 @@ def test_a_stranger_that_calls_itself_a_silo_makes_nobody_change_keys(consortium
     assert proposals(wire)[consortium.node("cleveland")] == 1
 
 
-def test_a_refusal_in_another_name_is_shown_as_the_nodes_own(consortium, direct_wire):
-    lines = []
+def test_a_refusal_in_another_name_is_shown_as_the_nodes_own(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    lines: list[Any] = []
     wire = direct_wire({**consortium.silos, STRANGER: Stranger(refuse_for("hungary"))})
     engine(consortium, wire, lines.append)
     assert f"node {STRANGER} refused (not-allowed): leave me?alone" in lines
     assert not any(line.startswith("hungary refused") for line in lines)
 
 
-def test_a_node_whose_signature_is_wrong_is_not_asked_again(consortium, direct_wire):
+def test_a_node_whose_signature_is_wrong_is_not_asked_again(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """It claims a silo that never joined, which nobody else can contradict."""
     missing = consortium.node("hungary")
     nodes = {node: silo for node, silo in consortium.silos.items() if node != missing}
@@ -111,14 +125,16 @@ def test_a_node_whose_signature_is_wrong_is_not_asked_again(consortium, direct_w
     assert set(proposals(wire).values()) == {1}
 
 
-def test_what_a_node_says_is_shown_as_one_short_line(consortium, direct_wire):
-    lines = []
+def test_what_a_node_says_is_shown_as_one_short_line(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    lines: list[Any] = []
     liar = Stranger(lambda _: Refused("hungary\x1b[2J", "not-\nallowed", "x\n" * 10_000))
     engine(consortium, direct_wire({**consortium.silos, STRANGER: liar}), lines.append)
     assert all(line.isprintable() and len(line) < 2000 for line in lines)
 
 
-def test_a_name_moves_with_its_signature():
+def test_a_name_moves_with_its_signature() -> None:
     members = Members()
     members.add("a", 1, seeded=False)
     assert members.may_speak(1, "a", {1, 2})
@@ -138,26 +154,30 @@ BAD = [
 
 
 @pytest.mark.parametrize("reply", BAD, ids=["nested", "surrogate", "digits", "infinite"])
-def test_one_bad_reply_ends_no_training(consortium, direct_wire, reply):
+def test_one_bad_reply_ends_no_training(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], reply: bytes
+) -> None:
     wire = direct_wire({**consortium.silos, STRANGER: Stranger(lambda _: Present("stranger"))})
     collect = wire.collect
 
-    def spoiled(posted):
+    def spoiled(posted: Posted) -> dict[str, bytes | None]:
         return {key: reply if posted[key] == STRANGER else body for key, body in collect(posted).items()}
 
-    wire.collect = spoiled
+    wire.collect = spoiled  # type: ignore[method-assign]
     server = consortium.folder.server
     serve_training(wire, server, patience_seconds=PATIENCE)
     assert json.loads(server.outcome.read_bytes())["status"] == "completed"
 
 
-def test_an_error_that_nobody_expected_leaves_an_outcome(consortium, direct_wire):
+def test_an_error_that_nobody_expected_leaves_an_outcome(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     wire = direct_wire(consortium.silos)
 
-    def broken(_):
+    def broken(posted: Posted) -> dict[str, bytes | None]:
         raise RuntimeError("the network's library failed")
 
-    wire.collect = broken
+    wire.collect = broken  # type: ignore[method-assign]
     server = consortium.folder.server
     with pytest.raises(RuntimeError):
         serve_training(wire, server, patience_seconds=PATIENCE)

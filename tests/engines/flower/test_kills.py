@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def announcing(killer: Killer) -> Callable[[str], None]:
     return announce
 
 
-def test_a_training_goes_on_whatever_is_killed(tmp_path):
+def test_a_training_goes_on_whatever_is_killed(tmp_path: Path) -> None:
     """A silo, a SuperNode, the SuperLink, the ServerApp, and the last two together, in a random order."""
     chance = random.Random(SEED)
     victims = [("silo",), ("supernode",), ("superlink",), ("serverapp",), ("superlink", "serverapp")]
@@ -143,7 +144,7 @@ def test_a_training_goes_on_whatever_is_killed(tmp_path):
     assert not [number for number, command in command_lines() if str(folder) in command]
 
 
-def require_charges(done) -> None:
+def require_charges(done: Any) -> None:
     """The server charges each planned release once; a silo charges all it was in, and no attempt twice."""
     entries = [line.entry for line in read_ledger(done.folder.server.run.ledger)]
     spent = spending(entries)
@@ -163,13 +164,13 @@ def require_charges(done) -> None:
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_a_signal_to_up_leaves_no_process(tmp_path, number):
+def test_a_signal_to_up_leaves_no_process(tmp_path: Path, number: Any) -> None:
     config, folder = tmp_path / "three.toml", tmp_path / "up"
     config.write_text(THREE_SILOS)
     said = tmp_path / "said"
     with said.open("wb") as file:
         # No keeper above it: what is left must have been ended by its own.
-        command = [sys.executable, "-m", "discreet", "up", config, "--out", folder]
+        command = [sys.executable, "-m", "discreet", "up", str(config), "--out", str(folder)]
         up = subprocess.Popen(command, stdout=file, stderr=file)
     try:
         await_(lambda: programs(up.pid, "flwr-serverapp") or up.poll() is not None)

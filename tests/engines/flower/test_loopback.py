@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,9 @@ PATIENCE = 60.0
 
 
 @pytest.mark.loopback
-def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tmp_path, run_to_end):
+def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(
+    tmp_path: Path, run_to_end: Callable[..., tuple[int, str]]
+) -> None:
     config, up = tmp_path / "three.toml", tmp_path / "up"
     config.write_text(THREE_SILOS)
     run(load_config(config), tmp_path / "local")
@@ -69,7 +72,7 @@ def test_three_supernodes_give_the_bytes_of_the_local_engine_and_a_sealed_run(tm
     assert not processes(str(up))
 
 
-def test_a_power_cut_is_survived_and_accounted(tmp_path, small_config):
+def test_a_power_cut_is_survived_and_accounted(tmp_path: Path, small_config: Any) -> None:
     done = bring_up(
         small_config(), tmp_path / "up", silos=4, kill="hungary@round-2", port=None,
         patience_seconds=PATIENCE, announce=print,
@@ -132,25 +135,27 @@ def processes(marker: str) -> list[int]:
     return found
 
 
-def survivors(done) -> list[int]:
+def survivors(done: Any) -> list[int]:
     lines = done.folder.server.run.metrics.read_text().splitlines()
     return [len(json.loads(line)["survivors"]) for line in lines]
 
 
-def rehearse(config, folder: Path, announce: Callable[[str], None]):
+def rehearse(config: Any, folder: Path, announce: Callable[[str], None]) -> Any:
     return bring_up(
         config, folder, silos=4, kill=None, port=None, patience_seconds=PATIENCE, announce=announce
     )
 
 
-def longer(small_config, **run_table):
+def longer(small_config: Any, **run_table: Any) -> Any:
     """Eight rounds: one to begin with, one or more without a silo, and some for it to come back."""
     training = {**small_config().model_dump(mode="json", exclude_none=True)["training"], "rounds": 8}
     return small_config(training=training, run={"seed": 7, "evaluate": False, **run_table})
 
 
 @pytest.mark.parametrize("frozen", ["supernode-hungary", "silo-hungary"], ids=["network cut", "slow silo"])
-def test_a_silent_silo_is_left_out_and_its_late_answer_never_enters(tmp_path, small_config, frozen):
+def test_a_silent_silo_is_left_out_and_its_late_answer_never_enters(
+    tmp_path: Path, small_config: Any, frozen: Any
+) -> None:
     """The model is that of the local engine with the same silo missing in the same rounds, byte for byte."""
     folder = tmp_path / "up"
     freezing = Freezing(folder, (frozen,), when="round 1/", until="round 2/")
@@ -169,8 +174,8 @@ def test_a_silent_silo_is_left_out_and_its_late_answer_never_enters(tmp_path, sm
 
 
 def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_randomness(
-    tmp_path, small_config
-):
+    tmp_path: Path, small_config: Any
+) -> None:
     folder = tmp_path / "up"
     freezing = Freezing(
         folder,

@@ -7,19 +7,21 @@ import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discreet.engines.flower.occupancy import occupied, occupy
 from discreet.engines.flower.service import ServerFolder
 from discreet.health import RunState, read_run_status
+from tests.engines.conftest import SmallConsortium
 
 NOBODY = 65534
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user, whom root can become")
 
 
 @pytest.fixture
-def server():
+def server() -> Any:
     """A server's folder that everybody may read, as with the usual umask."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -29,7 +31,7 @@ def server():
 
 
 @contextmanager
-def somebody_else():
+def somebody_else() -> Any:
     os.seteuid(NOBODY)
     try:
         yield
@@ -37,14 +39,14 @@ def somebody_else():
         os.seteuid(0)
 
 
-def test_the_lock_is_open_to_its_user_alone(server):
+def test_the_lock_is_open_to_its_user_alone(server: Any) -> None:
     with occupy(server.lock):
         pass
     assert server.lock.stat().st_mode & 0o777 == 0o600
 
 
 @ROOT_ONLY
-def test_whoever_may_only_read_cannot_keep_a_server_out(server):
+def test_whoever_may_only_read_cannot_keep_a_server_out(server: Any) -> None:
     with occupy(server.lock):
         pass
     with somebody_else():
@@ -62,7 +64,7 @@ def test_whoever_may_only_read_cannot_keep_a_server_out(server):
 
 
 @ROOT_ONLY
-def test_whoever_may_only_read_sees_whether_a_server_works(server, consortium):
+def test_whoever_may_only_read_sees_whether_a_server_works(server: Any, consortium: SmallConsortium) -> None:
     (server.path / "plan.json").write_bytes(consortium.plan.document())
     for _ in range(2):
         with somebody_else():

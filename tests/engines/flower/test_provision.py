@@ -7,10 +7,12 @@ import sys
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from discreet.cli import main
@@ -34,19 +36,19 @@ def verify(authority: Path, server: Path, subject: x509.DNSName | x509.IPAddress
 @pytest.mark.parametrize("subject", [x509.DNSName("fl.example.org"), x509.DNSName("localhost"),
                                      x509.IPAddress(ip_address("10.0.0.5")),
                                      x509.IPAddress(ip_address("127.0.0.1"))])  # fmt: skip
-def test_every_node_believes_the_server_by_each_of_its_names(tmp_path, subject):
+def test_every_node_believes_the_server_by_each_of_its_names(tmp_path: Path, subject: Any) -> None:
     provision(BOTH, tmp_path)
     for node in BOTH.nodes:
         verify(tmp_path / "nodes" / node / "ca.crt", tmp_path / "server/server.pem", subject)
 
 
-def test_a_name_that_was_not_asked_for_is_not_believed(tmp_path):
+def test_a_name_that_was_not_asked_for_is_not_believed(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     with pytest.raises(VerificationError):
         verify(tmp_path / "server/ca.crt", tmp_path / "server/server.pem", x509.DNSName("other.example.org"))
 
 
-def test_a_nodes_own_interface_is_believed_on_loopback_and_by_its_own_authority_only(tmp_path):
+def test_a_nodes_own_interface_is_believed_on_loopback_and_by_its_own_authority_only(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     loopback = x509.IPAddress(ip_address("127.0.0.1"))
     north = tmp_path / "nodes/north"
@@ -56,20 +58,21 @@ def test_a_nodes_own_interface_is_believed_on_loopback_and_by_its_own_authority_
             verify(other, north / "local.pem", loopback)
 
 
-def test_each_private_key_belongs_to_the_public_part_beside_it(tmp_path):
+def test_each_private_key_belongs_to_the_public_part_beside_it(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     pairs = [("server/server.pem", "server/server.key"), ("authority/ca.crt", "authority/ca.key"),
              ("nodes/north/local.pem", "nodes/north/local.key")]  # fmt: skip
-    for public, private in pairs:
+    for shown, private in pairs:
         key = serialization.load_pem_private_key((tmp_path / private).read_bytes(), None)
-        assert key.public_key() == certificate(tmp_path / public).public_key()
+        assert key.public_key() == certificate(tmp_path / shown).public_key()
     secret = serialization.load_ssh_private_key((tmp_path / "nodes/north/supernode.key").read_bytes(), None)
     public = serialization.load_ssh_public_key((tmp_path / "nodes/north/supernode.pub").read_bytes())
     assert secret.public_key() == public
+    assert isinstance(public, EllipticCurvePublicKey)
     assert public.key_size == 384
 
 
-def test_private_keys_are_their_owners_and_nobody_elses_folder_has_them(tmp_path):
+def test_private_keys_are_their_owners_and_nobody_elses_folder_has_them(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     private = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.key"))
     assert private == ["authority/ca.key", "nodes/north/local.key", "nodes/north/supernode.key",
@@ -80,7 +83,7 @@ def test_private_keys_are_their_owners_and_nobody_elses_folder_has_them(tmp_path
     assert len(set(contents)) == len(contents)
 
 
-def test_an_authority_signs_no_further_authority(tmp_path):
+def test_an_authority_signs_no_further_authority(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     for name in ("authority/ca.crt", "nodes/north/local-ca.crt"):
         found = certificate(tmp_path / name).extensions.get_extension_for_class(x509.BasicConstraints)
@@ -91,19 +94,19 @@ def test_an_authority_signs_no_further_authority(tmp_path):
         assert not found.value.ca
 
 
-def test_the_longest_names_make_files(tmp_path):
+def test_the_longest_names_make_files(tmp_path: Path) -> None:
     provision(Request((), ("n" * 64, "ö" * 32), YEAR, None), tmp_path)
     assert len(list((tmp_path / "nodes").iterdir())) == 2
 
 
-def test_certificates_end_when_the_command_says(tmp_path):
+def test_certificates_end_when_the_command_says(tmp_path: Path) -> None:
     provision(BOTH, tmp_path)
     for name in ("server/server.pem", "nodes/north/local.pem"):
         end = certificate(tmp_path / name).not_valid_after_utc
         assert abs(end - (datetime.now(UTC) + YEAR)) < timedelta(hours=1)
 
 
-def test_the_same_authority_signs_next_years_certificate(tmp_path):
+def test_the_same_authority_signs_next_years_certificate(tmp_path: Path) -> None:
     provision(BOTH, tmp_path / "first")
     again = Request(("new.example.org",), (), YEAR, tmp_path / "first/authority")
     provision(again, tmp_path / "second")
@@ -112,7 +115,7 @@ def test_the_same_authority_signs_next_years_certificate(tmp_path):
     assert not (tmp_path / "second/authority").exists()
 
 
-def test_a_hospital_makes_its_own_keys_alone(tmp_path):
+def test_a_hospital_makes_its_own_keys_alone(tmp_path: Path) -> None:
     provision(Request((), ("north",), YEAR, None), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes"]
     names = sorted(path.name for path in (tmp_path / "nodes/north").iterdir())
@@ -137,7 +140,7 @@ def test_a_hospital_makes_its_own_keys_alone(tmp_path):
         (Request(NAMES, (), YEAR, Path("nowhere")), "must hold ca.crt and ca.key"),
     ],
 )
-def test_what_cannot_be_made_is_one_line_and_no_file(tmp_path, request_, words):
+def test_what_cannot_be_made_is_one_line_and_no_file(tmp_path: Path, request_: Request, words: str) -> None:
     folder = tmp_path / "certificates"
     with pytest.raises(ConfigurationError, match=re.escape(words)) as refused:
         provision(request_, folder)
@@ -145,7 +148,7 @@ def test_what_cannot_be_made_is_one_line_and_no_file(tmp_path, request_, words):
     assert not folder.exists()
 
 
-def test_an_authority_that_is_none_does_not_sign(tmp_path):
+def test_an_authority_that_is_none_does_not_sign(tmp_path: Path) -> None:
     provision(BOTH, tmp_path / "first")
     fake = tmp_path / "fake"
     fake.mkdir()
@@ -159,7 +162,9 @@ def test_an_authority_that_is_none_does_not_sign(tmp_path):
         provision(Request(NAMES, (), YEAR, tmp_path / "first/authority"), tmp_path / "second")
 
 
-def test_nothing_is_replaced_and_the_command_says_what_goes_to_whom(tmp_path, monkeypatch, capsys):
+def test_nothing_is_replaced_and_the_command_says_what_goes_to_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "certificates"
     words = [
         "discreet",

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ SECONDS = 500.0
 
 
 @pytest.fixture
-def flower(tmp_path) -> Iterator[Children]:
+def flower(tmp_path: Path) -> Iterator[Children]:
     """A SuperLink for simulations, with patience: `flwr run` alone gives its own 15 s to start."""
     with TemporaryDirectory(prefix="flwr-") as home, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -81,7 +82,9 @@ def await_none(home: str) -> bool:
 
 
 @pytest.mark.slow
-def test_flowers_simulation_gives_the_bytes_of_the_local_engine(flower, small_config, tmp_path):
+def test_flowers_simulation_gives_the_bytes_of_the_local_engine(
+    flower: Children, small_config: Any, tmp_path: Path
+) -> None:
     run(small_config(), tmp_path / "local")
     with TemporaryDirectory(prefix="sim-") as short:
         folder = ConsortiumFolder(Path(short) / "c")

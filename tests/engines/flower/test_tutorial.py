@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,23 +27,25 @@ SILOS = ("cleveland", "hungary", "long_beach_va", "switzerland")
 START_SECONDS = 240.0
 
 
-def page_blocks(page):
+def page_blocks(page: Any) -> Any:
     """Reads a page's blocks with the parser of the documentation's own tests."""
     path = DOCS.parent / "tests" / "docs" / "blocks.py"
     spec = importlib.util.spec_from_file_location("blocks", path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["blocks"] = module
     spec.loader.exec_module(module)
     return module.blocks(page.read_text(encoding="utf-8"))
 
 
-def free_port():
+def free_port() -> Any:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def await_(ready, child):
+def await_(ready: Any, child: Any) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         assert child.alive, child.last_lines(20)
@@ -50,7 +53,7 @@ def await_(ready, child):
         time.sleep(0.1)
 
 
-def listening(port):
+def listening(port: Any) -> Any:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -71,7 +74,7 @@ class Reader:
     children: Children
     port: int
 
-    def follow(self, block) -> None:
+    def follow(self, block: Any) -> None:
         for silo in SILOS if block.each else SILOS[:1]:
             text = self.here(block.text.replace("cleveland", silo) if block.each else block.text)
             if block.file is not None:
@@ -120,7 +123,7 @@ class Reader:
 
 
 @pytest.fixture
-def reader(short_folder) -> Iterator[Reader]:
+def reader(short_folder: Path) -> Iterator[Reader]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     with Children(short_folder / "logs", {**os.environ, "PATH": path}) as children:
         yield Reader(short_folder, short_folder, children, free_port())
@@ -128,7 +131,7 @@ def reader(short_folder) -> Iterator[Reader]:
 
 @pytest.mark.slow
 @pytest.mark.loopback
-def test_every_block_of_the_tutorial_runs_from_certificates_to_a_verified_model(reader):
+def test_every_block_of_the_tutorial_runs_from_certificates_to_a_verified_model(reader: Reader) -> None:
     pytest.importorskip("flwr")
     for block in page_blocks(TUTORIAL):
         if "discreet check" in block.text:
@@ -141,7 +144,7 @@ def test_every_block_of_the_tutorial_runs_from_certificates_to_a_verified_model(
     assert "round 5/5: 4 silos" in log
 
 
-def test_only_what_other_tests_run_is_not_in_a_block():
+def test_only_what_other_tests_run_is_not_in_a_block() -> None:
     """An indented command is not executed; these are, elsewhere, or install."""
     indented = re.findall(
         r"^    (\S.*)$", re.sub(r"```.*?```", "", TUTORIAL.read_text(encoding="utf-8"), flags=re.S), re.M

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,7 @@ from discreet.health import SiloWatch, read_silo_status
 from discreet.log_line import LogFormat
 from discreet.silo.events import SiloEvent
 from discreet.silo.silo import Surroundings, open_silo
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "health"))  # for exposition_text
+from tests.engines.conftest import SmallConsortium
 
 BEGAN = 1_700_000_000.0
 
@@ -43,7 +41,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(consortium) -> Callable[[str], Watched]:
+def watched(consortium: SmallConsortium) -> Callable[[str], Watched]:
     """Opens a silo of the consortium anew, watched."""
 
     def open_watched(name: str) -> Watched:

@@ -8,21 +8,27 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
 import pytest
-from exposition_text import parse
 from typer.testing import CliRunner
 
 from discreet.cli.silo import silo as silo_app
 from discreet.errors import ConfigurationError
 from discreet.silo.custody import require_custody
+from discreet.silo.policy import Policy
+from tests.engines.conftest import SmallConsortium
+from tests.unit.health.exposition_text import parse
 
 NAME = "hungary"
 
 
 @contextmanager
-def running(*arguments):
+def running(*arguments: Path | str) -> Iterator[Popen[str]]:
     """Starts the command, and ends it in any case."""
     process = subprocess.Popen(
         [sys.executable, "-m", "discreet", *map(str, arguments)],
@@ -37,24 +43,24 @@ def running(*arguments):
         process.communicate()
 
 
-def end(process):
+def end(process: Popen[str]) -> tuple[int, str]:
     process.send_signal(signal.SIGTERM)
     _, rest = process.communicate(timeout=60)
     return process.returncode, rest
 
 
-def get(url):
+def get(url: str) -> str:
     with urllib.request.urlopen(url, timeout=20) as response:  # noqa: S310 (our own address)
         return response.read().decode()
 
 
-def test_a_silo_serves_metrics_and_writes_json_lines(consortium, short_folder):
+def test_a_silo_serves_metrics_and_writes_json_lines(consortium: SmallConsortium, short_folder: Path) -> None:
     policy = consortium.folder.policy(NAME)
     consortium.silos[consortium.node(NAME)].close()
     with running(
         "silo", "serve", policy, "--metrics", "127.0.0.1:0", "--socket", short_folder / "silo.sock"
     ) as process:
-        lines = []
+        lines: list[Any] = []
         while not lines or "listens at" not in lines[-1]["event"]:
             line = process.stderr.readline()
             assert line.startswith("{"), line + process.stderr.read()
@@ -74,12 +80,14 @@ def test_a_silo_serves_metrics_and_writes_json_lines(consortium, short_folder):
         assert end(process)[0] == 0
 
 
-def test_the_policy_that_was_checked_is_the_one_that_is_served(consortium, monkeypatch):
+def test_the_policy_that_was_checked_is_the_one_that_is_served(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy = consortium.folder.policy(NAME)
     consortium.silos[consortium.node(NAME)].close()
     served = []
 
-    def check_and_exchange(path, rules, *, shared_machine):
+    def check_and_exchange(path: Path, rules: Policy, *, shared_machine: bool) -> None:
         require_custody(path, rules, shared_machine=shared_machine)
         path.write_text(path.read_text().replace(NAME, "another"))
 
@@ -93,7 +101,7 @@ def test_the_policy_that_was_checked_is_the_one_that_is_served(consortium, monke
     assert served == [NAME]
 
 
-def test_a_servers_metrics_follow_its_folder(consortium):
+def test_a_servers_metrics_follow_its_folder(consortium: SmallConsortium) -> None:
     with running(
         "consortium", "metrics", consortium.folder.server.path, "--listen", "127.0.0.1:0"
     ) as process:
@@ -107,7 +115,9 @@ def test_a_servers_metrics_follow_its_folder(consortium):
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:99999", "example.org:80"])
-def test_a_bad_address_is_refused_before_anything_is_opened(consortium, address):
+def test_a_bad_address_is_refused_before_anything_is_opened(
+    consortium: SmallConsortium, address: str
+) -> None:
     policy = consortium.folder.policy(NAME)
     result = CliRunner().invoke(silo_app, ["serve", str(policy), "--metrics", address])
     assert isinstance(result.exception, ConfigurationError)

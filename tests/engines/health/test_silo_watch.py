@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-from exposition_text import parse
 
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.errors import PrivacyRefusal
@@ -14,20 +16,26 @@ from discreet.health import read_silo_status
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
 from discreet.silo.policy import load_policy
-from discreet.silo.requests import Deliver, Hello, Propose
+from discreet.silo.requests import Deliver, Hello, Propose, Request
+from discreet.silo.silo import Silo
+from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.engines.health.conftest import Watched
+from tests.unit.health.exposition_text import parse
 
 NAME = "hungary"
 
 
-def numbers(watched):
+def numbers(watched: Watched) -> dict[tuple[Any, ...], float]:
     return parse(exposition(watched.watch.metrics())).values()
 
 
-def single(watched, name):
+def single(watched: Watched, name: str) -> float:
     return numbers(watched)[f"discreet_silo_{name}", ()]
 
 
-def test_a_training_is_counted_and_its_charge_is_that_of_the_ledger(consortium, direct_wire, watched):
+def test_a_training_is_counted_and_its_charge_is_that_of_the_ledger(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     silo = watched(NAME)
     assert single(silo, "epsilon_charged") == 0.0
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)
@@ -50,7 +58,12 @@ def test_a_training_is_counted_and_its_charge_is_that_of_the_ledger(consortium, 
     }  # fmt: skip
 
 
-def test_the_charge_is_that_of_all_trainings(consortium, direct_wire, watched, tmp_path):
+def test_the_charge_is_that_of_all_trainings(
+    consortium: SmallConsortium,
+    direct_wire: type[DirectWire],
+    watched: Callable[[str], Watched],
+    tmp_path: Path,
+) -> None:
     first = consortium.folder.server
     serve_training(direct_wire(consortium.silos), first, patience_seconds=0.05)
     silo, again = watched(NAME), ServerFolder(tmp_path / "again")
@@ -66,19 +79,23 @@ def test_the_charge_is_that_of_all_trainings(consortium, direct_wire, watched, t
     assert status.epsilon == pytest.approx(2 * one.epsilon)
 
 
-def test_a_restarted_silo_states_what_was_charged_before(consortium, direct_wire, watched):
+def test_a_restarted_silo_states_what_was_charged_before(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)
     silo = watched(NAME)
     assert single(silo, "epsilon_charged") == read_silo_status(silo.policy).epsilon > 0
     assert single(silo, "rounds_answered_total") == 0
 
 
-def test_no_time_but_that_of_arrivals_is_told(consortium, direct_wire, watched):
+def test_no_time_but_that_of_arrivals_is_told(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     """When an answer left says how long training took, which records decide."""
     silo = watched(NAME)
     arrivals = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if node == consortium.node(NAME):
             arrivals.append(silo.now + 1.0)
         return request
@@ -95,7 +112,9 @@ def test_no_time_but_that_of_arrivals_is_told(consortium, direct_wire, watched):
     assert times["discreet_silo_last_round_timestamp_seconds"] in arrivals
 
 
-def test_a_refusal_is_counted_by_its_code(consortium, watched):
+def test_a_refusal_is_counted_by_its_code(
+    consortium: SmallConsortium, watched: Callable[[str], Watched]
+) -> None:
     consortium.edit_policy(NAME, 'unit = "record"', 'unit = "client"')
     silo = watched(NAME)
     node = consortium.node(NAME)
@@ -113,11 +132,13 @@ def test_a_refusal_is_counted_by_its_code(consortium, watched):
     }
 
 
-def test_a_failure_inside_is_counted_too(consortium, watched, monkeypatch):
+def test_a_failure_inside_is_counted_too(
+    consortium: SmallConsortium, watched: Callable[[str], Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
     silo = watched(NAME)
     node = consortium.node(NAME)
 
-    def fail(*_):
+    def fail(*_: Hello | Silo) -> None:
         raise RuntimeError("patient 17 has a cold")
 
     monkeypatch.setattr(type(consortium.silos[node]), "_answer", fail)
@@ -127,7 +148,9 @@ def test_a_failure_inside_is_counted_too(consortium, watched, monkeypatch):
     assert numbers(silo)["discreet_silo_requests_total", labels] == 1
 
 
-def test_the_owners_log_says_each_round_and_the_running_charge(consortium, direct_wire, watched):
+def test_the_owners_log_says_each_round_and_the_running_charge(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     silo = watched(NAME)
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)
     lines = [json.loads(line) for line in silo.written.getvalue().splitlines()]
@@ -146,7 +169,7 @@ def test_the_owners_log_says_each_round_and_the_running_charge(consortium, direc
     assert all(line["time"].endswith("Z") and line["level"] == "info" for line in lines)
 
 
-def test_quoted_words_cannot_forge_a_line(watched):
+def test_quoted_words_cannot_forge_a_line(watched: Callable[[str], Watched]) -> None:
     silo = watched(NAME)
     silo.log.warn('x\n{"time":"2026-01-01T00:00:00.000Z","level":"info","event":"completed"}')
     silo.log.note("ready")
@@ -154,14 +177,18 @@ def test_quoted_words_cannot_forge_a_line(watched):
     assert [line["level"] for line in lines] == ["warning", "info"]
 
 
-def test_a_log_that_cannot_be_written_does_not_stop_the_silo(consortium, direct_wire, watched):
+def test_a_log_that_cannot_be_written_does_not_stop_the_silo(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     silo = watched(NAME)
     silo.written.close()
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)
     assert single(silo, "rounds_answered_total") == 3
 
 
-def test_all_silos_refusing_leaves_every_charge_at_nothing(consortium, direct_wire, watched):
+def test_all_silos_refusing_leaves_every_charge_at_nothing(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], watched: Callable[[str], Watched]
+) -> None:
     for name in consortium.plan.facts.silos:
         consortium.edit_policy(name, 'unit = "record"', 'unit = "client"')
     silo = watched(NAME)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
-from exposition_text import parse
 from typer.testing import CliRunner
 
 from discreet.cli.consortium import consortium as consortium_app
@@ -15,7 +15,9 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
-from discreet.silo.requests import Deliver, Propose
+from discreet.silo.requests import Deliver, Propose, Request
+from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.unit.health.exposition_text import parse
 
 NAME = "hungary"
 PATIENCE = 0.05
@@ -25,11 +27,13 @@ class PowerCut(BaseException):
     """Ends the server's process, as far as its files can tell."""
 
 
-def tree(folder):
+def tree(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_silo_that_was_never_opened_has_spent_nothing_and_looking_makes_no_folder(consortium, tmp_path):
+def test_a_silo_that_was_never_opened_has_spent_nothing_and_looking_makes_no_folder(
+    consortium: SmallConsortium, tmp_path: Path
+) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text(consortium.folder.policy(NAME).read_text())
     status = read_silo_status(policy)
@@ -38,11 +42,13 @@ def test_a_silo_that_was_never_opened_has_spent_nothing_and_looking_makes_no_fol
     assert [path.name for path in tmp_path.iterdir() if path.name != "consortium"] == ["policy.toml"]
 
 
-def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(consortium, direct_wire):
+def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     policy = consortium.folder.policy(NAME)
     during = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if isinstance(request, Deliver) and request.parameters and node == consortium.node(NAME):
             before = tree(consortium.folder.silo(NAME))
             during.append(read_silo_status(policy))
@@ -63,7 +69,7 @@ def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(consortium, di
     assert pair_text(*after.left, down=True) in " ".join(after.lines())
 
 
-def test_what_is_left_is_never_rounded_up(consortium, direct_wire):
+def test_what_is_left_is_never_rounded_up(consortium: SmallConsortium, direct_wire: type[DirectWire]) -> None:
     """The budget is twice the cost of the plan, which is a little below 1."""
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     status = read_silo_status(consortium.folder.policy(NAME))
@@ -71,7 +77,7 @@ def test_what_is_left_is_never_rounded_up(consortium, direct_wire):
     assert 0.99 < float(line.split()[2].rstrip(",")) <= status.left[0] < 1.0
 
 
-def test_plans_that_wait_are_named_until_they_are_approved(consortium):
+def test_plans_that_wait_are_named_until_they_are_approved(consortium: SmallConsortium) -> None:
     consortium.edit_policy(NAME, "[require]", '[require]\napproval = "person"')
     proposal = consortium.folder.server.proposal()
     silo = consortium.silos[consortium.node(NAME)]
@@ -84,7 +90,7 @@ def test_plans_that_wait_are_named_until_they_are_approved(consortium):
     assert read_silo_status(policy).waiting == ()
 
 
-def test_the_last_proposals_are_shown_and_cannot_forge_a_line(consortium):
+def test_the_last_proposals_are_shown_and_cannot_forge_a_line(consortium: SmallConsortium) -> None:
     lines = [json.dumps({"time": "2026-11-22T18:43:35Z", "verdict": f"v{number}"}) for number in range(30)]
     lines.append(json.dumps({"verdict": "x\nspent  nothing"}))
     path = consortium.folder.silo(NAME) / "state" / "proposals.jsonl"
@@ -96,7 +102,7 @@ def test_the_last_proposals_are_shown_and_cannot_forge_a_line(consortium):
     assert "v29" in shown[-2]
 
 
-def test_status_of_a_silo_as_json(consortium, direct_wire):
+def test_status_of_a_silo_as_json(consortium: SmallConsortium, direct_wire: type[DirectWire]) -> None:
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     policy = consortium.folder.policy(NAME)
     result = CliRunner().invoke(silo_app, ["status", str(policy), "--json"])
@@ -107,7 +113,9 @@ def test_status_of_a_silo_as_json(consortium, direct_wire):
     assert read["serving"] is True
 
 
-def test_a_damaged_ledger_is_refused_and_never_read_as_less(consortium, direct_wire):
+def test_a_damaged_ledger_is_refused_and_never_read_as_less(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     ledger = consortium.folder.silo(NAME) / "state" / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().replace(b'"Intent"', b'"intent"', 1))
@@ -115,14 +123,16 @@ def test_a_damaged_ledger_is_refused_and_never_read_as_less(consortium, direct_w
         read_silo_status(consortium.folder.policy(NAME))
 
 
-def test_a_training_is_followed_from_its_plan_to_its_end(consortium, direct_wire):
+def test_a_training_is_followed_from_its_plan_to_its_end(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     before = read_run_status(server.path)
     assert (before.state, before.epsilon, before.last_round) == (RunState.NOT_STARTED, None, None)
     assert before.next_command.startswith("flwr run")
     during = []
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if isinstance(request, Deliver) and request.parameters and node == consortium.node(NAME):
             during.append(read_run_status(server.path))
         return request
@@ -140,8 +150,8 @@ def test_a_training_is_followed_from_its_plan_to_its_end(consortium, direct_wire
     assert after.next_command == f"discreet consortium finish {server.path}"
 
 
-def test_a_silo_that_is_missing_is_named(consortium, direct_wire):
-    def tamper(node, request):
+def test_a_silo_that_is_missing_is_named(consortium: SmallConsortium, direct_wire: type[DirectWire]) -> None:
+    def tamper(node: int, request: Request) -> Request | None:
         return None if node == consortium.node(NAME) else request
 
     server = consortium.folder.server
@@ -150,10 +160,12 @@ def test_a_silo_that_is_missing_is_named(consortium, direct_wire):
     assert any(line.startswith("last round: 3 silos") and line.endswith(f"without {NAME}") for line in lines)
 
 
-def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(consortium, direct_wire):
+def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
 
-    def tamper(node, request):
+    def tamper(node: int, request: Request) -> Request | None:
         if isinstance(request, Deliver) and request.parameters:
             raise PowerCut
         return request
@@ -171,7 +183,9 @@ def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(consortium, d
     assert "allow-list.json" in str(stopped.reason)
 
 
-def test_the_metrics_of_a_training_are_those_of_its_files(consortium, direct_wire):
+def test_the_metrics_of_a_training_are_those_of_its_files(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     server = consortium.folder.server
     empty = parse(exposition(run_metrics(read_run_status(server.path))))
     serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
@@ -187,19 +201,19 @@ def test_the_metrics_of_a_training_are_those_of_its_files(consortium, direct_wir
 
 
 @pytest.mark.parametrize("command", [["status"], ["abort"], ["metrics"], ["status", "--json"]])
-def test_a_folder_without_a_plan_is_one_clear_line(tmp_path, command):
+def test_a_folder_without_a_plan_is_one_clear_line(tmp_path: Path, command: list[str]) -> None:
     result = CliRunner().invoke(consortium_app, [*command, str(tmp_path)])
     assert isinstance(result.exception, ConfigurationError)
     assert "plan.json must be readable" in str(result.exception)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_policy_that_is_not_there_is_one_clear_line(tmp_path):
+def test_a_policy_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(silo_app, ["status", str(tmp_path / "policy.toml")])
     assert isinstance(result.exception, ConfigurationError)
 
 
-def test_status_of_a_training_as_json(consortium, direct_wire):
+def test_status_of_a_training_as_json(consortium: SmallConsortium, direct_wire: type[DirectWire]) -> None:
     server = consortium.folder.server
     serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
     result = CliRunner().invoke(consortium_app, ["status", str(server.path), "--json"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from small_digits import prepared
 
 from discreet.errors import PrivacyRefusal
+from tests.engines.local.small_digits import prepared
 
 
 @pytest.mark.parametrize("kind", ["clipped", "noisy", "quantile"])

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from small_digits import KINDS, announced, prepared
 
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
@@ -23,6 +22,7 @@ from discreet.engines.local.processes import WorkerProcess, early_processes, sta
 from discreet.engines.local.work import Assignment, source_for
 from discreet.errors import ConfigurationError
 from discreet.rounds import RoundOrder
+from tests.engines.local.small_digits import KINDS, announced, prepared
 
 FACTORY = """
 from torch import nn

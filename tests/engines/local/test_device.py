@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 import torch
-from small_digits import KINDS, announced, prepared
 
 from discreet.engines.local import comparison
 from discreet.engines.local.comparison import compare
@@ -15,6 +16,7 @@ from discreet.errors import ConfigurationError
 from discreet.models import flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import contribute
+from tests.engines.local.small_digits import KINDS, announced, prepared
 
 
 def test_cuda_is_given_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +35,7 @@ def test_the_plan_does_not_depend_on_speed() -> None:
     slow, fast = (prepared("linear", speed={"workers": workers}).plan for workers in (1, 7))
     assert slow.config.speed != fast.config.speed
     assert slow.digest() == fast.digest()
-    assert "speed" not in slow.to_json()["config"]
+    assert "speed" not in cast(Any, slow.to_json())["config"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -86,8 +86,8 @@ def test_a_frozen_residual_network_by_config(tmp_path: Path, monkeypatch: pytest
     source = images(tmp_path, 3, 16, 16)
     prepared = prepare(parse_config(document(source, "residual:$WEIGHTS/weights.npz", "logistic", STABLE)))
     assert prepared.plan.facts.feature_shape == (8 + 1,)
-    assert prepared.plan.to_json()["config"]["data"]["transform"] == "residual:weights.npz"
-    assert prepared.plan.to_json()["config"]["data"]["source"] == "npz:images.npz"
+    assert cast(Any, prepared.plan.to_json())["config"]["data"]["transform"] == "residual:weights.npz"
+    assert cast(Any, prepared.plan.to_json())["config"]["data"]["source"] == "npz:images.npz"
 
 
 def test_a_missing_file_of_weights_is_named(tmp_path: Path) -> None:

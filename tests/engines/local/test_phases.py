@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from small_digits import prepared
-
 from discreet.cli.watch import phase_seconds
 from discreet.engines.local import run
 from discreet.rounds import RoundReport
+from tests.engines.local.small_digits import prepared
 
 
 def test_phases_add_up_to_the_round(tmp_path: Path) -> None:

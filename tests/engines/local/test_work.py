@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_digits import KINDS, announced, prepared
 
 from discreet.data import Records
 from discreet.engines.local import LocalEngine, Prepared
@@ -26,6 +25,7 @@ from discreet.engines.local.worker import serve
 from discreet.errors import ConfigurationError, DataError, NotEnoughSurvivors, PrivacyViolation
 from discreet.models import flatten
 from discreet.rounds import RoundOrder
+from tests.engines.local.small_digits import KINDS, announced, prepared
 
 
 def answers(*requests: Frame) -> list[Frame]:

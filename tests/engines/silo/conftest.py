@@ -10,13 +10,14 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 
 @pytest.fixture
-def run_rounds(direct_wire) -> Callable[..., object]:
+def run_rounds(direct_wire: type[DirectWire]) -> Callable[..., object]:
     """Opens a session, sums the given rounds, and returns the wire with what was asked and answered."""
 
-    def run(consortium, *releases, seed=1):
+    def run(consortium: SmallConsortium, *releases: int, seed: int = 1) -> DirectWire:
         wire, facts = direct_wire(consortium.silos), consortium.plan.facts
         made = FlowerEngine(
             consortium.folder.server.proposal(), wire, SeededRandom(seed), patience_seconds=0.05,

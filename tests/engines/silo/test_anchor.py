@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,22 +16,25 @@ from discreet.privacy.ledger import Intent, read_ledger
 from discreet.secagg.transitions import ClientState
 from discreet.silo.anchor import Anchor, read_anchor
 from discreet.silo.check import dry_run
-from discreet.silo.policy import load_policy
+from discreet.silo.policy import SiloLedger, load_policy
 from discreet.silo.requests import Deliver, Refused
 from discreet.silo.silo import open_silo
 from discreet.silo.state import SiloState
+from tests.engines.conftest import SmallConsortium
 
 NAME = "cleveland"
 
 
 @pytest.fixture
-def files(consortium):
+def files(consortium: SmallConsortium) -> tuple[Path, Path]:
     """The watched silo's state folder and anchor."""
     policy = load_policy(consortium.folder.policy(NAME))
     return policy.state, policy.anchor
 
 
-def test_the_anchor_follows_every_contribution(consortium, run_rounds, files):
+def test_the_anchor_follows_every_contribution(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     state, path = files
     assert read_anchor(path, NAME) == Anchor(NAME)
     run_rounds(consortium, 1, 2)
@@ -42,7 +48,7 @@ def test_the_anchor_follows_every_contribution(consortium, run_rounds, files):
     assert read_anchor(path, NAME) == found
 
 
-def restore_older_state(consortium, run_rounds, state):
+def restore_older_state(consortium: SmallConsortium, run_rounds: Callable[..., Any], state: Path) -> None:
     consortium.reopen(NAME)
     run_rounds(consortium, 1, seed=1)
     shutil.copytree(state, state.parent / "backup")
@@ -52,7 +58,9 @@ def restore_older_state(consortium, run_rounds, state):
     shutil.copytree(state.parent / "backup", state)
 
 
-def test_a_restored_state_folder_is_refused(consortium, run_rounds, files):
+def test_a_restored_state_folder_is_refused(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     state, path = files
     restore_older_state(consortium, run_rounds, state)
     charged = read_anchor(path, NAME).charged
@@ -67,7 +75,9 @@ def test_a_restored_state_folder_is_refused(consortium, run_rounds, files):
         assert "\n" not in str(caught.value)
 
 
-def test_the_remedy_that_is_named_works(consortium, run_rounds, files):
+def test_the_remedy_that_is_named_works(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     restore_older_state(consortium, run_rounds, files[0])
     policy = consortium.folder.policy(NAME)
     text = policy.read_text().replace("expires", 'state = "second"\nanchor = "second.anchor"\nexpires', 1)
@@ -77,7 +87,9 @@ def test_the_remedy_that_is_named_works(consortium, run_rounds, files):
     assert read_anchor(policy.parent / "second.anchor", NAME).epsilon > 0
 
 
-def test_a_deleted_state_folder_is_refused(consortium, run_rounds, files):
+def test_a_deleted_state_folder_is_refused(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     run_rounds(consortium, 1)
     consortium.silos[consortium.node(NAME)].close()
     shutil.rmtree(files[0])
@@ -85,7 +97,9 @@ def test_a_deleted_state_folder_is_refused(consortium, run_rounds, files):
         open_silo(consortium.folder.policy(NAME))
 
 
-def test_a_ledger_as_long_with_other_lines_is_refused(consortium, run_rounds, files):
+def test_a_ledger_as_long_with_other_lines_is_refused(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     _, path = files
     run_rounds(consortium, 1)
     found = read_anchor(path, NAME)
@@ -94,7 +108,9 @@ def test_a_ledger_as_long_with_other_lines_is_refused(consortium, run_rounds, fi
         consortium.reopen(NAME)
 
 
-def test_an_anchor_that_is_lost_needs_a_persons_word(consortium, run_rounds, files):
+def test_an_anchor_that_is_lost_needs_a_persons_word(
+    consortium: SmallConsortium, run_rounds: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
     _, path = files
     run_rounds(consortium, 1)
     found = read_anchor(path, NAME)
@@ -109,19 +125,22 @@ def test_an_anchor_that_is_lost_needs_a_persons_word(consortium, run_rounds, fil
     run_rounds(consortium, 2, seed=2)
 
 
-def test_a_running_silo_is_not_anchored_anew(consortium, files):
+def test_a_running_silo_is_not_anchored_anew(consortium: SmallConsortium, files: tuple[Path, Path]) -> None:
     with pytest.raises(LedgerError, match="only one process"):
         SiloState(load_policy(consortium.folder.policy(NAME))).anchor_anew()
 
 
 def test_nothing_leaves_that_is_not_anchored_and_a_crash_before_it_holds_nobody_up(
-    consortium, run_rounds, files, monkeypatch
-):
+    consortium: SmallConsortium,
+    run_rounds: Callable[..., Any],
+    files: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At the anchor's turn the contribution is on disk in the ledger; if the anchor fails, nothing leaves."""
     _, path = files
     real = SiloState.anchor
 
-    def failing(self, ledger):
+    def failing(self: SiloState, ledger: SiloLedger) -> Anchor | None:
         if self.policy.silo != NAME:
             return real(self, ledger)
         assert isinstance(read_ledger(self.ledger)[-1].entry, Intent)
@@ -143,24 +162,26 @@ def test_nothing_leaves_that_is_not_anchored_and_a_crash_before_it_holds_nobody_
     assert read_anchor(path, NAME).epsilon == pytest.approx(consortium.plan.spent(2).epsilon)
 
 
-def test_two_silos_cannot_share_an_anchor(consortium):
+def test_two_silos_cannot_share_an_anchor(consortium: SmallConsortium) -> None:
     with pytest.raises(LedgerError, match="is that of 'hungary', not 'cleveland'"):
         consortium.edit_policy(NAME, "expires", 'anchor = "../hungary/ledger.anchor"\nexpires')
 
 
 @pytest.mark.parametrize("place", ["state/ledger.anchor", "elsewhere/../state/x"])
-def test_an_anchor_inside_the_state_folder_is_refused(consortium, place):
+def test_an_anchor_inside_the_state_folder_is_refused(consortium: SmallConsortium, place: str) -> None:
     with pytest.raises(ConfigurationError, match="'anchor': it must lie outside 'state'"):
         consortium.edit_policy(NAME, "expires", f'anchor = "{place}"\nexpires')
 
 
-def test_an_anchor_that_cannot_be_written_is_refused_at_start(consortium):
+def test_an_anchor_that_cannot_be_written_is_refused_at_start(consortium: SmallConsortium) -> None:
     with pytest.raises(ConfigurationError, match=r"the anchor must be writable; .* Name another place"):
         consortium.edit_policy(NAME, "expires", 'anchor = "missing/ledger.anchor"\nexpires')
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"silo": "cleveland", "lines": "many"}', "[" * 100_000])
-def test_an_unreadable_anchor_is_refused_in_one_line(consortium, files, text):
+def test_an_unreadable_anchor_is_refused_in_one_line(
+    consortium: SmallConsortium, files: tuple[Path, Path], text: str
+) -> None:
     files[1].write_text(text)
     with pytest.raises(LedgerError, match="must be as this silo wrote it") as caught:
         consortium.reopen(NAME)

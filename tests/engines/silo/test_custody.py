@@ -10,10 +10,11 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.silo.custody import folders_of, require_custody
 from discreet.silo.policy import load_policy
+from tests.engines.conftest import SmallConsortium
 
 
 @pytest.fixture
-def folder(consortium, tmp_path):
+def folder(consortium: SmallConsortium, tmp_path: Path) -> Path:
     """A silo's folder as `discreet up` writes it, with a file of records."""
     folder = consortium.folder.silo("cleveland")
     policy = folder / "policy.toml"
@@ -22,19 +23,21 @@ def folder(consortium, tmp_path):
     return folder
 
 
-def check(folder, *, shared_machine):
+def check(folder: Path, *, shared_machine: bool) -> None:
     policy = folder / "policy.toml"
     require_custody(policy, load_policy(policy), shared_machine=shared_machine)
 
 
-def test_what_a_rehearsal_writes_is_in_order(folder):
+def test_what_a_rehearsal_writes_is_in_order(folder: Path) -> None:
     check(folder, shared_machine=False)
     assert (folder / "policy.toml").stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("name", ["policy.toml", "records.csv"])
-def test_what_others_may_only_read_is_refused_where_the_supernode_is_another_user(folder, name):
+def test_what_others_may_only_read_is_refused_where_the_supernode_is_another_user(
+    folder: Path, name: str
+) -> None:
     (folder / name).chmod(0o644)
     check(folder, shared_machine=False)
     with pytest.raises(ConfigurationError, match=f"chmod go= .*{name}"):
@@ -54,21 +57,25 @@ def test_what_others_may_only_read_is_refused_where_the_supernode_is_another_use
     ],
 )
 @pytest.mark.parametrize("shared_machine", [False, True])
-def test_what_others_may_change_and_open_secrets_are_refused_always(folder, name, mode, shared_machine):
+def test_what_others_may_change_and_open_secrets_are_refused_always(
+    folder: Path, name: str, mode: int, shared_machine: bool
+) -> None:
     (folder / name).chmod(mode)
     with pytest.raises(ConfigurationError, match="must not be"):
         check(folder, shared_machine=shared_machine)
     (folder / name).chmod(0o700)
 
 
-def test_a_folder_above_that_others_may_change_is_refused_where_the_supernode_is_another_user(folder):
+def test_a_folder_above_that_others_may_change_is_refused_where_the_supernode_is_another_user(
+    folder: Path,
+) -> None:
     folder.parent.chmod(0o777)
     check(folder, shared_machine=False)
     with pytest.raises(ConfigurationError, match=f"chmod go-w {folder.parent}"):
         check(folder, shared_machine=True)
 
 
-def test_files_of_another_user_are_refused(folder, monkeypatch):
+def test_files_of_another_user_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:
         os.chown(folder / "policy.toml", 12345, -1)
     else:
@@ -77,7 +84,7 @@ def test_files_of_another_user_are_refused(folder, monkeypatch):
         check(folder, shared_machine=False)
 
 
-def test_every_folder_that_a_link_is_in_is_looked_at(tmp_path):
+def test_every_folder_that_a_link_is_in_is_looked_at(tmp_path: Path) -> None:
     real, here = tmp_path / "real", tmp_path / "here"
     for folder in (real, here, tmp_path / "open"):
         folder.mkdir()
@@ -91,7 +98,9 @@ def test_every_folder_that_a_link_is_in_is_looked_at(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["file", "folder", "two", "dots"])
-def test_a_link_that_others_may_exchange_is_refused_wherever_it_leads(folder, tmp_path, way):
+def test_a_link_that_others_may_exchange_is_refused_wherever_it_leads(
+    folder: Path, tmp_path: Path, way: str
+) -> None:
     exposed, records = tmp_path / "exposed", folder / "records.csv"
     exposed.mkdir()
     exposed.chmod(0o770)
@@ -113,7 +122,7 @@ def test_a_link_that_others_may_exchange_is_refused_wherever_it_leads(folder, tm
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a link away")
-def test_a_link_of_another_user_is_refused_in_a_folder_that_keeps_others_out(tmp_path):
+def test_a_link_of_another_user_is_refused_in_a_folder_that_keeps_others_out(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -123,7 +132,7 @@ def test_a_link_of_another_user_is_refused_in_a_folder_that_keeps_others_out(tmp
         folders_of(tmp_path / "link" / "records.csv")
 
 
-def test_a_linked_policy_and_an_anchor_that_others_may_write_are_refused(consortium):
+def test_a_linked_policy_and_an_anchor_that_others_may_write_are_refused(consortium: SmallConsortium) -> None:
     path = consortium.folder.policy("cleveland")
     policy = load_policy(path)
     policy.anchor.chmod(0o666)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,17 +16,18 @@ from discreet.silo.check import dry_run
 from discreet.silo.connection import ask
 from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy
 from discreet.silo.requests import Propose, Refused, decode, encode
+from tests.engines.conftest import SmallConsortium
 
 NAME = "cleveland"
 
 
 @pytest.fixture
-def marker(tmp_path):
+def marker(tmp_path: Path) -> Path:
     return tmp_path / "executed"
 
 
 @pytest.fixture
-def forged(consortium, marker):
+def forged(consortium: SmallConsortium, marker: Path) -> bytes:
     """A command in place of a model, under a digest that a pin of the policy allows."""
     document = json.loads((consortium.folder.server.path / "plan.json").read_bytes())
     pin = f"sha256:{document['plan']['facts']['model_digest']}"
@@ -36,19 +38,21 @@ def forged(consortium, marker):
     return json.dumps(document).encode()
 
 
-def proposal(consortium, plan):
+def proposal(consortium: SmallConsortium, plan: bytes) -> Propose:
     allow_list = (consortium.folder.server.path / "allow-list.json").read_bytes()
     return Propose(epoch=1, session=bytes(32), plan=plan, allow_list=allow_list)
 
 
-def test_the_silo_refuses_and_runs_nothing(consortium, forged, marker):
+def test_the_silo_refuses_and_runs_nothing(consortium: SmallConsortium, forged: bytes, marker: Path) -> None:
     reply = consortium.silos[consortium.node(NAME)].handle(proposal(consortium, forged))
     assert isinstance(reply, Refused)
     assert reply.code == "plan"
     assert not marker.exists()
 
 
-def test_nor_does_it_through_its_socket(consortium, forged, marker, tmp_path):
+def test_nor_does_it_through_its_socket(
+    consortium: SmallConsortium, forged: bytes, marker: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "s.sock"
     with served(consortium.silos[consortium.node(NAME)], path):
         reply = decode(ask(path, encode(proposal(consortium, forged)), timeout_seconds=60.0))
@@ -58,7 +62,9 @@ def test_nor_does_it_through_its_socket(consortium, forged, marker, tmp_path):
 
 
 @pytest.mark.parametrize("approval", ["policy", "person"])
-def test_looking_at_the_plan_runs_nothing(consortium, forged, marker, approval):
+def test_looking_at_the_plan_runs_nothing(
+    consortium: SmallConsortium, forged: bytes, marker: Path, approval: str
+) -> None:
     path = consortium.folder.policy(NAME)
     path.write_text(path.read_text().replace("[require]", f'[require]\napproval = "{approval}"'))
     with pytest.raises(PolicyRefusal) as caught:
@@ -67,7 +73,9 @@ def test_looking_at_the_plan_runs_nothing(consortium, forged, marker, approval):
     assert not marker.exists()
 
 
-def test_the_owners_command_refuses_in_one_line(consortium, forged, marker, tmp_path):
+def test_the_owners_command_refuses_in_one_line(
+    consortium: SmallConsortium, forged: bytes, marker: Path, tmp_path: Path
+) -> None:
     (tmp_path / "forged.json").write_bytes(forged)
     for command in (["check"], ["silo", "approve"]):
         done = subprocess.run(
@@ -82,20 +90,20 @@ def test_the_owners_command_refuses_in_one_line(consortium, forged, marker, tmp_
 
 
 @pytest.mark.parametrize("epoch", [-1, 1 << 32, 10**400])
-def test_an_epoch_is_a_number_that_the_protocol_can_write(epoch):
+def test_an_epoch_is_a_number_that_the_protocol_can_write(epoch: int) -> None:
     with pytest.raises(ValueError, match="epoch"):
         Propose(epoch, bytes(32), b"", b"")
 
 
 @pytest.mark.parametrize("epoch", ["-1", "4294967296", "1" + 400 * "0", "1" + 5000 * "0", "1.0", "true"])
-def test_nor_is_another_one_read(epoch):
+def test_nor_is_another_one_read(epoch: str) -> None:
     sizes = '{"session":0,"plan":0,"allow_list":0}'
     header = f'{{"kind":"Propose","epoch":{epoch},"sizes":{sizes}}}'.encode()
     with pytest.raises(PeerProtocolError):
         decode(b"dsr1" + len(header).to_bytes(4, "little") + header)
 
 
-def test_a_policy_with_nested_tables_is_one_clear_line(consortium):
+def test_a_policy_with_nested_tables_is_one_clear_line(consortium: SmallConsortium) -> None:
     path = consortium.folder.policy(NAME)
     path.write_text(path.read_text() + "\n[extra]\nx = " + "[" * 5000 + "]" * 5000 + "\n")
     with pytest.raises(ConfigurationError, match="levels may be nested") as caught:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +21,14 @@ from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
 from discreet.secagg.codec import decode, encode
 from discreet.secagg.messages import ConfirmSet, RoundStart
-from discreet.silo.requests import Deliver, Propose, Refused
+from discreet.silo.requests import Deliver, Propose, Refused, Request
 from discreet.silo.silo import Surroundings, open_silo
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 NAME = "cleveland"
 
 
-def engine(consortium, wire, seed=1):
+def engine(consortium: SmallConsortium, wire: DirectWire, seed: int = 1) -> FlowerEngine:
     made = FlowerEngine(
         consortium.folder.server.proposal(), wire, SeededRandom(seed), patience_seconds=0.05,
         announce=lambda _: None,
@@ -39,16 +42,18 @@ def order(plan: Plan, release: int, sequence: int) -> RoundOrder:
     return RoundOrder(release, sequence, flatten(model))
 
 
-def contributions(consortium):
+def contributions(consortium: SmallConsortium) -> int:
     lines = read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")
     return sum(type(line.entry).__name__ == "Intent" for line in lines)
 
 
-def refusals(consortium, wire):
+def refusals(consortium: SmallConsortium, wire: DirectWire) -> list[str]:
     return [reply.code for reply in wire.answered if isinstance(reply, Refused) and reply.silo == NAME]
 
 
-def test_attempts_that_came_to_nothing_use_the_budget_up(consortium, direct_wire):
+def test_attempts_that_came_to_nothing_use_the_budget_up(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """Round 1 again and again, each time without an unmasking: the plan's number of rounds is the most."""
     plan = consortium.plan
     text = consortium.folder.policy(NAME).read_text()
@@ -56,7 +61,7 @@ def test_attempts_that_came_to_nothing_use_the_budget_up(consortium, direct_wire
         old = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
         consortium.edit_policy(NAME, old, f"{key} = {plan.spent(plan.rounds).epsilon * (1 + 1e-9)!r}")
 
-    def never_unmasked(_, request):
+    def never_unmasked(_: int, request: Request) -> Request | None:
         return None if isinstance(request, Deliver) and not request.parameters else request
 
     wire = direct_wire(consortium.silos)
@@ -70,7 +75,9 @@ def test_attempts_that_came_to_nothing_use_the_budget_up(consortium, direct_wire
     assert refusals(consortium, wire) == ["budget", "budget"]
 
 
-def test_a_policy_that_expires_in_mid_training_ends_it(consortium, direct_wire):
+def test_a_policy_that_expires_in_mid_training_ends_it(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     node, clock = consortium.node(NAME), [datetime(2026, 1, 1, tzinfo=UTC)]
     consortium.silos[node].close()
     surroundings = Surroundings(now=lambda: clock[0])
@@ -85,7 +92,9 @@ def test_a_policy_that_expires_in_mid_training_ends_it(consortium, direct_wire):
     assert refusals(consortium, wire) == ["expired"]
 
 
-def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(consortium, direct_wire):
+def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """The same session tries round 1 again; in malicious mode no silo believes that the first failed."""
     plan = consortium.plan
     assert plan.config.aggregation.mode == "malicious"
@@ -102,14 +111,14 @@ def test_an_attempt_stays_charged_whatever_a_server_that_may_lie_says_of_it(cons
 
 
 @pytest.fixture
-def trusting(make_consortium, small_config):
+def trusting(make_consortium: Any, small_config: Any) -> Any:
     """A consortium that takes its server at its word."""
     return make_consortium(
         small_config(aggregation={"mode": "semi-honest", "min_survivors": 3, "max_colluding": 1})
     )
 
 
-def endings(consortium):
+def endings(consortium: SmallConsortium) -> Any:
     """What became of every contribution of one silo, in order."""
     entries = [line.entry for line in read_ledger(consortium.folder.silo(NAME) / "state" / "ledger.jsonl")]
     return [type(entry).__name__ for entry in entries if not isinstance(entry, Opened | Resumed)]
@@ -117,12 +126,14 @@ def endings(consortium):
 
 @pytest.mark.parametrize(("second", "ending"), [(1, "Aborted"), (2, "Lost")])
 def test_only_the_same_round_again_says_that_an_attempt_came_to_nothing(
-    trusting, direct_wire, second, ending
-):
+    trusting: Any, direct_wire: Any, second: Any, ending: Any
+) -> None:
     """A server that goes on to another round may have unmasked the one before."""
-    node, wire, invited, replies = trusting.node(NAME), direct_wire(trusting.silos), [], []
+    node, wire = trusting.node(NAME), direct_wire(trusting.silos)
+    invited: list[Any] = []
+    replies: list[Any] = []
 
-    def invite_again(to, request):
+    def invite_again(to: Any, request: Any) -> Any:
         """Answers the masked input with the next invitation, so that it is never unmasked."""
         if to != node or not isinstance(request, Deliver):
             return request
@@ -144,7 +155,9 @@ def test_only_the_same_round_again_says_that_an_attempt_came_to_nothing(
     assert endings(trusting) == ["Intent", ending, "Intent"]
 
 
-def test_the_same_round_in_another_session_says_nothing_of_the_attempt_before(trusting, direct_wire):
+def test_the_same_round_in_another_session_says_nothing_of_the_attempt_before(
+    trusting: Any, direct_wire: type[DirectWire]
+) -> None:
     """A server that was started again cannot know what it unmasked before."""
     wire = direct_wire(trusting.silos)
     first = engine(trusting, wire)
@@ -158,16 +171,19 @@ def test_the_same_round_in_another_session_says_nothing_of_the_attempt_before(tr
     assert endings(trusting) == ["Intent", "Lost", "Intent", "Completed"]
 
 
-def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(consortium, direct_wire):
+def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
     """Between a masked input and its unmasking; the ledger must still be one that can be read."""
     plan = consortium.plan
     text = consortium.folder.policy(NAME).read_text()
     for key in ("max_epsilon", "max_epsilon_per_training"):
         old = next(line for line in text.splitlines() if line.startswith(f"{key} = "))
         consortium.edit_policy(NAME, old, f"{key} = {plan.spent(plan.rounds).epsilon * (1 + 1e-9)!r}")
-    wire, invited, replies = direct_wire(consortium.silos), {}, []
+    wire, replies = direct_wire(consortium.silos), []
+    invited: dict[str, Any] = {}
 
-    def once_more(node, request):
+    def once_more(node: int, request: Request) -> Request | None:
         if node != consortium.node(NAME) or not isinstance(request, Deliver):
             return request
         agreement, epoch = request.messages[-1][5:37], int.from_bytes(request.messages[-1][37:41], "little")
@@ -191,7 +207,9 @@ def test_an_invitation_that_is_refused_leaves_the_round_before_as_it_was(consort
 
 
 @pytest.mark.parametrize("change", [lambda weights: weights[:-1], lambda weights: np.append(weights, 0.0)])
-def test_a_model_of_another_length_is_refused(consortium, direct_wire, change):
+def test_a_model_of_another_length_is_refused(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], change: Callable[..., Any]
+) -> None:
     wire = direct_wire(consortium.silos)
     made = engine(consortium, wire)
     whole = order(consortium.plan, 1, 1)
@@ -201,8 +219,9 @@ def test_a_model_of_another_length_is_refused(consortium, direct_wire, change):
     assert contributions(consortium) == 0
 
 
-def test_what_a_plan_says_forges_no_line_of_the_owners_log(consortium):
-    lines, node = [], consortium.node(NAME)
+def test_what_a_plan_says_forges_no_line_of_the_owners_log(consortium: SmallConsortium) -> None:
+    node = consortium.node(NAME)
+    lines: list[str] = []
     consortium.silos[node].close()
     silo = consortium.silos[node] = open_silo(consortium.folder.policy(NAME), Surroundings(log=lines.append))
     server = consortium.folder.server.path

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discreet.silo.policy import load_policy
-from discreet.silo.requests import Joined, Propose, Refused
+from discreet.silo.requests import Joined, Propose, Refused, Reply
+from tests.engines.conftest import SmallConsortium
 
 CLINIC = """
 from discreet.data import load_federation
@@ -22,7 +26,12 @@ def factory(shape, classes):
 
 
 @pytest.fixture
-def consortium(tmp_path, monkeypatch, make_consortium, small_config):
+def consortium(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_consortium: Callable[..., Any],
+    small_config: Callable[..., Any],
+) -> Iterator[SmallConsortium]:
     (tmp_path / "clinic.py").write_text(CLINIC)
     monkeypatch.syspath_prepend(tmp_path)
     capacity = {"cleveland": 240, "hungary": 210, "switzerland": 50, "long_beach_va": 110}
@@ -31,13 +40,13 @@ def consortium(tmp_path, monkeypatch, make_consortium, small_config):
     sys.modules.pop("clinic", None)
 
 
-def propose(consortium, name):
+def propose(consortium: SmallConsortium, name: str) -> Reply:
     folder = consortium.folder.server.path
     plan, allow_list = ((folder / file).read_bytes() for file in ("plan.json", "allow-list.json"))
     return consortium.silos[consortium.node(name)].handle(Propose(1, bytes(32), plan, allow_list))
 
 
-def test_what_the_policies_name_is_used(consortium):
+def test_what_the_policies_name_is_used(consortium: SmallConsortium) -> None:
     policy = load_policy(consortium.folder.policy("hungary"))
     assert policy.data.source == "plan:clinic:records"
     assert policy.require.models[0].startswith("clinic:factory@sha256:")
@@ -51,7 +60,9 @@ def test_what_the_policies_name_is_used(consortium):
         ('"plan:clinic:records"', '"plan"', "data.source must be one of heart-disease"),
     ],
 )
-def test_what_they_do_not_name_is_refused(consortium, old, new, words):
+def test_what_they_do_not_name_is_refused(
+    consortium: SmallConsortium, old: str, new: str, words: str
+) -> None:
     consortium.edit_policy("hungary", old, new)
     reply = propose(consortium, "hungary")
     assert isinstance(reply, Refused)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discreet.errors import LedgerError
-from discreet.plan import parse_plan
+from discreet.plan import load_plan, parse_plan
 from discreet.privacy.ledger import read_ledger
 from discreet.privacy.wire import digest
+from discreet.rounds.directory import write_durably
 from discreet.silo import intake, proposals, silo, state
-from discreet.silo.policy import Charge
+from discreet.silo.policy import Account, Charge, Policy
 from discreet.silo.proposals import Proposal, ProposalLog, read_proposals
-from discreet.silo.requests import Joined, Propose, Refused
+from discreet.silo.requests import Joined, Propose, Refused, Reply
 from discreet.silo.silo import Surroundings, open_silo
+from tests.engines.conftest import SmallConsortium
 
 NAME = "cleveland"
 
@@ -23,7 +28,7 @@ NAME = "cleveland"
 class Asked:
     """One silo, a clock, and a server that proposes what it likes."""
 
-    def __init__(self, consortium):
+    def __init__(self, consortium: SmallConsortium) -> None:
         self.consortium, self.now, self.epoch = consortium, datetime(2026, 1, 1, 12, tzinfo=UTC), 0
         self.server = consortium.folder.server.path
         self.plan = (self.server / "plan.json").read_bytes()
@@ -31,14 +36,14 @@ class Asked:
         self.folder = consortium.folder.silo(NAME) / "state"
         self.reopen()
 
-    def reopen(self):
+    def reopen(self) -> None:
         node = self.consortium.node(NAME)
         self.consortium.silos[node].close()
         surroundings = Surroundings(now=lambda: self.now)
         self.silo = open_silo(self.consortium.folder.policy(NAME), surroundings)
         self.consortium.silos[node] = self.silo
 
-    def set(self, lines):
+    def set(self, lines: str) -> None:
         """Adds tables to the policy and restarts the silo."""
         policy = self.consortium.folder.policy(NAME)
         text = policy.read_text()
@@ -49,37 +54,37 @@ class Asked:
         policy.write_text(text)
         self.reopen()
 
-    def other(self, name):
+    def other(self, name: str) -> bytes:
         """Another plan, as good as the first."""
         data = json.loads(self.plan)
         data["plan"]["config"]["name"] = name
         data["digest"] = digest(data["plan"])
         return json.dumps(data).encode()
 
-    def propose(self, plan=None, allow_list=None):
+    def propose(self, plan: bytes | None = None, allow_list: bytes | None = None) -> Reply:
         self.epoch += 1
         return self.silo.handle(
             Propose(self.epoch, bytes(32), plan or self.plan, allow_list or self.allow_list)
         )
 
-    def code(self, plan=None, allow_list=None):
+    def code(self, plan: bytes | None = None, allow_list: bytes | None = None) -> str:
         reply = self.propose(plan, allow_list)
         return "joined" if isinstance(reply, Joined) else reply.code
 
-    def log(self):
+    def log(self) -> tuple[Any, ...]:
         return read_proposals(self.folder / "proposals.jsonl")
 
 
 @pytest.fixture
-def asked(consortium):
+def asked(consortium: SmallConsortium) -> Asked:
     return Asked(consortium)
 
 
-def sizes(folder):
+def sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
 
 
-def test_a_plan_that_never_contributes_leaves_no_plan_and_no_line(asked):
+def test_a_plan_that_never_contributes_leaves_no_plan_and_no_line(asked: Asked) -> None:
     assert asked.code() == "joined"
     before = sizes(asked.folder)
     for number in range(5):
@@ -91,7 +96,9 @@ def test_a_plan_that_never_contributes_leaves_no_plan_and_no_line(asked):
     assert set(after) == {"allow-list.json", "journal.bin", "ledger.jsonl", "proposals.jsonl", "today.json"}
 
 
-def test_the_first_contribution_keeps_the_plan_and_every_session_is_one_line(consortium, run_rounds):
+def test_the_first_contribution_keeps_the_plan_and_every_session_is_one_line(
+    consortium: SmallConsortium, run_rounds: Callable[..., object]
+) -> None:
     run_rounds(consortium, 1, seed=1)
     run_rounds(consortium, 2, seed=2)
     folder = consortium.folder.silo(NAME) / "state"
@@ -100,11 +107,13 @@ def test_the_first_contribution_keeps_the_plan_and_every_session_is_one_line(con
     assert kinds == ["Opened", "Intent", "Completed", "Resumed", "Intent", "Completed"]
 
 
-def test_the_ledger_never_names_a_plan_that_is_not_kept(consortium, run_rounds, monkeypatch):
+def test_the_ledger_never_names_a_plan_that_is_not_kept(
+    consortium: SmallConsortium, run_rounds: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A crash while the plan is written leaves an empty ledger, and the silo takes part again."""
-    real = state.write_durably
+    real = write_durably
 
-    def torn(path, data):
+    def torn(path: Path, data: bytes) -> None:
         if path.parent.name == "plans" and NAME in str(path):
             raise LedgerError("the machine crashed")
         real(path, data)
@@ -119,10 +128,12 @@ def test_the_ledger_never_names_a_plan_that_is_not_kept(consortium, run_rounds, 
     assert len(read_ledger(ledger)) == 3
 
 
-def test_a_kept_plan_is_read_once_in_a_process(consortium, run_rounds, monkeypatch):
+def test_a_kept_plan_is_read_once_in_a_process(
+    consortium: SmallConsortium, run_rounds: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_rounds(consortium, 1, seed=1)
     consortium.reopen(NAME)
-    read, real = [], state.load_plan
+    read, real = [], load_plan
     monkeypatch.setattr(state, "load_plan", lambda path: read.append(path) or real(path))
     asked = Asked(consortium)
     for number in range(3):
@@ -130,7 +141,7 @@ def test_a_kept_plan_is_read_once_in_a_process(consortium, run_rounds, monkeypat
     assert len(read) == 1
 
 
-def test_new_plans_are_limited_in_a_day_and_a_restart_changes_nothing(asked):
+def test_new_plans_are_limited_in_a_day_and_a_restart_changes_nothing(asked: Asked) -> None:
     asked.set("[proposals]\nper_day = 2")
     assert [asked.code(asked.other(name)) for name in "aab"] == ["joined"] * 3
     asked.reopen()
@@ -146,14 +157,16 @@ def test_new_plans_are_limited_in_a_day_and_a_restart_changes_nothing(asked):
     assert asked.code(asked.other("c")) == "joined"
 
 
-def test_a_plan_that_is_refused_counts_as_well(asked):
+def test_a_plan_that_is_refused_counts_as_well(asked: Asked) -> None:
     asked.set("[proposals]\nper_day = 1")
     asked.consortium.edit_policy(NAME, 'protocols = ["bonawitz"]', 'protocols = ["bell"]')
     asked.reopen()
     assert [asked.code(asked.other(name)) for name in "ab"] == ["not-allowed", "proposals"]
 
 
-def test_a_training_and_its_rejoins_are_not_new_on_any_day(consortium, run_rounds):
+def test_a_training_and_its_rejoins_are_not_new_on_any_day(
+    consortium: SmallConsortium, run_rounds: Callable[..., object]
+) -> None:
     run_rounds(consortium, 1)
     asked = Asked(consortium)
     asked.set("[proposals]\nper_day = 1")
@@ -161,14 +174,14 @@ def test_a_training_and_its_rejoins_are_not_new_on_any_day(consortium, run_round
     assert [asked.code() for _ in range(3)] == ["joined"] * 3
 
 
-def test_a_plan_that_a_person_approved_is_not_new(asked):
+def test_a_plan_that_a_person_approved_is_not_new(asked: Asked) -> None:
     asked.set("[proposals]\nper_day = 1")
     asked.silo._state.approve(parse_plan(asked.plan).digest())
     assert asked.code(asked.other("a")) == "joined"
     assert asked.code() == "joined"
 
 
-def test_a_flood_of_rejoins_writes_a_bounded_amount(asked, monkeypatch):
+def test_a_flood_of_rejoins_writes_a_bounded_amount(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "PROPOSALS_PER_DAY", 3)
     assert [asked.code() for _ in range(3)] == ["joined"] * 3
     before = {name: size for name, size in sizes(asked.folder).items() if name != "proposals.jsonl"}
@@ -176,19 +189,21 @@ def test_a_flood_of_rejoins_writes_a_bounded_amount(asked, monkeypatch):
     assert before == {name: sizes(asked.folder)[name] for name in before}
 
 
-def test_a_refusal_for_the_rate_comes_before_any_record_is_read(asked, monkeypatch):
+def test_a_refusal_for_the_rate_comes_before_any_record_is_read(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked.set("[proposals]\nper_day = 1")
     assert asked.code(asked.other("a")) == "joined"
     monkeypatch.setattr(silo, "load_records", lambda *_, **__: pytest.fail("records were read"))
     assert asked.code(asked.other("b")) == "proposals"
 
 
-def test_damaged_counts_are_refused_in_one_line(asked):
+def test_damaged_counts_are_refused_in_one_line(asked: Asked) -> None:
     (asked.folder / "today.json").write_text('{"day": "2026-01-01", "plans": 7, "proposals": 0}')
     assert asked.code() == "internal"
 
 
-def test_as_many_plans_wait_for_a_person_as_fit(asked, monkeypatch):
+def test_as_many_plans_wait_for_a_person_as_fit(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "MOST_WAITING", 2)
     asked.set('approval = "person"')
     first = asked.other("a")
@@ -207,7 +222,7 @@ def test_as_many_plans_wait_for_a_person_as_fit(asked, monkeypatch):
     assert asked.code(first) == "joined"
 
 
-def test_every_proposal_that_the_policy_was_asked_about_is_written_down_for_the_owner(asked):
+def test_every_proposal_that_the_policy_was_asked_about_is_written_down_for_the_owner(asked: Asked) -> None:
     plan = parse_plan(asked.plan)
     cost = Charge.under(plan, asked.silo._policy).cost(plan.rounds)
     asked.propose()
@@ -226,8 +241,10 @@ def test_every_proposal_that_the_policy_was_asked_about_is_written_down_for_the_
     )
 
 
-def test_a_silo_that_breaks_down_has_still_written_the_proposal_down(asked, monkeypatch):
-    def broken(*_, **__):
+def test_a_silo_that_breaks_down_has_still_written_the_proposal_down(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: bytes | Account | Policy, **__: Any) -> None:
         raise RuntimeError
 
     monkeypatch.setattr(silo, "review", broken)
@@ -236,7 +253,7 @@ def test_a_silo_that_breaks_down_has_still_written_the_proposal_down(asked, monk
     assert [proposal.verdict for proposal in asked.log()] == ["internal"]
 
 
-def test_a_proposal_forges_no_line(asked):
+def test_a_proposal_forges_no_line(asked: Asked) -> None:
     forged = '\n{"number":1,"plan":null}\n'
     for plan in (asked.other("x"), forged.encode()):
         asked.propose(plan, json.dumps({"serial": forged, "silos": {}, "signature": forged}).encode())
@@ -246,7 +263,9 @@ def test_a_proposal_forges_no_line(asked):
     assert (asked.folder / "proposals.jsonl").read_bytes().count(b"\n") == 1
 
 
-def test_what_costs_its_sender_nothing_pushes_no_proposal_out(asked, monkeypatch):
+def test_what_costs_its_sender_nothing_pushes_no_proposal_out(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Plans with nobody's allow-list, with too many a day, with a bad session: all lines of the log only."""
     monkeypatch.setattr(proposals, "KEPT", 2)
     asked.set("[proposals]\nper_day = 1")
@@ -261,11 +280,13 @@ def test_what_costs_its_sender_nothing_pushes_no_proposal_out(asked, monkeypatch
     assert asked.log() == before
 
 
-def line(number, plan="a"):
+def line(number: int, plan: str = "a") -> Proposal:
     return Proposal(number, "2026-01-01T00:00:00+00:00", plan * 64, 1, "joined")
 
 
-def test_the_oldest_lines_go_first_and_their_number_stays_known(tmp_path, monkeypatch):
+def test_the_oldest_lines_go_first_and_their_number_stays_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(proposals, "KEPT", 4)
     log = ProposalLog(tmp_path / "p")
     for plan in "abcdefghij":
@@ -276,7 +297,9 @@ def test_the_oldest_lines_go_first_and_their_number_stays_known(tmp_path, monkey
     assert again.next == 11
 
 
-def test_one_plan_again_and_again_pushes_no_other_out(tmp_path, monkeypatch):
+def test_one_plan_again_and_again_pushes_no_other_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(proposals, "KEPT", 6)
     log = ProposalLog(tmp_path / "p")
     for plan in "ab" + 40 * "c":
@@ -288,7 +311,7 @@ def test_one_plan_again_and_again_pushes_no_other_out(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("whole", [0, 1])
-def test_a_torn_last_line_is_dropped_and_written_over(tmp_path, whole):
+def test_a_torn_last_line_is_dropped_and_written_over(tmp_path: Path, whole: int) -> None:
     path = tmp_path / "p"
     for number in range(whole):
         ProposalLog(path).append(line(number + 1))
@@ -301,7 +324,7 @@ def test_a_torn_last_line_is_dropped_and_written_over(tmp_path, whole):
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "nonsense", '{"number": "one"}', ""])
-def test_a_damaged_line_is_named(tmp_path, text):
+def test_a_damaged_line_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p"
     ProposalLog(path).append(line(1))
     with path.open("a") as file:

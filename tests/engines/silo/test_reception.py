@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +19,7 @@ LONG = 20.0
 class Door:
     """A listening socket with a reception, and peers that connect to it."""
 
-    def __init__(self, path, **changes):
+    def __init__(self, path: Path, **changes: Any) -> None:
         self.path = path
         self.log: list[str] = []
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -26,7 +29,7 @@ class Door:
         self.reception = Reception(self.listener, log=self.log.append, **{**settings, **changes})
         self.peers: list[socket.socket] = []
 
-    def connect(self, data=b""):
+    def connect(self, data: bytes = b"") -> socket.socket:
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         peer.settimeout(LONG)
         peer.connect(str(self.path))
@@ -34,7 +37,7 @@ class Door:
         self.peers.append(peer)
         return peer
 
-    def next(self, patience=LONG):
+    def next(self, patience: float = LONG) -> bytes | None:
         found = self.reception.next_request(patience)
         if found is None:
             return None
@@ -42,16 +45,16 @@ class Door:
         connection.close()
         return data
 
-    def settle(self):
+    def settle(self) -> None:
         """Lets the reception read whatever was sent."""
         assert self.next(0.1) is None
 
 
 @pytest.fixture
-def door(tmp_path):
-    made = []
+def door(tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    made: list[Any] = []
 
-    def make(**changes):
+    def make(**changes: Any) -> Door:
         made.append(Door(tmp_path / f"{len(made)}.sock", **changes))
         return made[-1]
 
@@ -62,11 +65,11 @@ def door(tmp_path):
             connection.close()
 
 
-def framed(data):
+def framed(data: bytes) -> bytes:
     return len(data).to_bytes(8, "little") + data
 
 
-def test_a_request_in_pieces_arrives_whole_and_an_empty_one_too(door):
+def test_a_request_in_pieces_arrives_whole_and_an_empty_one_too(door: Callable[..., Any]) -> None:
     here = door()
     peer = here.connect()
     for byte in framed(b"hello"):
@@ -77,7 +80,7 @@ def test_a_request_in_pieces_arrives_whole_and_an_empty_one_too(door):
     assert here.next() == b""
 
 
-def test_whoever_drips_does_not_keep_the_next_one_waiting(door):
+def test_whoever_drips_does_not_keep_the_next_one_waiting(door: Callable[..., Any]) -> None:
     here = door()
     here.connect(b"\x08\x00")
     here.settle()
@@ -85,7 +88,9 @@ def test_whoever_drips_does_not_keep_the_next_one_waiting(door):
     assert here.next() == b"real"
 
 
-def test_one_deadline_holds_for_the_whole_request_however_many_pieces_it_comes_in(door):
+def test_one_deadline_holds_for_the_whole_request_however_many_pieces_it_comes_in(
+    door: Callable[..., Any],
+) -> None:
     here = door(seconds=0.3)
     peer = here.connect()
     with pytest.raises(OSError):  # noqa: PT012 (the peer learns of it at one of its bytes)
@@ -95,7 +100,7 @@ def test_one_deadline_holds_for_the_whole_request_however_many_pieces_it_comes_i
     assert "not whole after 0.3 s" in here.log[0]
 
 
-def test_time_in_which_the_silo_works_does_not_count(door):
+def test_time_in_which_the_silo_works_does_not_count(door: Callable[..., Any]) -> None:
     here = door(seconds=1.0)
     peer = here.connect(b"\x04\x00")
     here.settle()
@@ -105,7 +110,9 @@ def test_time_in_which_the_silo_works_does_not_count(door):
     assert here.next() == b"late"
 
 
-def test_one_caller_too_many_takes_the_place_of_the_one_that_was_silent_longest(door):
+def test_one_caller_too_many_takes_the_place_of_the_one_that_was_silent_longest(
+    door: Callable[..., Any],
+) -> None:
     here = door()
     silent, busy = here.connect(b"\x04"), here.connect(b"\x04")
     here.settle()
@@ -122,7 +129,7 @@ def test_one_caller_too_many_takes_the_place_of_the_one_that_was_silent_longest(
     assert "silent longest" in here.log[0]
 
 
-def test_a_request_longer_than_makes_sense_is_dropped_before_its_bytes_come(door):
+def test_a_request_longer_than_makes_sense_is_dropped_before_its_bytes_come(door: Callable[..., Any]) -> None:
     most = [10]
     here = door(most_bytes=lambda: most[0])
     peer = here.connect((11).to_bytes(8, "little"))
@@ -134,7 +141,7 @@ def test_a_request_longer_than_makes_sense_is_dropped_before_its_bytes_come(door
     assert here.next() == bytes(11)
 
 
-def test_whoever_is_not_admitted_is_answered_nothing(door):
+def test_whoever_is_not_admitted_is_answered_nothing(door: Callable[..., Any]) -> None:
     here = door(admit=lambda _: False)
     peer = here.connect(framed(b"hello"))
     assert here.next(0.1) is None

@@ -6,6 +6,9 @@ import csv
 import dataclasses
 import sys
 import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +17,24 @@ import typer
 from discreet.cli.check import check
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
-from discreet.engines.local import prepare
+from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
-from discreet.plan import FederationFacts
+from discreet.models import LinearHead
+from discreet.plan import FederationFacts, Plan
 from discreet.silo import check as silo_check
 from discreet.silo.records import load_records
 from discreet.silo.requests import Joined, Propose, Refused
+from tests.engines.conftest import SmallConsortium
 
 SILOS = ("north", "south", "west")
 
 
 @pytest.fixture
-def tables(tmp_path):
+def tables(tmp_path: Path) -> Path:
     """Writes one table with a silo column, and one table for each silo in the same order."""
     generator = np.random.default_rng(5)
     header = ["age", "smoker", "sick"]
-    rows = {name: [] for name in SILOS}
+    rows: dict[str, list[Any]] = {name: [] for name in SILOS}
     for number in range(90):
         row = [f"{generator.uniform(20, 80):.1f}", ["no", "yes"][number % 2], str(number % 3 % 2)]
         rows[SILOS[number % 3]].append(row)
@@ -46,7 +51,7 @@ def tables(tmp_path):
 
 
 @pytest.fixture
-def prepared(tables):
+def prepared(tables: Path) -> Prepared:
     return prepare(
         parse_config(
             {
@@ -69,34 +74,36 @@ def prepared(tables):
 
 
 @pytest.mark.parametrize("name", SILOS)
-def test_a_silos_own_file_gives_the_records_of_the_simulation(prepared, tables, name):
+def test_a_silos_own_file_gives_the_records_of_the_simulation(
+    prepared: Prepared, tables: Path, name: str
+) -> None:
     own = load_records(f"csv:{tables / name}.csv", prepared.plan, name)
     simulated = prepared.federation.silo(name).train
     np.testing.assert_array_equal(own.features, simulated.features)
     np.testing.assert_array_equal(own.labels, simulated.labels)
 
 
-def test_the_plans_own_source_is_for_rehearsals(prepared):
+def test_the_plans_own_source_is_for_rehearsals(prepared: Prepared) -> None:
     rehearsed = load_records("plan", prepared.plan, "north")
     np.testing.assert_array_equal(rehearsed.features, prepared.federation.silo("north").train.features)
 
 
-def test_a_missing_column_is_named(prepared, tables):
+def test_a_missing_column_is_named(prepared: Prepared, tables: Path) -> None:
     text = (tables / "north.csv").read_text().replace("smoker", "smokes")
     (tables / "north.csv").write_text(text)
     with pytest.raises(DataError, match="'smoker'"):
         load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
 
 
-def test_surplus_records_are_left_out_and_the_owner_is_told(prepared, tables):
+def test_surplus_records_are_left_out_and_the_owner_is_told(prepared: Prepared, tables: Path) -> None:
     lines = (tables / "north.csv").read_text().splitlines(keepends=True)
     (tables / "north.csv").write_text("".join(lines + lines[1:] + lines[1:]))
-    notes = []
+    notes: list[Any] = []
     assert len(load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north", note=notes.append)) == 40
     assert any("more than its record_capacity of 40" in note for note in notes)
 
 
-def training_rows(records):
+def training_rows(records: Records) -> list[tuple[bytes, int]]:
     return [
         (features.tobytes(), int(label))
         for features, label in zip(records.features, records.labels, strict=True)
@@ -104,7 +111,7 @@ def training_rows(records):
 
 
 @pytest.mark.parametrize("place", range(30))
-def test_a_row_that_is_withdrawn_takes_nobody_along(prepared, tables, place):
+def test_a_row_that_is_withdrawn_takes_nobody_along(prepared: Prepared, tables: Path, place: int) -> None:
     """The attack of a server that knows the public coins: labels that follow the coins of shifted rows."""
     source = f"csv:{tables / 'north.csv'}"
     lines = (tables / "north.csv").read_text().splitlines(keepends=True)
@@ -115,29 +122,31 @@ def test_a_row_that_is_withdrawn_takes_nobody_along(prepared, tables, place):
     assert before == after or gone
 
 
-def test_with_nothing_held_out_a_silo_trains_on_everything(prepared, tables):
+def test_with_nothing_held_out_a_silo_trains_on_everything(prepared: Prepared, tables: Path) -> None:
     data = prepared.config.data.model_copy(update={"test_fraction": 0.0})
     plan = dataclasses.replace(prepared.plan, config=prepared.config.model_copy(update={"data": data}))
     assert len(load_records(f"csv:{tables / 'north.csv'}", plan, "north")) == 30
 
 
 @pytest.mark.parametrize("bound", [None, 9.0])
-def test_a_source_that_promises_less_than_the_plan_needs_is_refused(prepared, monkeypatch, bound):
+def test_a_source_that_promises_less_than_the_plan_needs_is_refused(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch, bound: float | None
+) -> None:
     module = types.ModuleType("unbounded")
 
-    def records(**_):
+    def records(**_: Any) -> Federation:
         whole = Records(np.full((2, 4), 4.5, np.float32), np.zeros(2, np.int64))
         return Federation(
             "own", (Silo("north", whole, whole),), num_classes=2, feature_shape=(4,), feature_norm_bound=bound
         )
 
-    module.records = records
+    module.__dict__["records"] = records
     monkeypatch.setitem(sys.modules, "unbounded", module)
     with pytest.raises(DataError, match=r"L2 norm at most 1\.0, as the plan says; .* promises " + str(bound)):
         load_records("unbounded:records", prepared.plan, "north")
 
 
-def test_parquet_gives_the_same_records_or_says_what_to_install(prepared, tables):
+def test_parquet_gives_the_same_records_or_says_what_to_install(prepared: Prepared, tables: Path) -> None:
     try:
         import pyarrow.csv
         import pyarrow.parquet
@@ -151,7 +160,7 @@ def test_parquet_gives_the_same_records_or_says_what_to_install(prepared, tables
     np.testing.assert_array_equal(own.features, prepared.federation.silo("north").train.features)
 
 
-def write_parquet(tables, change):
+def write_parquet(tables: Path, change: Callable[..., Any]) -> str:
     """Writes north's table with a change, as a data warehouse would export it: typed columns, not text."""
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -167,7 +176,7 @@ def write_parquet(tables, change):
     return f"parquet:{tables / 'north.parquet'}"
 
 
-def test_typed_parquet_columns_give_the_records_of_the_text(prepared, tables):
+def test_typed_parquet_columns_give_the_records_of_the_text(prepared: Prepared, tables: Path) -> None:
     """Booleans as labels, dictionaries as categories, and columns that the plan does not use."""
     own = load_records(write_parquet(tables, lambda columns: columns), prepared.plan, "north")
     simulated = prepared.federation.silo("north").train
@@ -175,20 +184,20 @@ def test_typed_parquet_columns_give_the_records_of_the_text(prepared, tables):
     np.testing.assert_array_equal(own.labels, simulated.labels)
 
 
-def without_age(columns):
+def without_age(columns: Any) -> Any:
     return {name: values for name, values in columns.items() if name != "age"}
 
 
-def test_parquet_that_lacks_a_column_is_refused(prepared, tables):
+def test_parquet_that_lacks_a_column_is_refused(prepared: Prepared, tables: Path) -> None:
     source = write_parquet(tables, without_age)
     with pytest.raises(DataError, match="'age'"):
         load_records(source, prepared.plan, "north")
 
 
-def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared, tables):
+def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared: Prepared, tables: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
 
-    def gaps(columns):
+    def gaps(columns: Any) -> Any:
         bad = arrow.py_buffer(b"no\xff")
         offsets = arrow.py_buffer(np.array([0, 3], np.int32).tobytes())
         spoilt = arrow.StringArray.from_buffers(1, offsets, bad)
@@ -199,7 +208,7 @@ def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared, tables):
             "smoker": arrow.chunked_array([spoilt, rest]),
         }
 
-    notes = []
+    notes: list[Any] = []
     source = write_parquet(tables, gaps)
     assert len(load_records(source, prepared.plan, "north", note=notes.append)) > 0
     told = [note.split("; ")[0] for note in notes]
@@ -207,36 +216,40 @@ def test_parquet_cells_that_cannot_be_used_count_as_nothing(prepared, tables):
     assert "north.parquet, column 'smoker': 1 of 30 cells are none of no, yes" in told
 
 
-def test_a_file_that_is_no_parquet_is_refused(prepared, tables):
+def test_a_file_that_is_no_parquet_is_refused(prepared: Prepared, tables: Path) -> None:
     pytest.importorskip("pyarrow")
     (tables / "north.parquet").write_text("age,smoker,sick\n")
     with pytest.raises(DataError, match="readable Parquet file"):
         load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
 
 
-def test_a_file_of_another_shape_is_refused(prepared, tables):
+def test_a_file_of_another_shape_is_refused(prepared: Prepared, tables: Path) -> None:
     np.savez(tables / "x.npz", x=np.zeros((5, 9)), y=np.zeros(5, np.int64), classes=np.array(["a", "b"]))
     with pytest.raises(DataError):
         load_records(f"npz:{tables / 'x.npz'}", prepared.plan, "north")
 
 
-def test_a_function_that_makes_no_silo_without_records_gives_an_empty_one(prepared, monkeypatch):
+def test_a_function_that_makes_no_silo_without_records_gives_an_empty_one(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It makes the silos that have records, so one record decides whether this one is among them."""
     whole = prepared.federation
 
-    def others(**_):
+    def others(**_: Any) -> Federation:
         return dataclasses.replace(whole, silos=tuple(silo for silo in whole.silos if silo.name != "north"))
 
     monkeypatch.setitem(sys.modules, "makes_silos", types.SimpleNamespace(others=others))
-    told = []
+    told: list[Any] = []
     assert len(load_records("makes_silos:others", prepared.plan, "north", note=told.append)) == 0
     assert told == ["the source gives no records for north, which takes part without any"]
 
 
-def test_records_that_cannot_be_used_are_no_answer(consortium, monkeypatch):
+def test_records_that_cannot_be_used_are_no_answer(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No loader leaves any; if one did, the silo takes part without records and says so in its log only."""
 
-    def unusable(*_, **__):
+    def unusable(*_: Plan | str, **__: Any) -> None:
         raise UnusableRecords("every feature must be a finite number")
 
     monkeypatch.setattr("discreet.silo.silo.load_records", unusable)
@@ -248,7 +261,7 @@ def test_records_that_cannot_be_used_are_no_answer(consortium, monkeypatch):
 
 
 @pytest.mark.parametrize("bound", [3.5e38, 1e39, 2.0**41, 2.0**-41, 1e-45])
-def test_no_norm_bound_is_so_extreme_that_some_records_would_break_it(bound):
+def test_no_norm_bound_is_so_extreme_that_some_records_would_break_it(bound: float) -> None:
     """A coordinator chose such bounds, and read a table record by record out of refusals."""
     with pytest.raises(ConfigurationError, match="feature_norm_bound"):
         parse_config(
@@ -262,8 +275,10 @@ def test_no_norm_bound_is_so_extreme_that_some_records_would_break_it(bound):
         FederationFacts(("a", "b", "c"), (3,), 2, bound, 6, "0" * 64, 2, linear=True)
 
 
-def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypatch):
-    def refuse(plan, model, silos):
+def test_a_machine_whose_rows_are_not_alike_offers_no_keys(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(plan: Plan, model: LinearHead, silos: list[str]) -> None:
         raise PrivacyRefusal(f"{silos} must be alike for {plan.digest()[:4]} and {type(model).__name__}")
 
     monkeypatch.setattr("discreet.silo.silo.require_rows_alike_for", refuse)
@@ -274,7 +289,9 @@ def test_a_machine_whose_rows_are_not_alike_offers_no_keys(consortium, monkeypat
     assert reply == Refused("hungary", "internal", "it could not answer; its own log says why.")
 
 
-def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, tmp_path):
+def test_the_server_learns_that_records_do_not_fit_and_nothing_else(
+    consortium: SmallConsortium, tmp_path: Path
+) -> None:
     (tmp_path / "bad.csv").write_text("age,sick\n41,0\nsecret-cell,1\n")
     consortium.edit_policy("hungary", 'source = "plan"', f'source = "csv:{tmp_path / "bad.csv"}"')
     server = consortium.folder.server.path
@@ -291,8 +308,14 @@ def test_the_server_learns_that_records_do_not_fit_and_nothing_else(consortium, 
 )
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_owners_dry_run_says_when_no_record_would_take_part(  # noqa: PLR0917
-    consortium, capsys, monkeypatch, records, said, code, as_json
-):
+    consortium: SmallConsortium,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    records: int,
+    said: str,
+    code: int,
+    as_json: bool,
+) -> None:
     honest = silo_check.dry_run
     monkeypatch.setattr(
         silo_check, "dry_run", lambda *given: dataclasses.replace(honest(*given), records=records)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,12 +36,12 @@ messages = st.one_of(
 
 
 @given(messages)
-def test_every_message_comes_back(message):
+def test_every_message_comes_back(message: Any) -> None:
     assert decode(encode(message)) == message
 
 
 @given(messages, st.data())
-def test_a_message_that_ends_early_is_malformed(message, data):
+def test_a_message_that_ends_early_is_malformed(message: Any, data: Any) -> None:
     whole = encode(message)
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(PeerProtocolError) as caught:
@@ -48,13 +50,13 @@ def test_a_message_that_ends_early_is_malformed(message, data):
 
 
 @given(messages)
-def test_bytes_behind_a_message_are_malformed(message):
+def test_bytes_behind_a_message_are_malformed(message: Any) -> None:
     with pytest.raises(PeerProtocolError):
         decode(encode(message) + b"\0")
 
 
 @given(st.binary())
-def test_junk_is_malformed(junk):
+def test_junk_is_malformed(junk: bytes) -> None:
     with pytest.raises(PeerProtocolError):
         decode(junk)
 
@@ -84,12 +86,12 @@ def test_junk_is_malformed(junk):
         ),
     ],
 )
-def test_headers_that_no_message_has_are_malformed_in_one_line(header):
+def test_headers_that_no_message_has_are_malformed_in_one_line(header: bytes) -> None:
     with pytest.raises(PeerProtocolError) as caught:
         decode(b"dsr1" + len(header).to_bytes(4, "little") + header)
     assert caught.value.code == AbortCode.MALFORMED
     assert str(caught.value).isprintable()
 
 
-def test_a_large_vector_costs_its_own_size_and_a_header():
+def test_a_large_vector_costs_its_own_size_and_a_header() -> None:
     assert len(encode(Replied(bytes(1_000_000)))) < 1_000_100

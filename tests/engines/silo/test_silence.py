@@ -5,22 +5,28 @@ from __future__ import annotations
 import dataclasses
 import sys
 import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from discreet.data.records import Records
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.errors import NotEnoughSurvivors
+from discreet.plan import Plan
 from discreet.privacy.ledger import read_ledger
 from discreet.randomness import SeededRandom
-from discreet.rounds import RoundOrder
+from discreet.rounds import Contribution, RoundOrder, contribute
 from discreet.secagg import codec
 from discreet.silo.check import dry_run
 from discreet.silo.policy import load_policy
-from discreet.silo.requests import Joined, Propose, Refused, Replied, encode
+from discreet.silo.requests import Joined, Propose, Refused, Replied, Reply, encode
 from discreet.silo.silo import Surroundings, open_silo
 from discreet.silo.training import LARGEST_WEIGHT
+from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05
 VICTIM = "north"
@@ -47,10 +53,14 @@ TABLES = {
 
 
 @pytest.fixture
-def tables(make_consortium, small_config, tmp_path):
+def tables(
+    make_consortium: Callable[..., Any], small_config: Callable[..., Any], tmp_path: Path
+) -> Callable[..., Any]:
     """A consortium that trains on tables, for one run each, and the log of the silo that is watched."""
 
-    def made(source=None, rows=ROWS, fraction=0.0):
+    def made(
+        source: str | None = None, rows: list[Any] = ROWS, fraction: float = 0.0
+    ) -> tuple[SmallConsortium, list[Any]]:
         (tmp_path / "all.csv").write_text(
             HEADER.replace("\n", ",site\n")
             + "".join(row.replace("\n", f",{name}\n") for name in SILOS for row in ROWS)
@@ -79,14 +89,16 @@ def tables(make_consortium, small_config, tmp_path):
         assert shared in policy.read_text()
         policy.write_text(policy.read_text().replace(shared, source or f"csv:{tmp_path / 'own.csv'}"))
         consortium.silos[node].close()
-        log = []
+        log: list[Any] = []
         consortium.silos[node] = open_silo(policy, Surroundings(log=log.append))
         return consortium, log
 
     return made
 
 
-def trained(consortium, direct_wire):
+def trained(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> tuple[list[tuple[str, int, bytes]], list[str]]:
     """Runs the training; returns what the watched silo answered, but for the bytes, and its ledger."""
     wire = direct_wire(consortium.silos)
     serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
@@ -100,14 +112,14 @@ def trained(consortium, direct_wire):
     return answers, ledger
 
 
-def without_keys(answer):
+def without_keys(answer: Reply | None) -> bytes:
     """Returns the bytes of an answer with its fresh random keys, and what follows from them, blanked."""
     if isinstance(answer, Replied):
         return b""  # masked, sealed or signed with those keys
     if not isinstance(answer, Joined):
-        return encode(answer)
+        return b"" if answer is None else encode(answer)
     epoch = int.from_bytes(answer.advertisement[37:41], "little")
-    keys = codec.decode(answer.advertisement, answer.advertisement[5:37], epoch)
+    keys: Any = codec.decode(answer.advertisement, answer.advertisement[5:37], epoch)
     blank = dataclasses.replace(
         keys,
         channel_key=bytes(len(keys.channel_key)),
@@ -119,7 +131,9 @@ def without_keys(answer):
 
 
 @pytest.fixture
-def expected(tables, direct_wire):
+def expected(
+    tables: Callable[..., Any], direct_wire: type[DirectWire]
+) -> tuple[list[tuple[str, int, bytes]], list[str]]:
     consortium, _ = tables()
     answers, ledger = trained(consortium, direct_wire)
     assert ledger.count("Completed") == 2
@@ -127,26 +141,36 @@ def expected(tables, direct_wire):
 
 
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in TABLES.items()])
-def test_no_table_changes_what_a_silo_answers(tables, direct_wire, expected, rows):
+def test_no_table_changes_what_a_silo_answers(
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+    rows: list[Any],
+) -> None:
     consortium, log = tables(rows=rows)
     assert trained(consortium, direct_wire) == expected
     assert not any("ATTENTION" in line for line in log)
 
 
-def test_the_owner_is_told_in_the_log(tables, direct_wire):
+def test_the_owner_is_told_in_the_log(tables: Callable[..., Any], direct_wire: type[DirectWire]) -> None:
     consortium, log = tables(rows=[*TABLES["unknown category"], *TABLES["not a number"]])
     trained(consortium, direct_wire)
     assert any("column 'smoker': 1 of 60 cells are none of no, yes" in line for line in log)
     assert any("30 of 60 training records are more than its record_capacity of 30" in line for line in log)
 
 
-def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(tables, direct_wire, expected, monkeypatch):
+def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     module = types.ModuleType("failing_records")
 
-    def records(**_):
+    def records(**_: Any) -> None:
         raise ValueError("patient 7 has no age")
 
-    module.records = records
+    module.__dict__["records"] = records
     monkeypatch.setitem(sys.modules, "failing_records", module)
     consortium, log = tables(source="failing_records:records")
     assert trained(consortium, direct_wire) == expected
@@ -155,13 +179,17 @@ def test_code_of_the_owner_that_fails_makes_the_silo_an_empty_one(tables, direct
 
 @pytest.mark.parametrize("error", [RuntimeError("NaN in row 3"), MemoryError()])
 def test_training_that_fails_on_the_records_contributes_noise(
-    tables, direct_wire, expected, monkeypatch, error
-):
+    tables: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    error: MemoryError | RuntimeError,
+) -> None:
     from discreet.silo import training
 
-    real = training.contribute
+    real = contribute
 
-    def failing(plan, silo, *, records, **rest):
+    def failing(plan: Plan, silo: str, *, records: Records, **rest: Any) -> Contribution | None:
         if silo == VICTIM and len(records):
             raise error
         return real(plan, silo, records=records, **rest)
@@ -174,8 +202,8 @@ def test_training_that_fails_on_the_records_contributes_noise(
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -2 * LARGEST_WEIGHT])
 def test_a_model_out_of_range_is_refused_before_any_record_is_touched(
-    tables, direct_wire, monkeypatch, weight
-):
+    tables: Callable[..., Any], direct_wire: type[DirectWire], monkeypatch: pytest.MonkeyPatch, weight: float
+) -> None:
     from discreet.silo import training
 
     touched = []
@@ -201,11 +229,11 @@ def test_a_model_out_of_range_is_refused_before_any_record_is_touched(
     }
 
 
-def test_an_error_is_not_named(tables, monkeypatch):
+def test_an_error_is_not_named(tables: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from discreet.errors import ConfigurationError
     from discreet.silo import silo
 
-    def failing(*_, **__):
+    def failing(*_: Plan | str, **__: Any) -> None:
         raise ConfigurationError("secret of row 3")
 
     consortium, log = tables()
@@ -218,7 +246,7 @@ def test_an_error_is_not_named(tables, monkeypatch):
     assert any("secret of row 3" in line for line in log)
 
 
-def test_what_a_file_lacks_is_refused_whatever_its_rows_hold(tables):
+def test_what_a_file_lacks_is_refused_whatever_its_rows_hold(tables: Callable[..., Any]) -> None:
     consortium, _ = tables()
     folder = consortium.folder.server.path
     proposal = Propose(
@@ -234,7 +262,9 @@ def test_what_a_file_lacks_is_refused_whatever_its_rows_hold(tables):
     assert next(iter(replies)).code == "data"
 
 
-def test_answers_are_of_the_kinds_that_were_compared(expected):
+def test_answers_are_of_the_kinds_that_were_compared(
+    expected: tuple[list[tuple[str, int, bytes]], list[str]],
+) -> None:
     """The comparison above would hold for a silo that refuses everything; this one takes part."""
     kinds = [kind for kind, _, _ in expected[0]]
     assert Joined.__name__ in kinds
@@ -245,7 +275,9 @@ def test_answers_are_of_the_kinds_that_were_compared(expected):
 @pytest.mark.parametrize(
     ("fraction", "words"), [(0.25, "about 25 % of the records"), (0.0, "no record is held")]
 )
-def test_the_dry_run_says_what_becomes_of_the_records(tables, fraction, words):
+def test_the_dry_run_says_what_becomes_of_the_records(
+    tables: Callable[..., Any], fraction: float, words: str
+) -> None:
     consortium, _ = tables(rows=TABLES["unknown category"][-1:], fraction=fraction)
     policy = load_policy(consortium.folder.policy(VICTIM))
     found = dry_run(policy, (consortium.folder.server.path / "plan.json").read_bytes())

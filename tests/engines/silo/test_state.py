@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,17 +13,18 @@ from discreet.secagg.keyfile import load_key
 from discreet.silo.policy import Charge, Consortium, PolicyRefusal, RefusalCode, load_policy
 from discreet.silo.state import SiloState
 from discreet.silo.training import NOTHING_SPENT
+from tests.engines.conftest import SmallConsortium
 
 NAME = "cleveland"
 
 
 @pytest.fixture
-def state(consortium):
+def state(consortium: SmallConsortium) -> SiloState:
     return SiloState(load_policy(consortium.folder.policy(NAME)))
 
 
 @pytest.fixture
-def signed(consortium):
+def signed(consortium: SmallConsortium) -> Callable[..., Any]:
     """Signs a list of the enrolled silos but for some, as the real consortium would."""
     signer = Consortium(load_key(consortium.folder.consortium_key))
     keys = {
@@ -29,14 +32,16 @@ def signed(consortium):
         for name in consortium.plan.facts.silos
     }
 
-    def sign(serial, *without):
+    def sign(serial: int, *without: str) -> bytes:
         own = {name: key for name, key in keys.items() if name not in without}
         return signer.sign(own, serial).serialise()
 
     return sign
 
 
-def test_another_allow_list_under_the_same_serial_is_refused(state, signed):
+def test_another_allow_list_under_the_same_serial_is_refused(
+    state: SiloState, signed: Callable[..., Any]
+) -> None:
     state.accept_allow_list(signed(3))
     stored = (state.folder / "allow-list.json").read_bytes()
     with pytest.raises(PolicyRefusal, match="serial 3 as seen before, or newer; got another") as caught:
@@ -45,7 +50,9 @@ def test_another_allow_list_under_the_same_serial_is_refused(state, signed):
     assert (state.folder / "allow-list.json").read_bytes() == stored
 
 
-def test_an_older_allow_list_is_refused_and_a_newer_one_takes_its_place(state, signed):
+def test_an_older_allow_list_is_refused_and_a_newer_one_takes_its_place(
+    state: SiloState, signed: Callable[..., Any]
+) -> None:
     state.accept_allow_list(signed(3))
     with pytest.raises(PolicyRefusal, match="with serial 2"):
         state.accept_allow_list(signed(2))
@@ -54,7 +61,9 @@ def test_an_older_allow_list_is_refused_and_a_newer_one_takes_its_place(state, s
         state.accept_allow_list(signed(3))
 
 
-def test_the_list_that_is_known_is_accepted_without_being_written_again(state, signed):
+def test_the_list_that_is_known_is_accepted_without_being_written_again(
+    state: SiloState, signed: Callable[..., Any]
+) -> None:
     state.accept_allow_list(signed(3))
     path = state.folder / "allow-list.json"
     before = path.stat().st_ino, path.stat().st_mtime_ns
@@ -62,7 +71,7 @@ def test_the_list_that_is_known_is_accepted_without_being_written_again(state, s
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
 
 
-def test_every_training_is_charged_by_its_own_plan(state, consortium):
+def test_every_training_is_charged_by_its_own_plan(state: SiloState, consortium: SmallConsortium) -> None:
     """A cheap plan first, then a dear one: from memory, and from the files."""
     dear = consortium.plan
     config = dear.config.model_copy(

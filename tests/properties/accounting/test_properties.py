@@ -28,13 +28,15 @@ SLACK = 1e-3
 LEVEL = st.sampled_from([1e-3, 1e-5, 1e-8])
 
 
-def sampled(stddev, prob, count, change=SampledChange.ADDED_OR_REMOVED):
+def sampled(
+    stddev: float, prob: float, count: int, change: SampledChange = SampledChange.ADDED_OR_REMOVED
+) -> Repeated:
     return Repeated(Release(GaussianNoise(stddev), 1.0, 1, PoissonSampling(prob), change), count)
 
 
 @settings(max_examples=15, deadline=None)
 @given(STDDEV, PROB, COUNT, LEVEL)
-def test_sampling_helps_and_replacing_hurts(stddev, prob, count, level):
+def test_sampling_helps_and_replacing_hurts(stddev: float, prob: float, count: int, level: float) -> None:
     found = epsilon(sampled(stddev, prob, count), delta=level).epsilon
     everyone = gaussian_epsilon(math.sqrt(count) / stddev, level)
     assert found <= everyone * (1 + 2e-5) + SLACK
@@ -45,7 +47,7 @@ def test_sampling_helps_and_replacing_hurts(stddev, prob, count, level):
 
 @settings(max_examples=15, deadline=None)
 @given(STDDEV, PROB, COUNT, LEVEL)
-def test_renyi_is_above_the_loss_distribution(stddev, prob, count, level):
+def test_renyi_is_above_the_loss_distribution(stddev: float, prob: float, count: int, level: float) -> None:
     event = sampled(stddev, prob, count)
     tight = epsilon(event, delta=level, accountant=Pld()).epsilon
     assert tight <= epsilon(event, delta=level, accountant=Rdp()).epsilon * (1 + 2e-5) + SLACK
@@ -53,7 +55,7 @@ def test_renyi_is_above_the_loss_distribution(stddev, prob, count, level):
 
 @settings(max_examples=15, deadline=None)
 @given(STDDEV, PROB, COUNT, LEVEL)
-def test_never_below_a_simple_attack(stddev, prob, count, level):
+def test_never_below_a_simple_attack(stddev: float, prob: float, count: int, level: float) -> None:
     """Threshold attacks on one release, whose errors are known in closed form."""
     bound = epsilon(sampled(stddev, prob, 1), delta=level).epsilon
     for cut in np.linspace(-2, 8, 41):
@@ -68,7 +70,7 @@ def test_never_below_a_simple_attack(stddev, prob, count, level):
 
 @settings(max_examples=10, deadline=None)
 @given(st.floats(0.8, 3.0), st.floats(0.1, 0.9))
-def test_two_releases_against_a_grid_of_losses(stddev, prob):
+def test_two_releases_against_a_grid_of_losses(stddev: float, prob: float) -> None:
     """δ of two steps by summing over a fine grid of pairs of outcomes."""
     x = np.linspace(-8, 9, 1501)
     p = ((1 - prob) * norm.pdf(x) + prob * norm.pdf(x, 1 / stddev)) * (x[1] - x[0])
@@ -84,7 +86,7 @@ def test_two_releases_against_a_grid_of_losses(stddev, prob):
 
 @settings(max_examples=10, deadline=None)
 @given(STDDEV, st.integers(1, 99), st.integers(1, 60))
-def test_fixed_size_between_poisson_and_everyone(stddev, size, count):
+def test_fixed_size_between_poisson_and_everyone(stddev: float, size: int, count: int) -> None:
     relation = NeighboringRelation.REPLACE_ONE
     event = Repeated(Release(GaussianNoise(stddev), 1.0, 1, FixedSizeSampling(size, 100)), count)
     found = epsilon(event, delta=1e-5, neighboring=relation).epsilon
@@ -95,7 +97,7 @@ def test_fixed_size_between_poisson_and_everyone(stddev, size, count):
 
 @settings(max_examples=10, deadline=None)
 @given(STDDEV, PROB, st.integers(1, 40), st.integers(1, 40))
-def test_order_of_composition_does_not_matter(stddev, prob, one, two):
+def test_order_of_composition_does_not_matter(stddev: float, prob: float, one: int, two: int) -> None:
     first, second = sampled(stddev, prob, one), Repeated(Release(GaussianNoise(4.0), 1.0, 1), two)
     there = epsilon(Composed((first, second)), delta=1e-5).epsilon
     back = epsilon(Composed((second, first)), delta=1e-5).epsilon
@@ -108,7 +110,7 @@ def test_order_of_composition_does_not_matter(stddev, prob, one, two):
 
 @settings(max_examples=10, deadline=None)
 @given(STDDEV, st.floats(0.01, 0.5), COUNT)
-def test_monotone_in_noise_and_rate(stddev, prob, count):
+def test_monotone_in_noise_and_rate(stddev: float, prob: float, count: int) -> None:
     base = epsilon(sampled(stddev, prob, count), delta=1e-5).epsilon
     assert epsilon(sampled(stddev * 1.05, prob, count), delta=1e-5).epsilon <= base * (1 + 2e-5) + SLACK
     assert epsilon(sampled(stddev, prob * 1.05, count), delta=1e-5).epsilon >= base * (1 - 2e-5) - SLACK

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocol
 from discreet.randomness import SeededRandom
 from discreet.secagg import (
     Agreement,
+    AllowList,
     Bonawitz,
     ClientSession,
     Identity,
@@ -18,11 +21,13 @@ from discreet.secagg import (
     SemiHonest,
     SemiMalicious,
     ServerSession,
+    SumTerms,
     binding,
 )
 from discreet.secagg.graph import ChosenGraph
-from discreet.secagg.messages import ConfirmSet, DeliveredShares, KeyList, RoundStart, SurvivorSet
+from discreet.secagg.messages import Advertise, ConfirmSet, DeliveredShares, KeyList, RoundStart, SurvivorSet
 from discreet.secagg.transitions import ClientState
+from tests.secagg.conftest import MakeWorld, World
 
 MODES = [Bonawitz(Malicious(), rounds_per_setup=2), Bonawitz(SemiHonest(), rounds_per_setup=2)]
 
@@ -33,18 +38,18 @@ class Sparse:
 
     degree: int
 
-    def agreement(self, terms, identities) -> Agreement:
+    def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
         return Agreement(terms, SemiMalicious(), ChosenGraph(self.degree, 99), 2, None, identities)
 
 
-def masked(world):
+def masked(world: World) -> dict[str, bytes]:
     """A world in which client-4 dropped out before its masked input; returns the server's survivor sets."""
     start = world.set_up().begin()
     world.gone.add("client-4")
     return world.step(start)
 
 
-def aborts(client, data: bytes, code: str) -> ProtocolAbort:
+def aborts(client: ClientSession, data: bytes, code: str) -> ProtocolAbort:
     with pytest.raises(ProtocolAbort) as caught:
         client.receive(data)
     assert caught.value.code == code
@@ -53,7 +58,7 @@ def aborts(client, data: bytes, code: str) -> ProtocolAbort:
 
 
 @pytest.mark.parametrize("protocol", MODES)
-def test_01_one_kind_of_share_for_every_peer_and_only_once(make_world, protocol) -> None:
+def test_01_one_kind_of_share_for_every_peer_and_only_once(make_world: MakeWorld, protocol: Bonawitz) -> None:
     world = make_world(protocol)
     outgoing = masked(world)
     client = world.clients["client-0"]
@@ -66,7 +71,7 @@ def test_01_one_kind_of_share_for_every_peer_and_only_once(make_world, protocol)
     aborts(client, shown, "out-of-order")
 
 
-def test_01_survivors_and_dropouts_cannot_overlap(make_world) -> None:
+def test_01_survivors_and_dropouts_cannot_overlap(make_world: MakeWorld) -> None:
     """A survivor set says who is alive; everyone else invited is gone: there is no second list."""
     world = make_world()
     shown = world.read(masked(world)["client-0"])
@@ -75,7 +80,9 @@ def test_01_survivors_and_dropouts_cannot_overlap(make_world) -> None:
     aborts(world.clients["client-0"], world.write(both), "malformed")
 
 
-def test_02_different_survivor_sets_for_different_clients(make_world, terms_of) -> None:
+def test_02_different_survivor_sets_for_different_clients(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     world = make_world(terms=terms_of(6, threshold=4, min_survivors=4))
     outgoing = world.step(world.set_up().begin())
     digest = world.read(outgoing["client-0"]).round_digest
@@ -91,7 +98,7 @@ def test_02_different_survivor_sets_for_different_clients(make_world, terms_of) 
     aborts(world.clients["client-0"], world.write(ConfirmSet(digest, matching)), "not-confirmed")
 
 
-def test_02_only_survivors_confirm_a_survivor_set(make_world) -> None:
+def test_02_only_survivors_confirm_a_survivor_set(make_world: MakeWorld) -> None:
     """A colluder that was declared gone signs as well; its signature is no confirmation."""
     world = make_world()
     shown = world.step(masked(world))
@@ -112,14 +119,14 @@ def test_02_only_survivors_confirm_a_survivor_set(make_world) -> None:
     ],
 )
 def test_03_ourselves_dead_strangers_and_repeats_in_the_survivor_set(
-    make_world, protocol, survivors, code
+    make_world: MakeWorld, protocol: Bonawitz, survivors: tuple[int, ...], code: str
 ) -> None:
     world = make_world(protocol)
     digest = world.read(masked(world)["client-0"]).round_digest
     aborts(world.clients["client-0"], world.write(SurvivorSet(digest, survivors)), code)
 
 
-def test_03_a_dropout_of_this_roster_cannot_come_back_as_a_survivor(make_world) -> None:
+def test_03_a_dropout_of_this_roster_cannot_come_back_as_a_survivor(make_world: MakeWorld) -> None:
     world = make_world()
     start = world.set_up().begin(roster=world.names[:4])
     outgoing = world.step(start)
@@ -127,18 +134,18 @@ def test_03_a_dropout_of_this_roster_cannot_come_back_as_a_survivor(make_world) 
     aborts(world.clients["client-0"], world.write(SurvivorSet(digest, (0, 1, 2, 3, 4))), "unknown-client")
 
 
-def high_floor(make_world, terms_of):
+def high_floor(make_world: Callable[..., Any], terms_of: Callable[..., Any]) -> World:
     """A world whose floor of four lies above its threshold of two, so that only the floor refuses three."""
     return make_world(Bonawitz(SemiHonest()), terms_of(threshold=2, min_survivors=4))
 
 
-def test_04_too_few_keys(make_world, terms_of) -> None:
+def test_04_too_few_keys(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> None:
     world = high_floor(make_world, terms_of)
     offers = [world.read(data) for data in world.advertise().values()]
     aborts(world.clients["client-0"], world.write(KeyList(tuple(offers[:3]))), "too-few")
 
 
-def test_04_too_few_sharers(make_world, terms_of) -> None:
+def test_04_too_few_sharers(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> None:
     world = high_floor(make_world, terms_of)
     world.upload(world.advertise())
     outgoing = world.step(world.server.close_stage())
@@ -147,7 +154,7 @@ def test_04_too_few_sharers(make_world, terms_of) -> None:
     aborts(world.clients["client-0"], world.write(fewer), "too-few")
 
 
-def test_04_too_few_of_our_holders_shared(make_world, terms_of) -> None:
+def test_04_too_few_of_our_holders_shared(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> None:
     """Enough sharers for the floor, but of the two that a client drew as holders only one is among them."""
     world = make_world(Sparse(degree=2), terms_of(8, threshold=2, min_survivors=6))
     world.upload(world.advertise())
@@ -164,7 +171,7 @@ def test_04_too_few_of_our_holders_shared(make_world, terms_of) -> None:
 
 
 @pytest.mark.parametrize("protocol", MODES)
-def test_04_too_few_survivors_even_if_the_server_asks(make_world, protocol) -> None:
+def test_04_too_few_survivors_even_if_the_server_asks(make_world: MakeWorld, protocol: Bonawitz) -> None:
     """The noise floor is enforced by the clients: no share leaves them for a sum of too few."""
     world = make_world(protocol)
     digest = world.read(masked(world)["client-0"]).round_digest
@@ -172,17 +179,17 @@ def test_04_too_few_survivors_even_if_the_server_asks(make_world, protocol) -> N
     assert isinstance(abort, NotEnoughSurvivors)
 
 
-def test_04_a_roster_below_the_floor(make_world) -> None:
+def test_04_a_roster_below_the_floor(make_world: MakeWorld) -> None:
     world = make_world()
     start = world.read(world.set_up().begin()["client-0"])
     aborts(world.clients["client-0"], world.write(replace(start, roster=(0, 1, 2))), "too-few")
 
 
-def key_list(world) -> list:
+def key_list(world: World) -> list[Any]:
     return [world.read(data) for data in world.advertise().values()]
 
 
-def test_05_our_own_key_missing_or_altered(make_world) -> None:
+def test_05_our_own_key_missing_or_altered(make_world: MakeWorld) -> None:
     for altered in (False, True):
         world = make_world()
         own, *others = key_list(world)
@@ -190,7 +197,7 @@ def test_05_our_own_key_missing_or_altered(make_world) -> None:
         aborts(world.clients["client-0"], world.write(KeyList((*shown, *others))), "own-key")
 
 
-def test_05_the_same_key_twice(make_world) -> None:
+def test_05_the_same_key_twice(make_world: MakeWorld) -> None:
     world = make_world()
     offers = key_list(world)
     thief = replace(offers[1], channel_key=offers[2].channel_key)
@@ -200,7 +207,7 @@ def test_05_the_same_key_twice(make_world) -> None:
 
 
 @pytest.mark.parametrize("other", [lambda key: key | 1 << 255, lambda key: key + 2**255 - 19])
-def test_05_another_writing_of_a_key(make_world, other) -> None:
+def test_05_another_writing_of_a_key(make_world: MakeWorld, other: Callable[..., Any]) -> None:
     """X25519 ignores the highest bit and reduces, so a thief's key could be a victim's in other bytes."""
     for field in ("channel_key", "mask_keys"):
         world = make_world()
@@ -214,14 +221,14 @@ def test_05_another_writing_of_a_key(make_world, other) -> None:
         assert make_world().server.receive("client-1", world.write(thief)).code == "weak-key"
 
 
-def test_05_a_point_of_low_order(make_world) -> None:
+def test_05_a_point_of_low_order(make_world: MakeWorld) -> None:
     world = make_world()
     offers = key_list(world)
     weak = resigned(world, "client-1", replace(offers[1], channel_key=bytes(32)))
     aborts(world.clients["client-0"], world.write(KeyList((offers[0], weak, *offers[2:]))), "weak-key")
 
 
-def test_05_a_key_that_its_owner_did_not_sign(make_world) -> None:
+def test_05_a_key_that_its_owner_did_not_sign(make_world: MakeWorld) -> None:
     """A server in the middle: it replaces a client's key by its own."""
     world = make_world()
     offers = key_list(world)
@@ -231,7 +238,7 @@ def test_05_a_key_that_its_owner_did_not_sign(make_world) -> None:
     )
 
 
-def test_05_an_identity_that_is_not_enrolled(make_world) -> None:
+def test_05_an_identity_that_is_not_enrolled(make_world: MakeWorld) -> None:
     world = make_world()
     offers = key_list(world)
     stranger = replace(offers[1], sender=7)
@@ -242,7 +249,7 @@ def test_05_an_identity_that_is_not_enrolled(make_world) -> None:
         world.client("client-1")
 
 
-def test_05_a_signature_does_not_carry_over_to_another_epoch(make_world) -> None:
+def test_05_a_signature_does_not_carry_over_to_another_epoch(make_world: MakeWorld) -> None:
     old, new = make_world(epoch=1), make_world(epoch=2)
     stale = key_list(old)
     own, _, *others = key_list(new)
@@ -250,12 +257,12 @@ def test_05_a_signature_does_not_carry_over_to_another_epoch(make_world) -> None
     aborts(new.clients["client-0"], new.write(mixed), "bad-signature")
 
 
-def resigned(world, name: str, offer):
+def resigned(world: World, name: str, offer: Advertise) -> Advertise:
     content = binding.advertised_content(world.agreement, world.epoch, offer)
     return replace(offer, signature=world.identities[name].sign(content))
 
 
-def test_06_an_epoch_is_offered_once(make_world) -> None:
+def test_06_an_epoch_is_offered_once(make_world: MakeWorld) -> None:
     journals = {f"client-{index}": MemoryJournal() for index in range(5)}
     make_world(journals=journals).advertise()
     again = make_world(journals=journals)
@@ -267,14 +274,14 @@ def test_06_an_epoch_is_offered_once(make_world) -> None:
 @pytest.mark.parametrize(
     "epoch", [-1, 1 << 32, 10**5000, 1.0, True], ids=["below", "above", "huge", "real", "yes"]
 )
-def test_06_an_epoch_that_cannot_be_written(make_world, epoch) -> None:
+def test_06_an_epoch_that_cannot_be_written(make_world: MakeWorld, epoch: Any) -> None:
     agreement, name = make_world().agreement, "client-0"
-    own = {
+    own: dict[str, Any] = {
         "identity": make_world().identities[name],
         "randomness": SeededRandom(0),
         "journal": MemoryJournal(),
     }
-    for make in (
+    for make in (  # each names its own kind of session
         lambda: ServerSession(agreement, epoch),
         lambda: ClientSession(agreement, name, epoch, **own),
     ):
@@ -283,7 +290,9 @@ def test_06_an_epoch_that_cannot_be_written(make_world, epoch) -> None:
         assert caught.value.code == "malformed"
 
 
-def test_06_a_message_of_another_session_or_epoch(make_world, terms_of) -> None:
+def test_06_a_message_of_another_session_or_epoch(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     world = make_world()
     world.advertise()
     other = make_world(terms=terms_of(session=b"other".ljust(32, b".")))
@@ -292,7 +301,7 @@ def test_06_a_message_of_another_session_or_epoch(make_world, terms_of) -> None:
     aborts(world.clients["client-1"], later.write(KeyList(tuple(key_list(later)))), "wrong-session")
 
 
-def test_06_a_slot_a_round_or_an_attempt_is_used_once(make_world) -> None:
+def test_06_a_slot_a_round_or_an_attempt_is_used_once(make_world: MakeWorld) -> None:
     world = make_world()
     start = world.set_up().begin(index=3)
     world.finish(start)
@@ -305,7 +314,7 @@ def test_06_a_slot_a_round_or_an_attempt_is_used_once(make_world) -> None:
     assert caught.value.code == "replayed"
 
 
-def test_06_a_second_masked_input_in_one_round(make_world) -> None:
+def test_06_a_second_masked_input_in_one_round(make_world: MakeWorld) -> None:
     world = make_world()
     start = world.set_up().begin()
     client = world.clients["client-0"]
@@ -316,7 +325,7 @@ def test_06_a_second_masked_input_in_one_round(make_world) -> None:
     assert caught.value.code == "out-of-order"
 
 
-def test_06_a_survivor_set_of_another_round(make_world) -> None:
+def test_06_a_survivor_set_of_another_round(make_world: MakeWorld) -> None:
     world = make_world()
     world.gone.add("client-4")
     world.set_up()
@@ -326,13 +335,13 @@ def test_06_a_survivor_set_of_another_round(make_world) -> None:
     aborts(world.clients["client-0"], old["client-0"], "wrong-round")
 
 
-def delivered_boxes(world) -> tuple:
+def delivered_boxes(world: World) -> tuple[Any, ...]:
     world.upload(world.advertise())
     outgoing = world.step(world.server.close_stage())
     return outgoing, world.read(outgoing["client-0"])
 
 
-def test_07_a_box_for_someone_else(make_world) -> None:
+def test_07_a_box_for_someone_else(make_world: MakeWorld) -> None:
     world = make_world()
     outgoing, mine = delivered_boxes(world)
     theirs = world.read(outgoing["client-1"])
@@ -342,7 +351,7 @@ def test_07_a_box_for_someone_else(make_world) -> None:
     aborts(world.clients["client-0"], world.write(replace(mine, boxes=swapped)), "bad-ciphertext")
 
 
-def test_07_two_senders_swapped(make_world) -> None:
+def test_07_two_senders_swapped(make_world: MakeWorld) -> None:
     world = make_world()
     _, mine = delivered_boxes(world)
     boxes = dict(mine.boxes)
@@ -353,7 +362,7 @@ def test_07_two_senders_swapped(make_world) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 17, -1])
-def test_07_a_flipped_bit(make_world, position: int) -> None:
+def test_07_a_flipped_bit(make_world: MakeWorld, position: int) -> None:
     world = make_world()
     _, mine = delivered_boxes(world)
     (sender, box), *others = mine.boxes
@@ -363,7 +372,7 @@ def test_07_a_flipped_bit(make_world, position: int) -> None:
     aborts(world.clients["client-0"], world.write(changed), "bad-ciphertext")
 
 
-def test_07_a_box_of_another_epoch(make_world) -> None:
+def test_07_a_box_of_another_epoch(make_world: MakeWorld) -> None:
     """The context of a box holds the digest of the epoch's keys, so an old box does not open later."""
     old, new = make_world(epoch=1, seed=1), make_world(epoch=2, seed=1)
     _, stale = delivered_boxes(old)
@@ -372,7 +381,7 @@ def test_07_a_box_of_another_epoch(make_world) -> None:
     aborts(new.clients["client-0"], new.write(mixed), "bad-ciphertext")
 
 
-def test_07_a_missing_or_an_extra_box(make_world) -> None:
+def test_07_a_missing_or_an_extra_box(make_world: MakeWorld) -> None:
     for change in (lambda boxes: boxes[1:], lambda boxes: (*boxes, (9, bytes(80)))):
         world = make_world()
         _, mine = delivered_boxes(world)
@@ -381,7 +390,7 @@ def test_07_a_missing_or_an_extra_box(make_world) -> None:
         )
 
 
-def test_a_round_start_with_a_slot_that_was_never_made(make_world) -> None:
+def test_a_round_start_with_a_slot_that_was_never_made(make_world: MakeWorld) -> None:
     world = make_world()
     start = world.read(world.set_up().begin()["client-0"])
     assert isinstance(start, RoundStart)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,27 +23,34 @@ from discreet.secagg import (
     SemiHonest,
     SemiMalicious,
     Stage,
+    SumTerms,
     binding,
     default_threshold,
     validate_terms,
 )
 from discreet.secagg.messages import Advertise, Choices, MaskedInput, NeighborChoice, UnmaskShares
+from discreet.secagg.run import InProcessRun
+from tests.secagg.conftest import MakeWorld, World
 
 
-def bell_world(make_world, terms_of, mode):
+def bell_world(
+    make_world: Callable[..., Any], terms_of: Callable[..., Any], mode: SemiHonest | SemiMalicious
+) -> World:
     protocol = Bell(mode, rounds_per_setup=1)
     threshold = protocol.sparsity(60, 50, 3).threshold
     terms = terms_of(60, threshold=threshold, min_survivors=50, max_colluding=3)
     return make_world(protocol, terms)
 
 
-def chosen(world):
+def chosen(world: World) -> dict[str, bytes]:
     """Everyone has drawn neighbours; returns what the server tells them."""
     world.upload(world.advertise())
     return world.step(world.server.close_stage())
 
 
-def test_08_neighbours_follow_from_the_keys_and_are_symmetric(make_world, terms_of) -> None:
+def test_08_neighbours_follow_from_the_keys_and_are_symmetric(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
     world = bell_world(make_world, terms_of, SemiHonest())
     world.set_up()
     graph = world.server._setup.graph
@@ -68,7 +77,9 @@ def redrawn(told: Choices, drawer: int, drawn: tuple[int, ...]) -> Choices:
         (lambda told: Choices(told.draws[:49]), "too-few"),
     ],
 )
-def test_08_a_client_refuses_draws_that_the_rule_does_not_allow(make_world, terms_of, change, code) -> None:
+def test_08_a_client_refuses_draws_that_the_rule_does_not_allow(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], change: Callable[..., Any], code: str
+) -> None:
     """Its own left out or altered, one too short, of oneself, of a stranger, by a stranger; too few draws."""
     world = bell_world(make_world, terms_of, SemiMalicious())
     told = world.read(chosen(world)["client-0"])
@@ -91,7 +102,9 @@ def test_08_the_cap_on_choosers_binds_in_larger_cohorts() -> None:
 
 
 @pytest.mark.parametrize("change", [lambda c: c[1:], lambda c: c[:0], lambda c: (*c[:-1], 999)])
-def test_08_the_server_rejects_a_draw_of_the_wrong_size(make_world, terms_of, change) -> None:
+def test_08_the_server_rejects_a_draw_of_the_wrong_size(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], change: Callable[..., Any]
+) -> None:
     world = bell_world(make_world, terms_of, SemiMalicious())
     world.upload(world.advertise())
     replies = world.deliver(world.server.close_stage())
@@ -102,7 +115,7 @@ def test_08_the_server_rejects_a_draw_of_the_wrong_size(make_world, terms_of, ch
     assert "client-5" in world.server.awaited
 
 
-def test_08_sparse_thresholds_are_checked(terms_of) -> None:
+def test_08_sparse_thresholds_are_checked(terms_of: Callable[..., SumTerms]) -> None:
     with pytest.raises(ConfigurationError, match="threshold must be"):
         validate_terms(Bell(), terms_of(60, threshold=3, min_survivors=50, max_colluding=3))
 
@@ -127,12 +140,14 @@ def test_08_sparse_thresholds_are_checked(terms_of) -> None:
         ({"threshold": float("nan")}, "threshold"),
     ],
 )
-def test_09_parameters_out_of_range(terms_of, changes, parameter) -> None:
+def test_09_parameters_out_of_range(
+    terms_of: Callable[..., SumTerms], changes: dict[str, Any], parameter: str
+) -> None:
     with pytest.raises(ConfigurationError, match=f"^{parameter}"):
         validate_terms(Bonawitz(), terms_of(**changes))
 
 
-def test_09_a_client_checks_its_own_agreement(terms_of) -> None:
+def test_09_a_client_checks_its_own_agreement(terms_of: Callable[..., SumTerms]) -> None:
     """Sessions are made from an `Agreement`, which exists only for terms that pass."""
     with pytest.raises(ConfigurationError, match="2 \\* threshold"):
         Bonawitz().agreement(terms_of(threshold=3), AllowList({}))
@@ -147,7 +162,9 @@ def test_09_a_client_checks_its_own_agreement(terms_of) -> None:
     ("n", "survivors", "colluding"), [(3, 3, 1), (4, 3, 1), (5, 4, 1), (10, 8, 3), (100, 90, 10)]
 )
 @pytest.mark.parametrize("mode", [Malicious(), SemiHonest()])
-def test_09_default_thresholds_satisfy_their_mode(terms_of, n, survivors, colluding, mode) -> None:
+def test_09_default_thresholds_satisfy_their_mode(
+    terms_of: Callable[..., SumTerms], n: int, survivors: int, colluding: int, mode: Malicious | SemiHonest
+) -> None:
     threshold = default_threshold(n, survivors, colluding, mode)
     terms = terms_of(n, threshold=threshold, min_survivors=survivors, max_colluding=colluding)
     validate_terms(Bonawitz(mode), terms)
@@ -156,7 +173,7 @@ def test_09_default_thresholds_satisfy_their_mode(terms_of, n, survivors, collud
         assert 2 * threshold > n + colluding
 
 
-def test_09_colluders_never_hold_a_threshold_of_shares(terms_of) -> None:
+def test_09_colluders_never_hold_a_threshold_of_shares(terms_of: Callable[..., SumTerms]) -> None:
     """Two colluders and a threshold of two: they would recover every secret alone."""
     terms = terms_of(6, threshold=2, min_survivors=4, max_colluding=2)
     with pytest.raises(ConfigurationError, match="threshold must exceed max_colluding=2"):
@@ -169,7 +186,7 @@ def test_09_no_threshold_names_the_knob() -> None:
         default_threshold(10, 5, 1, Malicious())
 
 
-def test_10_other_terms_on_either_side(make_world, terms_of) -> None:
+def test_10_other_terms_on_either_side(make_world: MakeWorld, terms_of: Callable[..., SumTerms]) -> None:
     """A client whose plan or model architecture differs cannot even read the others' messages."""
     world, other = make_world(), make_world(terms=terms_of(context=b"other plan".ljust(32, b".")))
     world.upload(world.advertise())
@@ -180,7 +197,7 @@ def test_10_other_terms_on_either_side(make_world, terms_of) -> None:
     assert caught.value.code == "wrong-session"
 
 
-def test_10_different_models_for_different_clients(make_world) -> None:
+def test_10_different_models_for_different_clients(make_world: MakeWorld) -> None:
     """Pasquini et al. 2022: with other weights for one client its masks cancel with nobody's."""
     world = make_world()
     start = world.set_up().begin()
@@ -199,7 +216,9 @@ def test_10_different_models_for_different_clients(make_world) -> None:
     "protocol", [Bonawitz(), Bonawitz(SemiHonest()), Bonawitz(SemiHonest(one_phase=True))]
 )
 @pytest.mark.parametrize("stage", list(Stage))
-def test_11_every_subset_drops_out_at_every_stage(terms_of, protocol, stage) -> None:
+def test_11_every_subset_drops_out_at_every_stage(
+    terms_of: Callable[..., SumTerms], protocol: Bonawitz, stage: Stage
+) -> None:
     """All 32 subsets of five clients: the exact sum of the survivors, or an abort."""
     terms = terms_of()
     for subset in product([False, True], repeat=5):
@@ -213,7 +232,7 @@ def test_11_every_subset_drops_out_at_every_stage(terms_of, protocol, stage) -> 
 @pytest.mark.parametrize(
     "protocol", [Bonawitz(), Bonawitz(SemiHonest()), Bonawitz(SemiHonest(one_phase=True))]
 )
-def test_11_every_mixture_of_dropouts(terms_of, protocol) -> None:
+def test_11_every_mixture_of_dropouts(terms_of: Callable[..., SumTerms], protocol: Any) -> None:
     """All 6^5 ways in which five clients drop out at different stages."""
     terms = terms_of()
     for stages in product([None, *Stage], repeat=5):
@@ -222,7 +241,7 @@ def test_11_every_mixture_of_dropouts(terms_of, protocol) -> None:
         check_round(run, terms, {name: stage for name, stage in mixture if stage is not None})
 
 
-def check_round(run, terms, dropouts) -> None:
+def check_round(run: InProcessRun, terms: SumTerms, dropouts: dict[str, Any]) -> None:
     inputs = {name: np.full(terms.length, 10**index) for index, name in enumerate(terms.clients)}
     oracle = Ideal().open(terms, SeededRandom(0))
     round_terms = RoundTerms(0, 0, bytes(32))
@@ -237,7 +256,7 @@ def check_round(run, terms, dropouts) -> None:
     assert outcome.survivors == expected.survivors
 
 
-def released(world, change):
+def released(world: World, change: Callable[..., Any]) -> None:
     """Runs a round in which client-4 is gone, and lets ``change`` alter what clients release."""
     world.gone.add("client-4")
     outgoing = world.step(world.begin(roster=world.names))
@@ -250,7 +269,7 @@ def released(world, change):
     world.upload(replies)
 
 
-def flip(shares, owner: int):
+def flip(shares: tuple[tuple[int, bytes], ...], owner: int) -> tuple[tuple[int, bytes], ...]:
     """Changes one byte of a share: not the first, of which X25519 ignores three bits."""
     return tuple(
         (peer, share[:5] + bytes([share[5] ^ 1]) + share[6:] if peer == owner else share)
@@ -259,7 +278,9 @@ def flip(shares, owner: int):
 
 
 @pytest.mark.parametrize("owner", [1, 4])
-def test_12_one_wrong_share_is_worked_around_and_blamed(make_world, terms_of, owner) -> None:
+def test_12_one_wrong_share_is_worked_around_and_blamed(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms], owner: int
+) -> None:
     """Of a survivor's self seed, and of a dropout's mask key."""
     world = make_world(Bonawitz(SemiHonest()), terms_of(threshold=3)).set_up()
     released(world, lambda name, shares: flip(shares, owner) if name == "client-2" else shares)
@@ -269,7 +290,7 @@ def test_12_one_wrong_share_is_worked_around_and_blamed(make_world, terms_of, ow
     assert result.blamed == {owner: (2,)}
 
 
-def test_12_too_many_wrong_shares_end_in_an_abort_and_no_sum(make_world) -> None:
+def test_12_too_many_wrong_shares_end_in_an_abort_and_no_sum(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     released(world, lambda name, shares: flip(shares, 1) if name in ("client-2", "client-3") else shares)
     with pytest.raises(PeerProtocolError, match="client 1") as caught:
@@ -279,7 +300,7 @@ def test_12_too_many_wrong_shares_end_in_an_abort_and_no_sum(make_world) -> None
         world.server.result()
 
 
-def test_12_a_client_that_shares_other_secrets_than_it_committed_to(make_world) -> None:
+def test_12_a_client_that_shares_other_secrets_than_it_committed_to(make_world: MakeWorld) -> None:
     """It deals shares of another seed: everyone releases honestly, and the commitment gives it away."""
     world = make_world(Bonawitz(SemiHonest(), rounds_per_setup=1))
     world.upload(world.advertise())
@@ -302,7 +323,9 @@ def test_12_a_client_that_shares_other_secrets_than_it_committed_to(make_world) 
         (lambda m: replace(m, round_digest=bytes(32)), "wrong-round"),
     ],
 )
-def test_13_a_bad_vector_costs_only_its_sender(make_world, change, code) -> None:
+def test_13_a_bad_vector_costs_only_its_sender(
+    make_world: MakeWorld, change: Callable[..., Any], code: str
+) -> None:
     world = make_world().set_up()
     replies = world.deliver(world.begin())
     replies["client-3"] = world.write(change(world.read(replies["client-3"])))
@@ -313,7 +336,7 @@ def test_13_a_bad_vector_costs_only_its_sender(make_world, change, code) -> None
     assert np.array_equal(total, world.expected([name for name in world.names if name != "client-3"]))
 
 
-def test_13_a_late_or_repeated_vector_is_rejected(make_world) -> None:
+def test_13_a_late_or_repeated_vector_is_rejected(make_world: MakeWorld) -> None:
     world = make_world().set_up()
     replies = world.deliver(world.begin())
     late = replies.pop("client-4")
@@ -327,7 +350,7 @@ def test_13_a_late_or_repeated_vector_is_rejected(make_world) -> None:
     assert np.array_equal(world.finish(outgoing), world.expected(world.names[:4]))
 
 
-def test_13_nobody_offers_the_key_of_another(make_world) -> None:
+def test_13_nobody_offers_the_key_of_another(make_world: MakeWorld) -> None:
     """A thief signs an offer that holds someone else's channel key; the first to offer it keeps it."""
     world = make_world()
     messages = world.advertise()
@@ -342,7 +365,7 @@ def test_13_nobody_offers_the_key_of_another(make_world) -> None:
     assert world.rejected("client-1") is None
 
 
-def test_13_nobody_sends_in_the_name_of_another(make_world) -> None:
+def test_13_nobody_sends_in_the_name_of_another(make_world: MakeWorld) -> None:
     world = make_world()
     messages = world.advertise()
     assert world.server.receive("client-1", messages["client-0"]).code == "unknown-client"
@@ -354,18 +377,18 @@ def test_13_nobody_sends_in_the_name_of_another(make_world) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_15_a_sum_of_two_is_no_sum(terms_of, n) -> None:
+def test_15_a_sum_of_two_is_no_sum(terms_of: Callable[..., SumTerms], n: int) -> None:
     with pytest.raises(ConfigurationError, match="clients must be 3"):
         terms_of(n, threshold=2, min_survivors=2)
 
 
-def test_15_all_but_one_colluding(terms_of) -> None:
+def test_15_all_but_one_colluding(terms_of: Callable[..., SumTerms]) -> None:
     for protocol in (Bonawitz(), Bonawitz(SemiHonest()), Bell(), Ideal()):
         with pytest.raises(ConfigurationError, match="max_colluding \\+ 2"):
             validate_terms(protocol, terms_of(max_colluding=3))
 
 
-def test_16_sybils_are_kept_out_by_the_allow_list(make_world) -> None:
+def test_16_sybils_are_kept_out_by_the_allow_list(make_world: MakeWorld) -> None:
     """Whoever is not on the list is nobody. Who may write the list is outside the protocol."""
     world = make_world()
     offer = world.read(world.advertise()["client-0"])

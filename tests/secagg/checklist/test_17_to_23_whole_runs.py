@@ -6,21 +6,39 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from discreet.errors import ConfigurationError, LocalProtocolError, NotEnoughSurvivors, PeerProtocolError
 from discreet.randomness import SeededRandom
-from discreet.secagg import Bonawitz, FileJournal, Ideal, NoiseRemoval, RoundTerms, SemiHonest, Stage
+from discreet.secagg import (
+    Bonawitz,
+    ClientSession,
+    FileJournal,
+    Ideal,
+    NoiseRemoval,
+    RoundTerms,
+    SemiHonest,
+    Stage,
+    SumTerms,
+)
+from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
 from discreet.secagg.noise_removal import excess_components, num_components
 from discreet.secagg.transitions import ClientState
+from tests.secagg.conftest import MakeWorld
 
 
-def gaussian_components(n: int, num_removable: int, variance: float):
+def gaussian_components(
+    n: int, num_removable: int, variance: float
+) -> tuple[list[float], Callable[..., Any]]:
     """Component variances of Dordis: base v/n, then v/((n-k+1)(n-k)), so that partial sums telescope.
 
     Clients with components up to m add v/(n-m) each, which n-m survivors turn into v exactly.
@@ -39,7 +57,9 @@ def gaussian_components(n: int, num_removable: int, variance: float):
 @pytest.mark.statistical
 @pytest.mark.parametrize("num_dropouts", [0, 1, 2])
 @pytest.mark.parametrize("stage", [Stage.SHARE, Stage.MASK])
-def test_17_noise_left_after_removal_is_what_was_planned(terms_of, num_dropouts, stage) -> None:
+def test_17_noise_left_after_removal_is_what_was_planned(
+    terms_of: Callable[..., SumTerms], num_dropouts: int, stage: Stage
+) -> None:
     """Whatever number drops out, the sum keeps the target variance, less the base share of a free rider.
 
     False-alarm rate: six standard deviations of a variance estimate over 20,000 values, 2e-9.
@@ -60,7 +80,7 @@ def test_17_noise_left_after_removal_is_what_was_planned(terms_of, num_dropouts,
     assert abs(float(np.var(centred)) / expected - 1) < 6 * (2 / length) ** 0.5
 
 
-def test_17_removed_components_are_removed_exactly(terms_of) -> None:
+def test_17_removed_components_are_removed_exactly(terms_of: Callable[..., SumTerms]) -> None:
     """With known components the arithmetic is exact: components up to the number of losses stay."""
     terms = terms_of(5, threshold=3, min_survivors=3, max_colluding=1)
     noise = NoiseRemoval("powers", lambda _seed, k, length: np.full(length, 10**k, dtype=np.int64))
@@ -74,7 +94,7 @@ def test_17_removed_components_are_removed_exactly(terms_of) -> None:
         assert list(excess_components(terms, 5 - lost)) == list(range(lost + 1, 3))
 
 
-def test_17_no_removal_below_the_floor(terms_of) -> None:
+def test_17_no_removal_below_the_floor(terms_of: Callable[..., SumTerms]) -> None:
     terms = terms_of(5, threshold=3, min_survivors=3, max_colluding=1)
     noise = NoiseRemoval("none", lambda _seed, _k, length: np.zeros(length, dtype=np.int64))
     run = Bonawitz(SemiHonest(), noise=noise).open(terms, SeededRandom(1))
@@ -83,14 +103,14 @@ def test_17_no_removal_below_the_floor(terms_of) -> None:
         run.sum_round(RoundTerms(0, 0, bytes(32)), inputs, dict.fromkeys(terms.clients[:3], Stage.MASK))
 
 
-def secrets_of(client) -> list[bytes]:
+def secrets_of(client: ClientSession) -> list[bytes]:
     boxes = [client._memory.channel, client._memory.own_shares, *client._memory.channels.values()]
     boxes += [box for slot in client._memory.slots for box in (slot.mask_key, *slot.seeds)]
     boxes += [box for slot in client._memory.held for box in slot.values()]
     return [box.reveal() for box in boxes if len(box)]
 
 
-def test_19_secrets_are_in_no_repr_log_or_pickle(make_world, caplog) -> None:
+def test_19_secrets_are_in_no_repr_log_or_pickle(make_world: MakeWorld, caplog: Any) -> None:
     caplog.set_level(logging.DEBUG)
     world = make_world().set_up()
     start = world.begin()
@@ -109,7 +129,7 @@ def test_19_secrets_are_in_no_repr_log_or_pickle(make_world, caplog) -> None:
         copy.copy(Secret(b"x" * 32))
 
 
-def test_19_errors_name_no_secret(make_world) -> None:
+def test_19_errors_name_no_secret(make_world: MakeWorld) -> None:
     """A failed recovery mentions clients and counts only."""
     world = make_world(Bonawitz(SemiHonest(), rounds_per_setup=1))
     world.gone.add("client-4")
@@ -130,7 +150,7 @@ def test_19_errors_name_no_secret(make_world) -> None:
     assert "shares hidden" in repr(world.read(replies["client-2"]))
 
 
-def test_19_used_secrets_are_wiped(make_world) -> None:
+def test_19_used_secrets_are_wiped(make_world: MakeWorld) -> None:
     """Forward secrecy: after a round a seized client holds nothing that opens it."""
     world = make_world().set_up()
     client = world.clients["client-0"]
@@ -149,7 +169,7 @@ def test_19_used_secrets_are_wiped(make_world) -> None:
         client._memory.slots[1].mask_key.reveal()
 
 
-def test_20_a_crashed_client_never_repeats_itself(make_world, tmp_path) -> None:
+def test_20_a_crashed_client_never_repeats_itself(make_world: MakeWorld, tmp_path: Path) -> None:
     """It persists what it is about to do; after a crash at any point it refuses to do that again."""
     path = tmp_path / "journal"
     world = make_world(journals={"client-0": FileJournal(path)}).set_up()
@@ -172,14 +192,16 @@ def test_20_a_crashed_client_never_repeats_itself(make_world, tmp_path) -> None:
         later = make_world(epoch=3, journals={"client-0": FileJournal(path)}).set_up()
 
 
-def test_20_no_key_or_mask_occurs_twice_in_a_run(terms_of, monkeypatch) -> None:
+def test_20_no_key_or_mask_occurs_twice_in_a_run(
+    terms_of: Callable[..., SumTerms], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over setups, rounds, attempts and dropouts every mask key is used for one mask of one vector."""
     from discreet.secagg.client import rounds
 
     used: list[bytes] = []
-    original = rounds.add_masks
+    original = add_masks
 
-    def spy(vector, plus, minus, *, threads):
+    def spy(vector: npt.NDArray[np.uint32], plus: list[bytes], minus: list[Any], *, threads: int) -> None:
         used.extend([*plus, *minus])
         original(vector, plus, minus, threads=threads)
 
@@ -198,7 +220,9 @@ def test_20_no_key_or_mask_occurs_twice_in_a_run(terms_of, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("protocol", [Bonawitz(), Ideal()])
-def test_23_every_sum_has_its_own_name_and_is_made_once(terms_of, protocol) -> None:
+def test_23_every_sum_has_its_own_name_and_is_made_once(
+    terms_of: Callable[..., SumTerms], protocol: Bonawitz | Ideal
+) -> None:
     """Sums of the same cohort but one differ by one input, so each must be charged by itself.
 
     Each has its own transcript, which a ledger can count, and no round and attempt is summed twice.
@@ -219,7 +243,7 @@ def test_23_every_sum_has_its_own_name_and_is_made_once(terms_of, protocol) -> N
         assert caught.value.code == "replayed"
 
 
-def test_inputs_of_strangers_are_refused(terms_of) -> None:
+def test_inputs_of_strangers_are_refused(terms_of: Callable[..., SumTerms]) -> None:
     run = Bonawitz().open(terms_of(), SeededRandom(0))
     with pytest.raises(ConfigurationError, match="nobody"):
         run.sum_round(RoundTerms(0, 0, bytes(32)), {"nobody": np.zeros(11, dtype=np.int64)})

@@ -42,7 +42,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("case", PUBLISHED.items(), ids=str)
-def test_published_table(case) -> None:
+def test_published_table(case: tuple[tuple[int, float], tuple[tuple[int, int], tuple[int, int]]]) -> None:
     (n, rate), (honest, malicious) = case
     bad = round(n * rate)
     assert find_sparsity(n, bad, bad, SemiHonest(), full_list=True) == Sparsity(*honest)
@@ -70,7 +70,9 @@ def test_a_list_without_those_that_drop_out_needs_no_less() -> None:
         (1000, 330, 50, SemiMalicious(), (132, 109)),
     ],
 )
-def test_the_library_table_at_its_own_correctness(n, colluding, dropouts, mode, expected) -> None:
+def test_the_library_table_at_its_own_correctness(
+    n: int, colluding: int, dropouts: int, mode: SemiHonest | SemiMalicious, expected: tuple[int, int]
+) -> None:
     assert find_sparsity(n, colluding, dropouts, mode, full_list=True, correctness_bits=20) == Sparsity(
         *expected
     )
@@ -103,7 +105,9 @@ def test_the_circle_bound_covers_every_placement() -> None:
     ("n", "colluding", "dropouts", "degree"),
     [(16, 1, 2, 10), (20, 2, 4, 12), (24, 0, 3, 8)],
 )
-def test_the_choice_bound_is_the_union_that_it_says(n, colluding, dropouts, degree) -> None:
+def test_the_choice_bound_is_the_union_that_it_says(
+    n: int, colluding: int, dropouts: int, degree: int
+) -> None:
     """The documented union over sets, in exact rationals."""
     honest, choices, bound = n - colluding, comb(n - 1, degree), Fraction(0)
     for size in range(1, honest // 2 + 1):

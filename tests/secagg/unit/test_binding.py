@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from discreet.secagg import (
 )
 from discreet.secagg.graph import ChosenGraph, CompleteGraph, HararyGraph
 from discreet.secagg.messages import Choices, KeyList, RoundStart
+from tests.secagg.conftest import MakeWorld
 
 OTHER_TERMS = {
     "session": b"x" * 32,
@@ -39,7 +42,7 @@ def enrolled(names: tuple[str, ...], seed: int = 1) -> AllowList:
     return AllowList({name: Identity.generate(SeededRandom(seed).derive(name)).public_key for name in names})
 
 
-def agree(terms: SumTerms, **changes: object) -> Agreement:
+def agree(terms: SumTerms, **changes: Any) -> Agreement:
     names = (*terms.clients, "someone")
     values = {
         "mode": SemiHonest(),
@@ -52,9 +55,9 @@ def agree(terms: SumTerms, **changes: object) -> Agreement:
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(SumTerms)])
-def test_every_field_of_the_terms(terms_of, name: str) -> None:
+def test_every_field_of_the_terms(terms_of: Callable[..., SumTerms], name: str) -> None:
     terms = terms_of()
-    other = replace(terms, **{name: OTHER_TERMS[name]})
+    other = replace(terms, **cast(Any, {name: OTHER_TERMS[name]}))
     assert other.digest != terms.digest
     assert agree(other).digest != agree(terms).digest
 
@@ -73,12 +76,12 @@ def test_every_field_of_the_terms(terms_of, name: str) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_every_field_of_the_agreement(terms_of, changes) -> None:
+def test_every_field_of_the_agreement(terms_of: Callable[..., SumTerms], changes: Any) -> None:
     assert agree(terms_of(), **changes).digest != agree(terms_of()).digest
 
 
 def test_graph_rules_have_different_names() -> None:
-    rules = [
+    rules: list[CompleteGraph | HararyGraph | ChosenGraph] = [
         CompleteGraph(),
         HararyGraph(2),
         HararyGraph(4),
@@ -109,7 +112,7 @@ def test_every_part_of_a_round() -> None:
     assert len({base, *others}) == 8
 
 
-def test_keys_commitments_boxes_and_survivors(make_world) -> None:
+def test_keys_commitments_boxes_and_survivors(make_world: MakeWorld) -> None:
     world = make_world()
     offers = tuple(world.read(data) for data in world.advertise().values())
     agreement = world.agreement

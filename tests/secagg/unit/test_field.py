@@ -26,7 +26,9 @@ def slow_product(left: int, right: int) -> int:
 @given(symbols, symbols)
 @settings(deadline=None)
 def test_products_equal_the_schoolbook(left: int, right: int) -> None:
-    assert int(multiply(np.uint16([left]), np.uint16([right]))[0]) == slow_product(left, right)
+    assert int(multiply(np.array([left], np.uint16), np.array([right], np.uint16))[0]) == slow_product(
+        left, right
+    )
 
 
 def test_the_generator_has_full_order() -> None:

@@ -15,11 +15,11 @@ ONE, TWO = bytes(32), b"\1" * 32
 
 
 @pytest.fixture(params=["memory", "file"])
-def journal(request, tmp_path):
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> FileJournal | MemoryJournal:
     return MemoryJournal() if request.param == "memory" else FileJournal(tmp_path / "journal")
 
 
-def test_counters_grow_for_every_session_and_deed(journal) -> None:
+def test_counters_grow_for_every_session_and_deed(journal: FileJournal | MemoryJournal) -> None:
     journal.claim(ONE, Deed.SEND_MASKED, 5)
     journal.claim(TWO, Deed.SEND_MASKED, 5)
     journal.claim(ONE, Deed.RELEASE_SHARES, 5)
@@ -67,7 +67,7 @@ def test_attempts_order_within_rounds() -> None:
     assert round_counter(1, 0) > round_counter(0, 2**32 - 1) > round_counter(0, 0)
 
 
-def test_a_claim_is_on_the_disk_before_it_returns(tmp_path: Path, monkeypatch) -> None:
+def test_a_claim_is_on_the_disk_before_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record is whole in the file when the file is synchronised, once a claim."""
     path = tmp_path / "j"
     journal = FileJournal(path)

@@ -9,6 +9,7 @@ from discreet.secagg import Bell, Bonawitz, Ideal, Malicious, SemiHonest, SemiMa
 from discreet.secagg.messages import ConfirmSet, RoundStart, SurvivorSet
 from discreet.secagg.modes import confirm_quorum
 from discreet.secagg.transitions import Call, ClientState, ServerState, client_table, server_table
+from tests.secagg.conftest import MakeWorld
 
 MODES = [Malicious(), SemiHonest(), SemiHonest(one_phase=True), SemiMalicious()]
 
@@ -32,7 +33,7 @@ def test_protocols_say_whom_they_trust() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=repr)
-def test_no_state_is_a_dead_end_and_aborted_is_final(mode) -> None:
+def test_no_state_is_a_dead_end_and_aborted_is_final(mode: Malicious | SemiHonest | SemiMalicious) -> None:
     for table, last in ((client_table(mode), ClientState.ABORTED), (server_table(mode), ServerState.ABORTED)):
         reached = {after for (_, _), after in table.items()}
         left = {before for (before, _), _ in table.items()}
@@ -41,7 +42,7 @@ def test_no_state_is_a_dead_end_and_aborted_is_final(mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=repr)
-def test_shares_are_released_only_behind_a_survivor_set(mode) -> None:
+def test_shares_are_released_only_behind_a_survivor_set(mode: Malicious | SemiHonest | SemiMalicious) -> None:
     """The only ways back to READY pass a survivor set, and a signed one where the mode confirms."""
     table = client_table(mode)
     back = {(state, event) for (state, event), after in table.items() if after is ClientState.READY}
@@ -54,7 +55,7 @@ def test_shares_are_released_only_behind_a_survivor_set(mode) -> None:
     assert server_table(mode)[ServerState.READY, Call.BEGIN] is ServerState.MASKED
 
 
-def test_calls_out_of_order_and_strangers_are_our_own_mistakes(make_world) -> None:
+def test_calls_out_of_order_and_strangers_are_our_own_mistakes(make_world: MakeWorld) -> None:
     """`LocalProtocolError`, and the session goes on: nothing was sent."""
     world = make_world()
     with pytest.raises(LocalProtocolError, match="none is"):

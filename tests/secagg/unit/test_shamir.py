@@ -69,20 +69,20 @@ def test_one_share_of_a_constant_secret_is_uniform() -> None:
 
 def test_evaluation_elsewhere_gives_the_other_shares() -> None:
     points = np.arange(1, 8, dtype=np.uint16)
-    shares = shamir.share(np.uint16([1, 2, 65535]), points, 3, SeededRandom(1))
+    shares = shamir.share(np.array([1, 2, 65535], np.uint16), points, 3, SeededRandom(1))
     assert np.array_equal(shamir.evaluate(shares[:3], points[:3], 7), shares[6])
 
 
 @pytest.mark.parametrize(("points", "threshold"), [([1, 1], 1), ([0, 1], 1), ([1, 2], 0), ([1, 2], 3)])
 def test_bad_points_and_thresholds_are_refused(points: list[int], threshold: int) -> None:
     with pytest.raises(ConfigurationError, match=r"points|threshold"):
-        shamir.share(np.uint16([1]), np.array(points, dtype=np.uint16), threshold, SeededRandom(0))
+        shamir.share(np.array([1], np.uint16), np.array(points, dtype=np.uint16), threshold, SeededRandom(0))
 
 
 def test_a_coefficient_may_be_zero() -> None:
     """Without zero, one share less than the threshold would rule out one secret."""
 
-    class Zeros(SeededRandom):
+    class Zeros(SeededRandom):  # type: ignore[misc]  # a test's own draws
         def words(self, count: int) -> np.ndarray:
             return np.zeros(count, dtype=np.uint64)
 

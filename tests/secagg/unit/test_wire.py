@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_items_of_clients_come_once_and_in_order(items: messages.Message) -> Non
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_both_ends_know_the_size_of_is_written_in_that_size(change) -> None:
+def test_what_both_ends_know_the_size_of_is_written_in_that_size(change: Any) -> None:
     """Keys of 31 and 33 bytes would have the bytes, and the signature, of two keys of 32."""
     with pytest.raises(LocalProtocolError, match="must have") as caught:
         replace(OFFER, **change).body()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from discreet.secagg.transitions import ClientState, ServerState
 FOLDER = Path(__file__).parent
 
 
-def masks() -> list[dict[str, object]]:
+def masks() -> list[dict[str, Any]]:
     """Mask words of a key, for every word size."""
     found = []
     for key in (bytes(32), bytes(range(32)), b"\xff" * 32):
@@ -43,7 +44,7 @@ def masks() -> list[dict[str, object]]:
     return found
 
 
-def packed() -> list[dict[str, object]]:
+def packed() -> list[dict[str, Any]]:
     """Packed vectors at several widths."""
     found = []
     for bits in (8, 12, 16, 20, 32, 40, 62):
@@ -54,7 +55,7 @@ def packed() -> list[dict[str, object]]:
     return found
 
 
-def shares() -> list[dict[str, object]]:
+def shares() -> list[dict[str, Any]]:
     """Shares of a secret whose coefficients come from a seed, and the polynomial's value elsewhere."""
     found = []
     for threshold, points in ((1, [1]), (2, [1, 2, 3]), (3, [1, 7, 65535, 300])):

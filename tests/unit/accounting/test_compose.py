@@ -11,17 +11,18 @@ from discreet.accounting.discretize import DiscreteLoss, connect_dots, grid
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.pairs import Mixture, MixturePair, SampledGaussianPair
 from discreet.accounting.pld import compose_pairs
+from discreet.arrays import Floats
 
 
-def plain_delta(losses, probs, epsilon):
+def plain_delta(losses: Floats, probs: Floats, epsilon: float) -> float:
     return float(np.sum(probs * np.maximum(0.0, -np.expm1(epsilon - losses))))
 
 
-def gaussian_pair(mu):
+def gaussian_pair(mu: float) -> MixturePair:
     return MixturePair(Mixture((1.0,), (mu,)), Mixture((1.0,), (0.0,)))
 
 
-def test_matches_direct_convolution():
+def test_matches_direct_convolution() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.random(7), rng.random(5)
     one = DiscreteLoss(0.1, -3, a / a.sum() * 0.999, 0.001)
@@ -37,7 +38,7 @@ def test_matches_direct_convolution():
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12, 1e-40])
-def test_relative_precision_far_below_roundoff(delta):
+def test_relative_precision_far_below_roundoff(delta: float) -> None:
     # 64 Gaussian steps of μ = 0.1 are one of μ = 0.8, exactly.
     curve = compose_pairs([(gaussian_pair(0.1), 64)], delta)
     epsilon = curve.epsilon_at(delta)
@@ -46,13 +47,13 @@ def test_relative_precision_far_below_roundoff(delta):
 
 
 @pytest.mark.parametrize("interval", [1e-3, 1e-2, 0.1])
-def test_coarser_grids_only_cost(interval):
+def test_coarser_grids_only_cost(interval: float) -> None:
     exact = compose_pairs([(SampledGaussianPair(1.0, 0.05, 0.0), 50)], 1e-5).epsilon_at(1e-5)
     coarse = compose_pairs([(SampledGaussianPair(1.0, 0.05, 0.0), 50)], 1e-5, Pld(interval=interval))
     assert exact * (1 - 3e-5) <= coarse.epsilon_at(1e-5)
 
 
-def test_connected_dots_touch_the_curve_on_the_grid_and_lie_above_between():
+def test_connected_dots_touch_the_curve_on_the_grid_and_lie_above_between() -> None:
     pair = SampledGaussianPair(1.2, 0.3, 0.0)
     discrete = connect_dots(pair, 0.05, 1e-14)
     for epsilon in (0.0, 0.1, 0.5, 1.0):
@@ -66,7 +67,7 @@ def test_connected_dots_touch_the_curve_on_the_grid_and_lie_above_between():
     assert discrete.probs.sum() + discrete.infinity == pytest.approx(1.0, abs=1e-12)
 
 
-def test_truncation_makes_delta_larger_never_smaller():
+def test_truncation_makes_delta_larger_never_smaller() -> None:
     pair = SampledGaussianPair(1.0, 0.1, 0.0)
     rough = compose([(connect_dots(pair, 1e-3, 1e-6), 20)], 1e-4)
     fine = compose([(connect_dots(pair, 1e-3, 1e-14), 20)], 1e-4)
@@ -75,13 +76,13 @@ def test_truncation_makes_delta_larger_never_smaller():
     assert rough.infinity > 0.0
 
 
-def test_infinite_losses_alone_exhaust_delta():
+def test_infinite_losses_alone_exhaust_delta() -> None:
     lossy = DiscreteLoss(0.1, 0, np.array([0.5, 0.49]), 0.01)
     assert compose([(lossy, 1)], 1e-3).epsilon_at(1e-3) == math.inf
     assert compose([(lossy, 1)], 0.1).epsilon_at(0.1) < 0.2
 
 
-def test_different_pairs_compose_like_one_gaussian():
+def test_different_pairs_compose_like_one_gaussian() -> None:
     parts = [(gaussian_pair(0.3), 1), (gaussian_pair(0.2), 6)]
     mu = math.sqrt(0.09 + 6 * 0.04)
     curve = compose_pairs(parts, 1e-6)

@@ -11,7 +11,7 @@ SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "local_state_co
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("multiplier", "claimed", "measured"), [(4.0, 1.356, 2.0), (8.0, 0.634, 0.9)])
-def test_the_measured_round_exceeds_the_claim(multiplier, claimed, measured):
+def test_the_measured_round_exceeds_the_claim(multiplier: float, claimed: float, measured: float) -> None:
     """False-alarm rate 1 %: the measured bound is a 99 % confidence bound of a fixed seed."""
     assert SCRIPT["claimed_epsilon"](multiplier) == pytest.approx(claimed, abs=2e-3)
     found = SCRIPT["measured_epsilon"](
@@ -22,7 +22,7 @@ def test_the_measured_round_exceeds_the_claim(multiplier, claimed, measured):
     assert SCRIPT["claimed_epsilon"](multiplier / 10) > found[2]
 
 
-def test_one_step_leaks_nothing_beyond_its_claim():
+def test_one_step_leaks_nothing_beyond_its_claim() -> None:
     """Without the second step nothing amplifies: the sign along e2 is a fair coin."""
     hits = SCRIPT["attack"](
         np.random.default_rng(5), target=True, silos=100, multiplier=4.0, others=0, trials=20_000

@@ -8,6 +8,7 @@ import pytest
 from discreet.accounting import Pld, Rdp, epsilon
 from discreet.accounting.coupling import gaussian_view
 from discreet.accounting.skellam_exact import skellam_log_pmf
+from discreet.arrays import Floats
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
     GaussianNoise,
@@ -22,7 +23,7 @@ from discreet.privacy.events import (
 K = np.arange(-4000, 4001, dtype=float)
 
 
-def law_of(noise):
+def law_of(noise: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise) -> Floats:
     match noise:
         case SkellamNoise():
             return np.maximum(np.exp(skellam_log_pmf(K, noise.variance)), 1e-300)
@@ -46,7 +47,9 @@ LAWS = [
 
 @pytest.mark.parametrize("noise", LAWS, ids=lambda law: type(law).__name__)
 @pytest.mark.parametrize("prob", [1.0, 0.2])
-def test_never_below_the_exact_divergence_and_close_to_it(noise, prob):
+def test_never_below_the_exact_divergence_and_close_to_it(
+    noise: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise, prob: float
+) -> None:
     """One coordinate, one release: δ of the true integer law at the ε that is claimed for δ = 1e-6."""
     shift = round(math.sqrt(noise.variance))
     sampling = PoissonSampling(prob) if prob < 1 else NoSampling()
@@ -63,7 +66,9 @@ def test_never_below_the_exact_divergence_and_close_to_it(noise, prob):
 
 
 @pytest.mark.parametrize("noise", LAWS, ids=lambda law: type(law).__name__)
-def test_two_coordinates_of_an_adaptive_pair_of_releases(noise):
+def test_two_coordinates_of_an_adaptive_pair_of_releases(
+    noise: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise,
+) -> None:
     """Two releases, exactly, by convolving the laws of the true losses."""
     shift = round(math.sqrt(noise.variance))
     bound = epsilon(Repeated(Release(noise, shift, 1), 2), delta=1e-5)
@@ -89,7 +94,13 @@ def test_two_coordinates_of_an_adaptive_pair_of_releases(noise):
     ],
 )
 @pytest.mark.parametrize(("prob", "rounds", "ratio"), [(1.0, 10, 2.0), (0.05, 100, 1.0), (1.0, 1, 1.0)])
-def test_integers_cost_at_most_one_percent(noise, stddev, prob, rounds, ratio):
+def test_integers_cost_at_most_one_percent(
+    noise: DiscreteGaussianNoise | RoundedGaussianNoise | SkellamNoise,
+    stddev: float,
+    prob: float,
+    rounds: int,
+    ratio: float,
+) -> None:
     """d·T = 1e7, δ = 1e-5, ε up to 8: the grids that the planner may choose."""
     sampling = PoissonSampling(prob) if prob < 1 else NoSampling()
     dim = 10**7 // rounds
@@ -101,7 +112,7 @@ def test_integers_cost_at_most_one_percent(noise, stddev, prob, rounds, ratio):
     assert gauss.epsilon * (1 - 1e-9) <= integer.epsilon <= gauss.epsilon * 1.01
 
 
-def test_tiny_silo_noise_counts_one_silo_only():
+def test_tiny_silo_noise_counts_one_silo_only() -> None:
     view = gaussian_view(RoundedGaussianNoise(0.4, 9), num_draws=1000, tail=1e-9)
     assert view.stddev == 0.4
     assert view.log_ratio == 0.0
@@ -109,13 +120,13 @@ def test_tiny_silo_noise_counts_one_silo_only():
     assert view.stddev == pytest.approx(9.0)
 
 
-def test_coarse_skellam_falls_back_and_says_so():
+def test_coarse_skellam_falls_back_and_says_so() -> None:
     bound = epsilon(Release(SkellamNoise(4.0, 1), 2.0, 100), delta=1e-5)
     assert isinstance(bound.accountant, Rdp)
     assert math.isfinite(bound.epsilon)
 
 
-def test_costs_grow_with_coordinates():
+def test_costs_grow_with_coordinates() -> None:
     few = gaussian_view(SkellamNoise(1e6, 1), 10, 1e-12)
     many = gaussian_view(SkellamNoise(1e6, 1), 10**6, 1e-12)
     assert 2 * few.log_ratio < many.log_ratio

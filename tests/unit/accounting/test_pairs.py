@@ -11,19 +11,24 @@ from scipy.stats import binom
 
 from discreet.accounting.discrete_pairs import AtomicPair, LaplacePair, SampledPair, discrete_laplace_pair
 from discreet.accounting.pairs import FixedSizePair, Mixture, MixturePair, SampledGaussianPair
+from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 
-EDGES = np.arange(-400, 401) * 0.02
+EDGES: Floats = np.asarray(np.arange(-400, 401) * 0.02)
 
 
-def hockey_stick(pair, epsilon, edges=EDGES):
+def hockey_stick(
+    pair: LaplacePair | FixedSizePair | MixturePair | SampledGaussianPair,
+    epsilon: float,
+    edges: Floats = EDGES,
+) -> float:
     """δ(ε) of a pair from its cell masses, ε on an edge: Σ over cells above of P − e^ε Q."""
     upper, lower = pair.cell_masses(edges)
     start = int(np.argmin(abs(edges - epsilon))) + 1
     return float(np.sum(upper[start:]) - math.exp(epsilon) * np.sum(lower[start:]))
 
 
-def density(points, shift):
+def density(points: Floats, shift: Floats) -> Floats:
     return np.exp(-((points - shift) ** 2).sum(-1) / 2) / (2 * np.pi)
 
 
@@ -38,7 +43,9 @@ AREA = (18 / 600) ** 2
     angles=st.tuples(st.floats(0, 6.28), st.floats(0, 6.28)),
     epsilon=st.sampled_from([-0.6, -0.2, 0.0, 0.2, 0.6]),
 )
-def test_replaced_contribution_in_the_plane_is_dominated(prob, radius, angles, epsilon):
+def test_replaced_contribution_in_the_plane_is_dominated(
+    prob: float, radius: float, angles: tuple[float, float], epsilon: float
+) -> None:
     # a has the full norm μ = 1.5, b any smaller one, in any direction.
     a = 1.5 * np.array([math.cos(angles[0]), math.sin(angles[0])])
     b = 1.5 * radius * np.array([math.cos(angles[1]), math.sin(angles[1])])
@@ -50,7 +57,7 @@ def test_replaced_contribution_in_the_plane_is_dominated(prob, radius, angles, e
 
 
 @pytest.mark.parametrize(("upper", "lower"), [(0.2, 0.0), (0.0, 0.2), (0.2, 0.2)])
-def test_closed_form_thresholds_are_where_the_loss_is(upper, lower):
+def test_closed_form_thresholds_are_where_the_loss_is(upper: float, lower: float) -> None:
     pair = SampledGaussianPair(1.3, upper, lower)
     low, high = pair.loss_range(1e-9)
     losses = np.linspace(low, high, 50)[1:-1]
@@ -59,20 +66,20 @@ def test_closed_form_thresholds_are_where_the_loss_is(upper, lower):
 
 
 @pytest.mark.parametrize(("upper", "lower"), [(0.2, 0.0), (0.0, 0.2), (0.2, 0.2)])
-def test_generic_mixture_agrees_with_the_closed_form(upper, lower):
+def test_generic_mixture_agrees_with_the_closed_form(upper: float, lower: float) -> None:
     special = SampledGaussianPair(1.3, upper, lower)
     generic = MixturePair(special.upper, special.lower)
     for one, other in zip(special.cell_masses(EDGES), generic.cell_masses(EDGES), strict=True):
         assert np.allclose(one, other, atol=1e-12)
 
 
-def test_one_step_hockey_stick_is_exact():
+def test_one_step_hockey_stick_is_exact() -> None:
     # Removing: P = 0.9 N(0) + 0.1 N(1), Q = N(0); δ(0.5) by analytic integration beyond the threshold.
     pair = SampledGaussianPair(1.0, 0.1, 0.0)
     assert hockey_stick(pair, 0.5) == pytest.approx(0.0020325369203404, rel=1e-9)
 
 
-def test_group_of_poisson_sampled_units_is_dominated():
+def test_group_of_poisson_sampled_units_is_dominated() -> None:
     # Three units, each sampled with 0.3, all pointing the same way: the mixture itself, on a fine line.
     weights = tuple(float(binom.pmf(k, 3, 0.3)) for k in range(4))
     pair = MixturePair(Mixture(weights, (0.0, 0.8, 1.6, 2.4)), Mixture((1.0,), (0.0,)))
@@ -85,21 +92,21 @@ def test_group_of_poisson_sampled_units_is_dominated():
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, -0.2, 0.0, 0.2, 1.0])
-def test_fixed_size_dominates_an_exhaustive_example(epsilon):
+def test_fixed_size_dominates_an_exhaustive_example(epsilon: float) -> None:
     # Two of three records drawn, sums of ±0.5, one record replaced by its negative: μ = 1 when it is drawn.
     x = np.linspace(-10, 10, 40_001)
     others = (0.5, -0.5)
 
-    def law(record):
+    def law(record: float) -> Floats:
         values = [sum(pair) for pair in itertools.combinations((record, *others), 2)]
-        return sum(np.exp(-((x - v) ** 2) / 2) for v in values) / (3 * math.sqrt(2 * math.pi))
+        return np.sum([np.exp(-((x - v) ** 2) / 2) for v in values], axis=0) / (3 * math.sqrt(2 * math.pi))
 
     true = float(np.maximum(law(0.5) - math.exp(epsilon) * law(-0.5), 0).sum() * (x[1] - x[0]))
     assert true <= hockey_stick(FixedSizePair(1.0, 2 / 3), epsilon) + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.2])
-def test_fixed_size_is_the_subsampling_bound(epsilon):
+def test_fixed_size_is_the_subsampling_bound(epsilon: float) -> None:
     # Balle, Barthe, Gaboardi (2018), Theorem 9: q·δ at 1 + (e^ε − 1)/q.
     q, mu = 0.3, 1.4
     base = SampledGaussianPair(mu, 1.0, 0.0)
@@ -110,7 +117,7 @@ def test_fixed_size_is_the_subsampling_bound(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.5, 0.9])
-def test_laplace_hockey_stick(epsilon):
+def test_laplace_hockey_stick(epsilon: float) -> None:
     # Lap(0) against Lap(1), scale 1: δ(ε) = 1 − e^{(ε−1)/2} for 0 ≤ ε ≤ 1.
     x = np.linspace(-30, 31, 2_000_001)
     p, q = 0.5 * np.exp(-abs(x)), 0.5 * np.exp(-abs(x - 1))
@@ -121,7 +128,7 @@ def test_laplace_hockey_stick(epsilon):
 
 
 @pytest.mark.parametrize("shift", [1, 2, 5])
-def test_discrete_laplace_atoms_are_the_law(shift):
+def test_discrete_laplace_atoms_are_the_law(shift: int) -> None:
     scale = 2.0
     k = np.arange(-400, 400)
     centre = math.tanh(1 / (2 * scale))
@@ -136,7 +143,7 @@ def test_discrete_laplace_atoms_are_the_law(shift):
 
 
 @pytest.mark.parametrize("removed", [True, False])
-def test_sampling_any_pair_agrees_with_the_gaussian_form(removed):
+def test_sampling_any_pair_agrees_with_the_gaussian_form(removed: bool) -> None:
     base = SampledGaussianPair(1.1, 1.0, 0.0)
     sampled = SampledPair(base, 0.25, removed)
     special = SampledGaussianPair(1.1, 0.25, 0.0) if removed else SampledGaussianPair(1.1, 0.0, 0.25)
@@ -144,7 +151,7 @@ def test_sampling_any_pair_agrees_with_the_gaussian_form(removed):
         assert np.allclose(one, other, atol=1e-9)
 
 
-def test_malformed_pairs_are_refused():
+def test_malformed_pairs_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="sum to 1"):
         Mixture((0.5, 0.4), (0.0, 1.0))
     with pytest.raises(ConfigurationError, match="upper means"):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from audited_configs import DIGITS, HEART
 
 from discreet.config import load_config, parse_config
 from discreet.engines.local import Prepared, prepare
+from tests.unit.audit.audited_configs import DIGITS, HEART
 
 
 @pytest.fixture(scope="session")

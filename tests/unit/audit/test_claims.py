@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from test_planted_bugs import plant_half_the_noise
 
 from discreet.audit.campaign import claimed
 from discreet.audit.canaries import coordinate_canaries
@@ -13,6 +12,7 @@ from discreet.audit.one_run import coordinate_run
 from discreet.engines.local import Prepared
 from discreet.privacy.adversary import ServerWithColluders
 from discreet.randomness import SeededRandom
+from tests.unit.audit.test_planted_bugs import plant_half_the_noise
 
 CONFIDENCE = 0.99
 

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from audited_configs import HEART
-from test_planted_bugs import plant_half_the_noise
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import ConfigurationError
+from tests.unit.audit.audited_configs import HEART
+from tests.unit.audit.test_planted_bugs import plant_half_the_noise
 
 FEW = ["--canaries", "64", "--trials", "8", "--quiet"]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audited_configs import HEART
 from typer.testing import CliRunner
 
 from discreet.audit import CraftedSettings, neighbours
@@ -20,6 +19,8 @@ from discreet.data import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.models import build_model
 from discreet.randomness import SeededRandom
+from discreet.rounds import train_silo
+from tests.unit.audit.audited_configs import HEART
 
 FEW = ["--crafted", "--trials", "8"]
 
@@ -77,7 +78,7 @@ def test_kinks_are_where_the_first_layer_vanishes() -> None:
     rows = dict(crafted_rows(model, (12, 12), None, SeededRandom(1)))
     assert np.abs(rows["as large as float32"]).max() > 1e38
     dense = next(layer for layer in model.modules() if hasattr(layer, "in_features"))
-    weight = dense.weight.detach().double().numpy()  # type: ignore[union-attr, operator]
+    weight = dense.weight.detach().double().numpy()  # type: ignore[operator]
     seen = weight @ rows["cancellation in the first layer"].ravel().astype(np.float64)
     assert np.abs(seen).max() < 1e-4 * np.abs(rows["cancellation in the first layer"]).max()
 
@@ -111,7 +112,7 @@ def test_the_demo_keeps_its_claims() -> None:
 
 
 def test_the_exit_code_is_one_when_neighbours_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = neighbours.train_silo
+    honest = train_silo
 
     def of_a_few(*arguments: Any, records: Records, **named: Any) -> Any:
         if len(records) > 3:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from audited_configs import DIGITS, noisy_steps
 
 from discreet.audit import (
     AuditSettings,
@@ -27,6 +26,7 @@ from discreet.privacy.adversary import ReleasedModels
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.randomness import SeededRandom
 from discreet.sampling import FixedSize
+from tests.unit.audit.audited_configs import DIGITS, noisy_steps
 
 SETTINGS = AuditSettings(canaries=650, trials=8)
 
@@ -77,6 +77,7 @@ def test_exchanged_records_are_audited_by_opposed_canaries(fixed_size: Prepared)
     assert all(finding.correct / finding.guesses > 0.6 for finding in guessed)
     moved = [finding for finding in findings if isinstance(finding, SensitivityFinding)]
     clip_norm = fixed_size.config.privacy.clip_norm
+    assert isinstance(clip_norm, float)
     assert all(finding.claimed == pytest.approx(2.0 * clip_norm, rel=1e-2) for finding in moved)
     assert max(finding.largest for finding in moved) > clip_norm
     made_of_sums = [finding for finding in findings if isinstance(finding, PostProcessingFinding)]

@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from crafted_federations import Crafted, crafted_federations
-from played_local_state import play
 from scipy.stats import binom
-from threshold_attack import threshold_attack
 from torch import nn
 
 from discreet.accounting.gdp import gaussian_epsilon
@@ -26,6 +23,9 @@ from discreet.learning import tangent_steps
 from discreet.learning.tangent_model import TangentModel
 from discreet.models import flatten, load_flat
 from discreet.randomness import SeededRandom
+from tests.support.crafted_federations import Crafted, crafted_federations
+from tests.support.played_local_state import play
+from tests.support.threshold_attack import threshold_attack
 
 DELTA, CONFIDENCE = 1e-5, 0.99
 # The federation, its claimed ε, exact rates; the first two lines are the sign attack.
@@ -123,7 +123,7 @@ def test_the_same_attack_finds_steps_that_are_too_long(
 ) -> None:
     """Without the guard, steps expand and later batches amplify a record; the claim is then false."""
     monkeypatch.setattr(ConvexSteps, "_require_non_expansive", lambda _: None)
-    monkeypatch.setattr("crafted_federations._GUARD_EDGE", 60.0)
+    monkeypatch.setattr("tests.support.crafted_federations._GUARD_EDGE", 60.0)
     assert exceeding(kind, 60) >= 2
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from audited_configs import DIGITS
-from test_claims import audited_once
 
 from discreet.audit import AuditSettings, CanaryFinding, NoiseFinding, audit
 from discreet.audit.canaries import coordinate_canaries
@@ -21,6 +19,8 @@ from discreet.engines.local import Prepared, prepare
 from discreet.mechanisms import per_silo, round_with_noise, sample_share
 from discreet.privacy.events import IntegerNoise, RoundedGaussianNoise
 from discreet.randomness import RandomSource, SeededRandom
+from tests.unit.audit.audited_configs import DIGITS
+from tests.unit.audit.test_claims import audited_once
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

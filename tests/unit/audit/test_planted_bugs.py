@@ -177,7 +177,7 @@ def _with_sampling_prob(prepared: Prepared, prob: float) -> Any:
     training = plan.config.training.model_copy(update={"sampling": sampling})
     release = dataclasses.replace(
         plan.release,
-        sampling=type(plan.release.sampling)(prob),  # type: ignore[call-arg]
+        sampling=type(plan.release.sampling)(prob),  # type: ignore[call-arg, arg-type]  # it is Poisson's
     )
     config = plan.config.model_copy(update={"training": training})
     return dataclasses.replace(plan, config=config, release=release)

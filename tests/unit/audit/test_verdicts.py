@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from audited_configs import HEART
 
 from discreet.audit import CanaryFinding, Finding, NeighbourFinding, SamplingFinding, SensitivityFinding
 from discreet.cli.audit import conclusion, crafted_table, verdict
@@ -15,6 +14,7 @@ from discreet.engines.local import prepare
 from discreet.privacy.adversary import AggregationServer
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
+from tests.unit.audit.audited_configs import HEART
 
 CLAIM = Guarantee(1.0, 1e-5, Unit.RECORD, NeighboringRelation.ADD_REMOVE, AggregationServer(), Status.PROVEN)
 BLIND = CanaryFinding("canaries", CLAIM, 64, 8, 4, 0.0, 0.0, 1.0, 0.99)

@@ -1,6 +1,7 @@
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ def test_csv_errors_name_file_and_column(tmp_path: Path) -> None:
         load_federation(csv_source(tmp_path), facts=FACTS)
 
 
-def loaded(tmp_path: Path, text: str, **options: object) -> Federation:
+def loaded(tmp_path: Path, text: str, **options: Any) -> Federation:
     by_site = {"partition": ColumnSilos("site"), "facts": FACTS, "test_fraction": 0.0}
     return load_federation(csv_source(tmp_path, text), **(by_site | options))  # type: ignore[arg-type]
 
@@ -234,9 +235,9 @@ def test_surplus_records_are_left_out(tmp_path: Path) -> None:
 # --- npz ---------------------------------------------------------------------------------------------------
 
 
-def npz_source(tmp_path: Path, **arrays: object) -> str:
+def npz_source(tmp_path: Path, **arrays: Any) -> str:
     path = tmp_path / "arrays.npz"
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(path, **arrays)
     return f"npz:{path}"
 
 
@@ -378,7 +379,7 @@ def test_parts_that_join_are_each_read_for_what_they_are(tmp_path: Path) -> None
     pixels, ones = np.full((6, 3), 51, dtype=np.uint8), np.ones((4, 3))
     labels = {"y_train": np.zeros(6, np.int64), "y_test": np.ones(4, np.int64)}
 
-    def joined(**arrays: object) -> Federation:
+    def joined(**arrays: Any) -> Federation:
         return load_federation(
             npz_source(tmp_path, **{**labels, **arrays}),
             partition=IidSilos(1),

@@ -5,6 +5,7 @@ import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -92,10 +93,11 @@ def written(path: Path, rows: list[Row]) -> Path:
     return path
 
 
-def of_csv(folder: Path, rows: list[Row], **options: object) -> Federation:
+def of_csv(folder: Path, rows: list[Row], **options: Any) -> Federation:
     source = f"csv:{written(folder / 't.csv', rows)}"
     return load_federation(
-        source, **({"partition": ColumnSilos("site"), "facts": FACTS, "test_fraction": 0.4} | options)
+        source,
+        **cast(Any, {"partition": ColumnSilos("site"), "facts": FACTS, "test_fraction": 0.4} | options),
     )
 
 
@@ -115,7 +117,7 @@ def arrays(rows: list[Row]) -> dict[str, np.ndarray]:
 
 
 def of_npz(folder: Path, rows: list[Row]) -> Federation:
-    np.savez(folder / "t.npz", **arrays(rows))
+    np.savez(folder / "t.npz", **cast(Any, arrays(rows)))
     facts = PublicFacts(num_classes=2, feature_norm_bound=1.0)
     return load_federation(f"npz:{folder / 't.npz'}", facts=facts, test_fraction=0.4)
 
@@ -205,7 +207,7 @@ def test_parquet_splits_as_csv_does(tmp_path: Path) -> None:
 
 def test_records_of_one_person_stay_together(tmp_path: Path) -> None:
     rows = [(*row[:5], f"p{n % 6}") for n, row in enumerate(table())]
-    one = {"partition": OneSilo("x"), "facts": PublicFacts(**(as_dict(FACTS) | {"id": "who"}))}
+    one = {"partition": OneSilo("x"), "facts": PublicFacts(**cast(Any, as_dict(FACTS) | {"id": "who"}))}
     sides: dict[str, set[bool]] = {}
     for row in rows:
         if row[4] != "perhaps":

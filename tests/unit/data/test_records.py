@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def test_negative_labels_lengths_and_types_are_refused() -> None:
     with pytest.raises(DataError, match="3 records and 2 labels"):
         Records(features, np.zeros(2, np.int64))
     with pytest.raises(DataError, match="float32"):
-        Records(features.astype(np.float64), np.zeros(3, np.int64))  # type: ignore[arg-type]
+        Records(features.astype(np.float64), np.zeros(3, np.int64))
     with pytest.raises(DataError, match="int64"):
         Records(features, np.zeros(3))  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"shape \(3,\)"):
@@ -53,7 +55,7 @@ def test_federation_joins_silos_in_order() -> None:
 def test_federation_refuses_what_training_would_trip_over() -> None:
     empty = records(0)
 
-    def build(*silos: Silo, **facts: object) -> Federation:
+    def build(*silos: Silo, **facts: Any) -> Federation:
         return Federation("toy", silos, **({"num_classes": 2, "feature_shape": (2,)} | facts))  # type: ignore[arg-type]
 
     assert len(build(Silo("a", empty, empty)).pooled_train()) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ FACTS = PublicFacts(
 )
 
 
-def loaded(tmp_path: Path, facts: PublicFacts, rows: list[str] = ROWS, **options: object) -> Federation:
+def loaded(tmp_path: Path, facts: PublicFacts, rows: list[str] = ROWS, **options: Any) -> Federation:
     (tmp_path / "t.csv").write_text("\n".join([HEADER, *rows]) + "\n")
     by_site = {"partition": ColumnSilos("site"), "test_fraction": 0.0}
     return load_federation(f"csv:{tmp_path / 't.csv'}", facts=facts, **(by_site | options))  # type: ignore[arg-type]

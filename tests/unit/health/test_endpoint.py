@@ -8,11 +8,11 @@ import socket
 import time
 
 import pytest
-from exposition_text import parse
 
 from discreet.errors import ConfigurationError
 from discreet.health import Address, Endpoint
 from discreet.health.exposition import CONTENT_TYPE, Kind, Metric, exposition, gauge
+from tests.unit.health.exposition_text import parse
 
 LOCAL = Address("127.0.0.1", 0)
 

@@ -31,7 +31,7 @@ def clients() -> list[Client]:
     return [Client(records(size, seed), SeededRandom(seed)) for seed, size in enumerate(SIZES)]
 
 
-def network(*layers: nn.Module) -> nn.Module:
+def network(*layers: nn.Module) -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(6, 5), *layers, nn.Linear(5, 3))
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 import torch
@@ -38,7 +40,7 @@ def test_local_sgd_equals_torch_sgd_on_the_same_batches() -> None:
             rows = order[first : first + 6]
             optimiser.zero_grad()
             outputs = model(torch.from_numpy(data.features[rows]))
-            nn.functional.cross_entropy(outputs, torch.from_numpy(data.labels[rows])).backward()
+            nn.functional.cross_entropy(outputs, torch.from_numpy(data.labels[rows])).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     np.testing.assert_allclose(got.vector, flatten(model) - start, rtol=1e-9, atol=1e-12)
 
@@ -87,7 +89,7 @@ def test_a_client_without_records_contributes_zero() -> None:
     got = local_update(
         ClippedUpdate(0.1, 0.1, 5), LinearHead(4, 3), np.zeros(12), records(0), SeededRandom(0)
     )
-    assert (got.vector.any(), got.batch) == (False, 0)
+    assert (bool(got.vector.any()), got.batch) == (False, 0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_client_without_records_contributes_zero() -> None:
 def test_a_diverging_update_is_zero(model: nn.Module) -> None:
     kind = ClippedUpdate(0.1, 1e200, 5, epochs=4, weight_decay=1.0)
     got = counted_update(kind, model, np.zeros(len(flatten(model))), records(), SeededRandom(0))
-    assert (got.update.vector.any(), got.within, got.update.batch) == (False, 0, 1)
+    assert (bool(got.update.vector.any()), got.within, got.update.batch) == (False, 0, 1)
     assert np.isfinite(got.update.loss)
 
 
@@ -122,7 +124,7 @@ def test_numbers_out_of_range_are_refused(changes: dict[str, float]) -> None:
 def test_single_step_refuses_bad_numbers() -> None:
     for changes in ({"clip_norm": 0.0}, {"projection_radius": 0.0}):
         with pytest.raises(ConfigurationError):
-            SingleStep(**({"clip_norm": 1.0} | changes))
+            SingleStep(**cast(Any, {"clip_norm": 1.0} | changes))
 
 
 def test_single_step_points_downhill() -> None:
@@ -146,7 +148,12 @@ def test_gradients_that_are_no_numbers_contribute_zero() -> None:
 
     model = Divides()
     got = counted_update(SingleStep(1.0), model, flatten(model), records(), SeededRandom(0))
-    assert (got.update.vector.any(), got.within, got.update.loss, got.update.batch) == (False, 0, 0.0, 20)
+    assert (bool(got.update.vector.any()), got.within, got.update.loss, got.update.batch) == (
+        False,
+        0,
+        0.0,
+        20,
+    )
 
 
 def test_a_batch_too_long_for_its_float_error_is_refused() -> None:

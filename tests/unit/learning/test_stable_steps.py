@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from discreet.randomness import SeededRandom
 R = 1.5
 
 
-def kind(**changes: object) -> StableSteps:
+def kind(**changes: Any) -> StableSteps:
     settings: dict[str, object] = {
         "loss": Softmax(3),
         "norm_bound": R,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_several_positions_are_bounded_whatever_the_factors() -> None:
 
 def test_an_embedding_is_written_out_with_a_warning_that_names_it() -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Embedding(7, 3), nn.Flatten(), nn.Linear(12, 3))
+    model: Any = nn.Sequential(nn.Embedding(7, 3), nn.Flatten(), nn.Linear(12, 3))
     prepare(model, flatten(model))
     with pytest.warns(PerRecordFallbackWarning, match=r"0 \(Embedding\)"):
         tangent = linearise(model, torch.tensor([[0, 1, 1, 6], [2, 2, 2, 2]]))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from discreet.randomness import SeededRandom
 C = 1.5
 
 
-def kind(**changes: object) -> TangentSteps:
+def kind(**changes: Any) -> TangentSteps:
     settings: dict[str, object] = {
         "loss": Softmax(3),
         "norm_bound": C,
@@ -31,7 +32,7 @@ def kind(**changes: object) -> TangentSteps:
     return TangentSteps(**(settings | changes))  # type: ignore[arg-type]
 
 
-def network() -> nn.Module:
+def network() -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
 
@@ -121,7 +122,7 @@ def test_on_a_linear_head_it_is_stable_steps() -> None:
     start = start.astype(np.float32).astype(np.float64)
     stable = StableSteps(Softmax(3), C, 0.04, 4, 40)
 
-    class NoSeed(SeededRandom):
+    class NoSeed(SeededRandom):  # type: ignore[misc]  # a test's own draws
         """Tangent-steps draw one word more, for torch."""
 
         def words(self, count: int) -> np.ndarray:
@@ -170,7 +171,7 @@ def test_more_records_than_the_capacity_are_refused() -> None:
 
 
 def test_a_batch_over_the_guard_stops_the_round() -> None:
-    class Constant(SeededRandom):
+    class Constant(SeededRandom):  # type: ignore[misc]  # a test's own draws
         def integers_below(self, count: int, _: int) -> np.ndarray:
             return np.zeros(count, dtype=np.int64)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -35,7 +37,7 @@ class Scale(nn.Module):
         return inputs * self.factor
 
 
-def network(*extra: nn.Module) -> nn.Module:
+def network(*extra: nn.Module) -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(*extra, nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3))
 
@@ -61,7 +63,11 @@ MODELS = {
     "vmap": network(Standardised(), Scale()),
 }
 TANGENT = TangentSteps(Softmax(3), 1.0, 0.1, steps=1, record_capacity=40)
-KINDS = {"single-step": SingleStep(1.0), "per layer": SingleStep(1.0, style=PerLayer()), "tangent": TANGENT}
+KINDS: dict[str, Any] = {
+    "single-step": SingleStep(1.0),
+    "per layer": SingleStep(1.0, style=PerLayer()),
+    "tangent": TANGENT,
+}
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -131,7 +137,7 @@ def test_tokens_and_labels_out_of_range_raise_nothing(label: int) -> None:
 
     torch.manual_seed(0)
     records = Records(np.array([[1, 2, 3], [9, -1, 3e38]], np.float32), np.array([label, label]))
-    kinds = [SingleStep(1.0), ClippedUpdate(1.0, 0.1, 2), Sharded(1.0, 1, LocalSgd(0.1, 2))]
+    kinds: list[Any] = [SingleStep(1.0), ClippedUpdate(1.0, 0.1, 2), Sharded(1.0, 1, LocalSgd(0.1, 2))]
     kinds.append(TangentSteps(Softmax(4), 1.0, 0.1, steps=1, record_capacity=20))
     for kind in kinds:
         model = Words()

@@ -34,7 +34,9 @@ def test_residuals_and_losses_agree_with_autograd(head: BinaryLogistic | Softmax
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
 @given(scale=st.floats(0.01, 1e4), seed=st.integers(0, 2**32 - 1))
-def test_gradient_norms_never_exceed_the_lipschitz_constant(head, scale: float, seed: int) -> None:
+def test_gradient_norms_never_exceed_the_lipschitz_constant(
+    head: BinaryLogistic | Softmax, scale: float, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=scale, size=(4, head.outputs))
     _, residuals = head.losses_and_residuals(logits, rng.integers(0, max(2, head.outputs), 4))
@@ -43,14 +45,14 @@ def test_gradient_norms_never_exceed_the_lipschitz_constant(head, scale: float, 
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
-def test_hessian_eigenvalues_never_exceed_the_smoothness_and_reach_it(head) -> None:
+def test_hessian_eigenvalues_never_exceed_the_smoothness_and_reach_it(head: BinaryLogistic | Softmax) -> None:
     rng = np.random.default_rng(1)
     radius, largest = 1.7, 0.0
     for scale in np.geomspace(1e-3, 30.0, 300):
         logits = torch.tensor(rng.normal(scale=scale, size=(1, head.outputs)))
         if isinstance(head, Softmax):
             logits[0, 2:] -= 40.0  # two classes share the mass: the worst case
-        hessian = torch.autograd.functional.hessian(
+        hessian = torch.autograd.functional.hessian(  # type: ignore[no-untyped-call]
             lambda row: record_losses(row, torch.tensor([0])).sum(), logits
         ).reshape(head.outputs, head.outputs)
         largest = max(largest, float(torch.linalg.eigvalsh(hessian).max()) * radius**2)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,7 @@ from discreet.models.scattering import Scattering
 
 
 @pytest.mark.parametrize("feature_map", [centred_pixels, normalised_scattering])
-def test_a_record_does_not_see_its_neighbours(feature_map) -> None:
+def test_a_record_does_not_see_its_neighbours(feature_map: Callable[..., Any]) -> None:
     images = np.random.default_rng(0).random((6, 28, 28), dtype=np.float32)
     np.testing.assert_allclose(feature_map(images)[2:3], feature_map(images[2:3]), atol=1e-5)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -74,7 +76,8 @@ def test_the_tempered_sigmoid_runs_record_by_record() -> None:
 def test_pooling_first_is_the_published_network(name: str, shape: tuple[int, ...]) -> None:
     """The papers apply the activation, then pool: the same outputs and gradients."""
     torch.manual_seed(3)
-    ours, images = build_model(name, shape, 10, seed=0), torch.rand(8, *shape)
+    ours: Any = build_model(name, shape, 10, seed=0)
+    images = torch.rand(8, *shape)
     layers = list(ours)
     for place in [place for place, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d)]:
         layers[place : place + 2] = layers[place + 1], layers[place]
@@ -88,7 +91,7 @@ def test_pooling_first_is_the_published_network(name: str, shape: tuple[int, ...
 
 
 def test_a_standardised_network_ignores_brightness_and_contrast_and_keeps_the_size_of_activations() -> None:
-    model = build_model("cnn-tanh-standardised", (28, 28), 10, seed=0)
+    model: Any = build_model("cnn-tanh-standardised", (28, 28), 10, seed=0)
     images = torch.rand(200, 28, 28)
     torch.testing.assert_close(model(images), model(5.0 * images + 3.0), rtol=1e-3, atol=1e-3)
     assert 0.1 < float(model(images).detach().std()) < 2.0

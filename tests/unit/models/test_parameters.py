@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from discreet.models import flatten, load_flat
 
 
 def test_load_then_flatten_is_the_identity_on_float32_values() -> None:
-    model = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Linear(3, 2))
+    model: Any = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Linear(3, 2))
     vector = np.arange(len(flatten(model)), dtype=np.float64)
     load_flat(model, vector)
     assert np.array_equal(flatten(model), vector)
@@ -18,7 +20,7 @@ def test_load_then_flatten_is_the_identity_on_float32_values() -> None:
 
 
 def test_order_is_logical_whatever_the_memory_layout() -> None:
-    model = nn.Sequential(nn.Conv2d(2, 3, 2))
+    model: Any = nn.Sequential(nn.Conv2d(2, 3, 2))
     before = flatten(model)
     model.to(memory_format=torch.channels_last)
     assert np.array_equal(flatten(model), before)

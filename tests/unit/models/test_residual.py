@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -49,8 +50,8 @@ def reference() -> Reference:
     model = Reference()
     for layer in model.modules():
         if isinstance(layer, nn.BatchNorm2d):
-            nn.init.normal_(layer.running_mean)
-            nn.init.uniform_(layer.running_var, 0.5, 2.0)
+            nn.init.normal_(cast(torch.Tensor, layer.running_mean))
+            nn.init.uniform_(cast(torch.Tensor, layer.running_var), 0.5, 2.0)
             nn.init.normal_(layer.weight)
             nn.init.normal_(layer.bias)
     return model.eval()

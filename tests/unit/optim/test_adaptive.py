@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -49,4 +50,4 @@ def test_a_mean_that_points_downhill_is_followed(kind: SecondMoment) -> None:
 )
 def test_numbers_out_of_range_are_refused(changes: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError):
-        Adaptive(**({"learning_rate": 0.1} | changes))
+        Adaptive(**cast(Any, {"learning_rate": 0.1} | changes))

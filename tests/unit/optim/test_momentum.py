@@ -6,9 +6,10 @@ import torch
 
 from discreet.errors import ConfigurationError
 from discreet.optim import Averaging, ExponentialDecay, InverseTime, Momentum
+from discreet.optim.contract import ServerRule
 
 
-def run(rule, means: list[np.ndarray]) -> np.ndarray:
+def run(rule: ServerRule, means: list[np.ndarray]) -> np.ndarray:
     parameters = np.zeros(len(means[0]))
     state = rule.init(len(parameters))
     for mean in means:

@@ -1,13 +1,13 @@
 """After a run: rows in which single messages are seen count every attempt; the others stay the worst case."""
 
 import pytest
-from planned import plan
 
 from discreet.accounting import epsilon
 from discreet.plan import guarantees_after
 from discreet.plan.assumptions import NO_CHOICE, NO_RETRY
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost, Opened, Spending, spending
+from tests.unit.plan.planned import plan
 
 ATTEMPT = (Intent(1, "m"), Aborted(1, "not-enough-survivors"))
 DONE = (Intent(1, "m"), Completed(1, ("a",), "t", "m"))

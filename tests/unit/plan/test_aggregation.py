@@ -69,7 +69,7 @@ def test_a_semi_honest_mode_says_that_the_server_must_follow_the_protocol() -> N
         ({"protocol": "bell", "mode": "one-phase"}, Bell(SemiHonest(one_phase=True))),
     ],
 )
-def test_the_config_names_the_protocol(settings: dict[str, str], expected: object) -> None:
+def test_the_config_names_the_protocol(settings: dict[str, Any], expected: object) -> None:
     assert plan(**settings).protocol == expected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,6 @@ FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=Tr
         ("model_digest", "G" * 64),
     ],
 )
-def test_facts_are_bounded(name, value):
+def test_facts_are_bounded(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=rf"'facts\.{name}' must be"):
         dataclasses.replace(FACTS, **{name: value})

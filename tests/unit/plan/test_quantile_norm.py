@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_the_grid_does_not_depend_on_the_first_norm_but_the_noise_in_weights_doe
 
 
 @pytest.mark.parametrize(("local", "unit"), KINDS)
-def test_a_saved_plan_keeps_the_rule(local: dict[str, Any], unit: str, tmp_path) -> None:
+def test_a_saved_plan_keeps_the_rule(local: dict[str, Any], unit: str, tmp_path: Path) -> None:
     made = plan(local, QUANTILE, unit=unit)
     made.save(tmp_path / "plan.json")
     loaded = load_plan(tmp_path / "plan.json")

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import pytest
-from planned import plan
 
 from discreet.accounting import epsilon
 from discreet.accounting.gdp import gaussian_delta
@@ -26,6 +25,7 @@ from discreet.privacy.assumptions import numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status
 from discreet.secagg import Bell
+from tests.unit.plan.planned import plan
 
 SINGLE = {"kind": "single-step"}
 STABLE = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 20}
@@ -35,7 +35,7 @@ CLIPPED = {"kind": "clipped-update", "learning_rate": 0.1}
 NOISY = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 3}
 
 
-def row(made: Plan, adversary: type[Adversary]) -> Guarantee:  # type: ignore[valid-type]
+def row(made: Plan, adversary: type[Adversary]) -> Guarantee:
     return next(found for found in made.guarantees if isinstance(found.adversary, adversary))
 
 
@@ -219,8 +219,8 @@ def test_the_smallest_delta_of_all_gets_a_plan(delta: float, aggregation: dict[s
 @pytest.mark.parametrize("local", [SINGLE, STABLE, TANGENT, SHARDED, CLIPPED, NOISY], ids=lambda a: a["kind"])
 @pytest.mark.parametrize("mode", ["malicious", "semi-honest", "one-phase"])
 def test_every_assumption_has_a_number_of_its_own(local: dict[str, Any], mode: str) -> None:
-    unit = {"unit": "client"} if local is CLIPPED else {}
-    accepted = {"accept_assumptions": ["independent-local-state"]} if local is NOISY else {}
+    unit: dict[str, Any] = {"unit": "client"} if local is CLIPPED else {}
+    accepted: dict[str, Any] = {"accept_assumptions": ["independent-local-state"]} if local is NOISY else {}
     aggregation = {"mode": mode, "max_colluding": 1}
     numbers = numbered(plan(local, aggregation=aggregation, rounds=1, **unit, **accepted).guarantees)
     assert max(numbers.values()) <= 20, numbers

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_linear_head_needs_two_classes() -> None:
 
 
 @pytest.mark.parametrize("stated", [{"outputs": 2}, {"linear": False}, {"model_digest": "0" * 64}])
-def test_facts_that_the_model_does_not_have_are_refused(stated: dict[str, object]) -> None:
+def test_facts_that_the_model_does_not_have_are_refused(stated: dict[str, Any]) -> None:
     """What a plan says of its model decides sensitivity and noise; whoever trains compares it."""
     plan = plan_over_records(load_config(HEART)).plan
     lying = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, **stated))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from discreet.config import parse_config
+from discreet.config import Config, parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
-from discreet.silo.policy import load_policy
+from discreet.silo.policy import Policy, load_policy
 
 
-def config(**privacy):
+def config(**privacy: Any) -> Config:
     return parse_config(
         {
             "name": "small",
@@ -44,16 +46,16 @@ def document(folder: ConsortiumFolder) -> bytes:
 
 
 @pytest.fixture
-def policy(folder: ConsortiumFolder):
+def policy(folder: ConsortiumFolder) -> Policy:
     return load_policy(folder.policy("cleveland"))
 
 
 @pytest.fixture
-def altered(document):
+def altered(document: bytes) -> Callable[..., Any]:
     """Changes the plan and gives it the digest that fits: what a lying server would send."""
     from discreet.privacy.wire import digest
 
-    def change(edit):
+    def change(edit: Callable[..., Any]) -> bytes:
         data = json.loads(document)
         edit(data["plan"])
         data["digest"] = digest(data["plan"])

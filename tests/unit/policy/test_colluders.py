@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
-from discreet.config import parse_config
+from discreet.config import Config, parse_config
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
+from discreet.plan import Plan
 from discreet.secagg import Bell, Bonawitz, Malicious, SemiHonest, SemiMalicious, SumTerms, default_threshold
-from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
-from discreet.silo.policy.review import _check_colluders
+from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
+from discreet.silo.policy.review import Approval, _check_colluders
 
 TODAY = date(2026, 1, 1)
 
@@ -21,20 +23,20 @@ def terms(n: int, low: int, colluding: int, threshold: int) -> SumTerms:
     return SumTerms(bytes(32), tuple(f"s{i}" for i in range(n)), threshold, low, colluding, 20, 3, bytes(32))
 
 
-def reviewed(plan, policy, *, max_colluding: int):
+def reviewed(plan: Plan, policy: Policy, *, max_colluding: int) -> Approval | None:
     require = policy.require.model_copy(update={"max_colluding": max_colluding})
     own = policy.model_copy(update={"require": require})
     return review(plan.document(), own, Account({}), today=TODAY, approved=frozenset())
 
 
 @pytest.fixture
-def unguarded(policy):
+def unguarded(policy: Policy) -> Plan:
     """A plan that allows for no colluder: four silos, all of which must survive, three of whom unmask."""
     config = read_plan_config(max_colluding=0, min_survivors=4)
     return prepare(config).plan
 
 
-def read_plan_config(**aggregation):
+def read_plan_config(**aggregation: Any) -> Config:
     capacity = {"cleveland": 240, "hungary": 210, "switzerland": 50, "long_beach_va": 110}
     return parse_config(
         {
@@ -49,7 +51,9 @@ def read_plan_config(**aggregation):
     )
 
 
-def test_an_owner_who_assumes_more_colluders_than_the_shares_withstand(unguarded, policy) -> None:
+def test_an_owner_who_assumes_more_colluders_than_the_shares_withstand(
+    unguarded: Plan, policy: Policy
+) -> None:
     """Two colluders hold both kinds of share of anybody: 2 * 3 shares are not more than 4 silos + 2."""
     reviewed(unguarded, policy, max_colluding=1)
     with pytest.raises(
@@ -61,7 +65,9 @@ def test_an_owner_who_assumes_more_colluders_than_the_shares_withstand(unguarded
 
 
 @pytest.mark.parametrize(("plans", "owners"), [(0, 2), (2, 0)])
-def test_the_charge_is_under_the_larger_of_both_numbers(unguarded, policy, plans: int, owners: int) -> None:
+def test_the_charge_is_under_the_larger_of_both_numbers(
+    unguarded: Plan, policy: Policy, plans: int, owners: int
+) -> None:
     plan = replace(unguarded, thresholds=replace(unguarded.thresholds, max_colluding=plans))
     require = policy.require.model_copy(update={"max_colluding": owners})
     charge = Charge.under(plan, policy.model_copy(update={"require": require}))
@@ -69,14 +75,16 @@ def test_the_charge_is_under_the_larger_of_both_numbers(unguarded, policy, plans
     assert charge.cost(3).epsilon > Charge(plan, 0).cost(3).epsilon
 
 
-def test_a_plan_that_allows_for_as_many_is_approved(policy) -> None:
+def test_a_plan_that_allows_for_as_many_is_approved(policy: Policy) -> None:
     plan = prepare(read_plan_config(max_colluding=1, min_survivors=4)).plan
     assert reviewed(plan, policy, max_colluding=1).charge.max_colluding == 1
 
 
 @pytest.mark.parametrize("n", range(4, 12))
 @pytest.mark.parametrize("mode", [Malicious(), SemiHonest()])
-def test_shares_and_confirmations_are_counted_with_the_owners_number(n: int, mode) -> None:
+def test_shares_and_confirmations_are_counted_with_the_owners_number(
+    n: int, mode: Malicious | SemiHonest
+) -> None:
     """A plan's terms use the number that they were made for; another must satisfy every inequality."""
     for made_for in range(n - 2):
         low = n
@@ -88,7 +96,7 @@ def test_shares_and_confirmations_are_counted_with_the_owners_number(n: int, mod
                 shares = shares and 2 * threshold > n + assumed and 2 * quorum > n + assumed
             try:
                 Bonawitz(mode).check_against(terms(n, low, made_for, threshold), assumed)
-                Bell(SemiMalicious() if mode.confirms else mode).check_against(
+                Bell(SemiMalicious() if isinstance(mode, Malicious) else mode).check_against(
                     terms(n, low, made_for, threshold), assumed
                 )
             except ConfigurationError:
@@ -110,7 +118,7 @@ def test_confirmations_count_even_where_shares_would_do() -> None:
     [(SemiMalicious(), "allow two survivor sets"), (SemiHonest(), "must have degree 20 and threshold 9")],
     ids=repr,
 )
-def test_a_sparse_graph_is_that_of_the_owners_number(mode, words) -> None:
+def test_a_sparse_graph_is_that_of_the_owners_number(mode: SemiHonest | SemiMalicious, words: str) -> None:
     bell = Bell(mode)
     made = terms(100, 90, 2, bell.sparsity(100, 90, 2).threshold)
     bell.check_against(made, 2)
@@ -118,7 +126,7 @@ def test_a_sparse_graph_is_that_of_the_owners_number(mode, words) -> None:
         bell.check_against(made, 8)
 
 
-def test_the_oracle_has_no_shares_to_check(document) -> None:
+def test_the_oracle_has_no_shares_to_check(document: bytes) -> None:
     plan = read_plan(document)
     ideal = plan.config.model_copy(
         update={"aggregation": plan.config.aggregation.model_copy(update={"protocol": "ideal"})}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from discreet.silo.policy.document import RequireTable
 
 
 @pytest.mark.parametrize("silos", [3, 4, 5])
-def test_a_first_config_is_not_refused_by_a_first_policy(tmp_path, silos: int) -> None:
+def test_a_first_config_is_not_refused_by_a_first_policy(tmp_path: Path, silos: int) -> None:
     answers = Answers("digits", str(silos), label="", features="", epsilon=1.0, capacity=500)
     plan = rehearse(parse_config(tomllib.loads(write_config(answers, name="first"))), tmp_path / "c")
     own = load_policy(ConsortiumFolder(tmp_path / "c").policy(plan.facts.silos[0]))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.errors import ConfigurationError
 from discreet.silo.policy import (
     Consortium,
@@ -15,7 +18,9 @@ from discreet.silo.policy import (
 )
 
 
-def test_paths_are_taken_from_the_policys_folder(folder, tmp_path, monkeypatch):
+def test_paths_are_taken_from_the_policys_folder(
+    folder: ConsortiumFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = folder.policy("hungary")
     path.write_text(path.read_text().replace('source = "plan"', 'source = "csv:records.csv"'))
     monkeypatch.chdir(tmp_path)
@@ -36,7 +41,7 @@ def test_paths_are_taken_from_the_policys_folder(folder, tmp_path, monkeypatch):
         ("max_delta = ", "max_delta = nan #", "budget.max_delta"),
     ],
 )
-def test_one_clear_line_for_a_bad_policy(folder, old, new, words):
+def test_one_clear_line_for_a_bad_policy(folder: ConsortiumFolder, old: str, new: str, words: str) -> None:
     path = folder.policy("cleveland")
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(ConfigurationError, match=words) as caught:
@@ -44,12 +49,12 @@ def test_one_clear_line_for_a_bad_policy(folder, old, new, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_policy_is_named(tmp_path):
+def test_a_missing_policy_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"policy\.toml"):
         load_policy(tmp_path / "policy.toml")
 
 
-def test_a_key_is_private_and_never_replaced(tmp_path):
+def test_a_key_is_private_and_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "identity.key"
     made = generate_key(path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -58,7 +63,7 @@ def test_a_key_is_private_and_never_replaced(tmp_path):
         generate_key(path)
 
 
-def test_a_key_that_others_can_read_is_not_used(tmp_path):
+def test_a_key_that_others_can_read_is_not_used(tmp_path: Path) -> None:
     path = tmp_path / "identity.key"
     generate_key(path)
     path.chmod(0o644)
@@ -67,7 +72,7 @@ def test_a_key_that_others_can_read_is_not_used(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "zz" * 32, "ab" * 31])
-def test_a_file_that_is_no_key_is_named_without_its_content(tmp_path, content):
+def test_a_file_that_is_no_key_is_named_without_its_content(tmp_path: Path, content: str) -> None:
     path = tmp_path / "identity.key"
     path.write_text(content)
     path.chmod(0o600)
@@ -76,7 +81,7 @@ def test_a_file_that_is_no_key_is_named_without_its_content(tmp_path, content):
     assert not content or content not in str(caught.value)
 
 
-def test_a_signed_list_survives_the_wire_and_no_change(tmp_path):
+def test_a_signed_list_survives_the_wire_and_no_change(tmp_path: Path) -> None:
     consortium = Consortium(generate_key(tmp_path / "consortium.key"))
     keys = {name: generate_key(tmp_path / name).public_key for name in ("a", "b", "c")}
     signed = SignedAllowList.parse(consortium.sign(keys, serial=3).serialise())
@@ -103,6 +108,6 @@ def test_a_signed_list_survives_the_wire_and_no_change(tmp_path):
         b'{"serial": 1, "silos": 3, "signature": ""}',
     ],
 )
-def test_bytes_that_are_no_list_are_refused(junk):
+def test_bytes_that_are_no_list_are_refused(junk: bytes) -> None:
     with pytest.raises(PolicyRefusal, match="cannot be read"):
         SignedAllowList.parse(junk)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 from honest_plans import plan_again
 
+from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, described
 from discreet.plan import load_plan
-from discreet.silo.policy import Account, PolicyRefusal, RefusalCode, load_policy, read_plan, review
+from discreet.silo.policy import Account, Policy, PolicyRefusal, RefusalCode, load_policy, read_plan, review
 from discreet.silo.policy.models import ModelRule, permitted
+from discreet.silo.policy.review import Approval
 
 FACTORY = """
 from pathlib import Path
@@ -26,7 +31,7 @@ DIGEST = "0123456789abcdef" * 4
 
 
 @pytest.fixture
-def own_code(tmp_path, monkeypatch):
+def own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An importable module whose factory leaves a marker; returns the marker."""
     marker = tmp_path / "executed"
     (tmp_path / "clinic.py").write_text(FACTORY.format(marker=str(marker)))
@@ -35,31 +40,33 @@ def own_code(tmp_path, monkeypatch):
     sys.modules.pop("clinic", None)
 
 
-def reviewed(document, policy, **tables):
+def reviewed(document: bytes, policy: Policy, **tables: Any) -> Approval | None:
     for table, values in tables.items():
         changed = getattr(policy, table).model_copy(update=values)
         policy = policy.model_copy(update={table: changed})
     return review(document, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
 
 
-def named(name):
-    def change(plan):
+def named(name: str) -> Callable[..., Any]:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = name
 
     return change
 
 
-def command(marker):
+def command(marker: Path) -> Callable[..., Any]:
     """A plan whose facts are the arguments of a process."""
 
-    def change(plan):
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "subprocess:Popen"
         plan["facts"]["feature_shape"] = ["/bin/sh", "-c", f"touch {marker}"]
 
     return change
 
 
-def test_a_command_in_place_of_a_model_is_not_run(altered, policy, document, own_code):
+def test_a_command_in_place_of_a_model_is_not_run(
+    altered: Callable[..., Any], policy: Policy, document: bytes, own_code: Path
+) -> None:
     digest = f"sha256:{read_plan(document).facts.model_digest}"
     for models in ((digest,), ("subprocess:Popen",), ("logistic",)):
         with pytest.raises(PolicyRefusal) as caught:
@@ -71,8 +78,8 @@ def test_a_command_in_place_of_a_model_is_not_run(altered, policy, document, own
 
 @pytest.mark.parametrize("entry", ["sha256:{}", "logistic", "logistic@sha256:{}", "other:factory@sha256:{}"])
 def test_a_factory_is_not_imported_by_its_digest_or_by_another_name(
-    altered, policy, document, own_code, entry
-):
+    altered: Callable[..., Any], policy: Policy, document: bytes, own_code: Path, entry: str
+) -> None:
     models = (entry.format(read_plan(document).facts.model_digest),)
     with pytest.raises(PolicyRefusal) as caught:
         reviewed(altered(named("clinic:factory")), policy, require={"models": models})
@@ -82,7 +89,9 @@ def test_a_factory_is_not_imported_by_its_digest_or_by_another_name(
 
 
 @pytest.mark.parametrize("entry", ["clinic:factory", "clinic:factory@sha256:{}"])
-def test_a_factory_that_the_policy_names_is_imported(altered, policy, document, own_code, entry):
+def test_a_factory_that_the_policy_names_is_imported(
+    altered: Callable[..., Any], policy: Policy, document: bytes, own_code: Path, entry: str
+) -> None:
     models = (entry.format(read_plan(document).facts.model_digest),)
 
     def honest(plan):
@@ -93,7 +102,7 @@ def test_a_factory_that_the_policy_names_is_imported(altered, policy, document, 
     assert own_code.exists()
 
 
-def test_a_pin_holds_for_bundled_models_too(document, policy):
+def test_a_pin_holds_for_bundled_models_too(document: bytes, policy: Policy) -> None:
     own = read_plan(document).facts.model_digest
     reviewed(document, policy, require={"models": (f"logistic@sha256:{own}",)})
     for other in (f"logistic@sha256:{DIGEST}", f"sha256:{DIGEST}", f"mlp@sha256:{own}"):
@@ -110,14 +119,16 @@ def test_a_pin_holds_for_bundled_models_too(document, policy):
         (f"a.b:c@sha256:{DIGEST}", "a.b:c", DIGEST),
     ],
 )
-def test_entries_read_as_they_are_written(entry, name, digest):
+def test_entries_read_as_they_are_written(entry: str, name: str | None, digest: str | None) -> None:
     assert ModelRule.parse(entry) == ModelRule(name, digest)
 
 
 @pytest.mark.parametrize(
     "entry", ["", "sha256:12", "sha256:abc", f"sha256:{DIGEST}0", "a:b:c", "a:b@", "os.path", "a:b.c"]
 )
-def test_entries_that_say_nothing_are_refused_when_the_policy_is_read(folder, entry):
+def test_entries_that_say_nothing_are_refused_when_the_policy_is_read(
+    folder: ConsortiumFolder, entry: str
+) -> None:
     path = folder.policy("cleveland")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(f'models = ["{entry}"]' if "models" in line else line for line in lines))
@@ -125,13 +136,15 @@ def test_entries_that_say_nothing_are_refused_when_the_policy_is_read(folder, en
         load_policy(path)
 
 
-def test_a_plan_named_like_a_digest_is_no_factory():
+def test_a_plan_named_like_a_digest_is_no_factory() -> None:
     assert not permitted((f"sha256:{DIGEST}",), f"sha256:{DIGEST}", DIGEST)
 
 
 @pytest.mark.parametrize("source", ["clinic:records", "csv:/etc/passwd", "npz:x", "unknown"])
-def test_a_rehearsal_reads_only_bundled_sources_that_the_plan_names(altered, policy, source):
-    def change(plan):
+def test_a_rehearsal_reads_only_bundled_sources_that_the_plan_names(
+    altered: Callable[..., Any], policy: Policy, source: str
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["data"]["source"] = source
 
     with pytest.raises(PolicyRefusal, match=r"data\.source must be one of heart-disease, digits") as caught:
@@ -139,8 +152,10 @@ def test_a_rehearsal_reads_only_bundled_sources_that_the_plan_names(altered, pol
     assert caught.value.code is RefusalCode.NOT_ALLOWED
 
 
-def test_weights_of_a_transform_are_read_from_the_owners_path_only(altered, policy, tmp_path):
-    def change(plan):
+def test_weights_of_a_transform_are_read_from_the_owners_path_only(
+    altered: Callable[..., Any], policy: Policy, tmp_path: Path
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["data"]["transform"] = "residual:../elsewhere/weights.npz"
 
     document = altered(change)
@@ -152,8 +167,10 @@ def test_weights_of_a_transform_are_read_from_the_owners_path_only(altered, poli
     assert approval.plan.config.data.transform == f"residual:{tmp_path / 'weights.npz'}"
 
 
-def test_a_label_must_be_among_those_that_may_be_predicted(altered, policy):
-    def change(plan):
+def test_a_label_must_be_among_those_that_may_be_predicted(
+    altered: Callable[..., Any], policy: Policy
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "label": "hiv"})
 
     allowed = {"columns": ("age",), "labels": ("sick",)}
@@ -166,15 +183,17 @@ def test_a_label_must_be_among_those_that_may_be_predicted(altered, policy):
     reviewed(altered(change), policy, data={"columns": ("age",), "labels": ("hiv",)})
 
 
-def test_restricted_columns_without_labels_are_no_policy(folder):
+def test_restricted_columns_without_labels_are_no_policy(folder: ConsortiumFolder) -> None:
     path = folder.policy("cleveland")
     path.write_text(path.read_text().replace("[data]", '[data]\ncolumns = ["age"]'))
     with pytest.raises(ConfigurationError, match="'labels' must be given"):
         load_policy(path)
 
 
-def test_a_sparse_sum_against_a_lying_server_is_called_semi_malicious(altered, policy):
-    def change(plan):
+def test_a_sparse_sum_against_a_lying_server_is_called_semi_malicious(
+    altered: Callable[..., Any], policy: Policy
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["aggregation"].update({"protocol": "bell", "mode": "malicious"})
         plan["facts"]["silos"] += [f"silo-{number}" for number in range(50)]
         plan["capacities"] += [1] * 50
@@ -187,15 +206,15 @@ def test_a_sparse_sum_against_a_lying_server_is_called_semi_malicious(altered, p
     assert "aggregation.mode" not in str(caught.value)
 
 
-def test_up_to_fifty_silos_bell_is_malicious(altered, policy):
-    def change(plan):
+def test_up_to_fifty_silos_bell_is_malicious(altered: Callable[..., Any], policy: Policy) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["config"]["aggregation"].update({"protocol": "bell", "mode": "malicious"})
 
     approval = reviewed(altered(change), policy, require={"protocols": ("bell",), "modes": ("malicious",)})
     assert approval.plan.config.aggregation.protocol == "bell"
 
 
-def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
+def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder: ConsortiumFolder) -> None:
     plan = load_plan(folder.server.path / "plan.json")
     model = build_model("logistic", plan.facts.feature_shape, plan.facts.num_classes, seed=0)
     own = load_policy(folder.policy("hungary"))
@@ -204,7 +223,9 @@ def test_the_policy_of_a_rehearsal_pins_name_and_weights(folder):
     )
 
 
-def test_weights_beside_the_policy_are_found_there(folder, monkeypatch, tmp_path):
+def test_weights_beside_the_policy_are_found_there(
+    folder: ConsortiumFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = folder.policy("cleveland")
     path.write_text(path.read_text().replace("[data]", '[data]\nresidual = "weights.npz"'))
     monkeypatch.chdir(tmp_path)
@@ -212,15 +233,17 @@ def test_weights_beside_the_policy_are_found_there(folder, monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize("capacities", [[], [1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1.0], [1, 1, 1, True]])
-def test_every_silo_has_a_capacity(altered, policy, capacities):
+def test_every_silo_has_a_capacity(
+    altered: Callable[..., Any], policy: Policy, capacities: list[Any]
+) -> None:
     with pytest.raises(PolicyRefusal) as caught:
         reviewed(altered(lambda plan: plan.update(capacities=capacities)), policy)
     assert "a positive number for every silo" in str(caught.value) or "of Plan" in str(caught.value)
     assert caught.value.code is RefusalCode.PLAN
 
 
-def test_numbers_that_overflow_are_one_refusal(altered, policy):
-    def change(plan):
+def test_numbers_that_overflow_are_one_refusal(altered: Callable[..., Any], policy: Policy) -> None:
+    def change(plan: dict[str, Any]) -> None:
         plan["facts"]["feature_norm_bound"] = 1e308
 
     with pytest.raises(PolicyRefusal, match=r"facts\.feature_norm_bound' must be from 2\^-40 to 2\^40"):

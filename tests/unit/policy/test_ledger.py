@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from discreet.errors import LedgerError
@@ -11,11 +13,11 @@ A, B = "a" * 64, "b" * 64
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "ledger.jsonl"
 
 
-def test_trainings_are_counted_apart(path):
+def test_trainings_are_counted_apart(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
     ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")
@@ -27,7 +29,7 @@ def test_trainings_are_counted_apart(path):
     ledger.close()
 
 
-def test_a_contribution_without_an_end_stays_charged_over_a_restart(path):
+def test_a_contribution_without_an_end_stays_charged_over_a_restart(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
     ledger.contribute(A, "m")
@@ -40,7 +42,9 @@ def test_a_contribution_without_an_end_stays_charged_over_a_restart(path):
 
 
 @pytest.mark.parametrize(("believe", "charged"), [(False, 1), (True, 0)])
-def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(path, believe, charged):
+def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(
+    path: Path, believe: bool, charged: int
+) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
     ledger.contribute(A, "m")
@@ -51,7 +55,7 @@ def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(path, believe, c
     ledger.close()
 
 
-def test_a_line_taken_out_is_noticed(path):
+def test_a_line_taken_out_is_noticed(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
     ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")

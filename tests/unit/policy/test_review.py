@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,31 +14,41 @@ from discreet.engines.local import prepare
 from discreet.models import build_model, described
 from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
-from discreet.silo.policy import Account, Charge, PolicyRefusal, RefusalCode, read_plan, review
+from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
 
 TODAY = date(2026, 1, 1)
 NOTHING = Account({})
 
 
-def changed(policy, table, **values):
+def changed(policy: Policy, table: str, **values: Any) -> Policy:
     part = getattr(policy, table).model_copy(update=values)
     return policy.model_copy(update={table: part})
 
 
-def refusal(document, policy, account=NOTHING, today=TODAY, approved=frozenset()):
+def refusal(
+    document: bytes,
+    policy: Policy,
+    account: Account = NOTHING,
+    today: date = TODAY,
+    approved: frozenset[str] = frozenset(),
+) -> PolicyRefusal:
     with pytest.raises(PolicyRefusal) as caught:
         review(document, policy, account, today=today, approved=approved)
     return caught.value
 
 
-def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(document, policy):
+def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(
+    document: bytes, policy: Policy
+) -> None:
     approval = review(document, policy, NOTHING, today=TODAY, approved=frozenset())
     planned = read_plan(document).guarantees
     stated = next(row for row in planned if row.adversary == approval.cost.adversary)
     assert approval.cost.epsilon == pytest.approx(stated.epsilon, rel=1e-12)
 
 
-def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, policy):
+def test_the_model_built_here_has_the_digest_that_the_plan_states(
+    altered: Callable[..., Any], policy: Policy
+) -> None:
     """A policy that pins no weights does not take the plan's word for them."""
     unpinned = changed(policy, "require", models=("logistic",))
     error = refusal(altered(lambda plan: plan["facts"].update(model_digest="0" * 64)), unpinned)
@@ -44,25 +56,27 @@ def test_the_model_built_here_has_the_digest_that_the_plan_states(altered, polic
     assert "'facts.model_digest' must be that of the model built here" in str(error)
 
 
-def test_a_plan_that_miscounts_its_weights_is_refused_before_its_model_is_made(altered, policy, monkeypatch):
+def test_a_plan_that_miscounts_its_weights_is_refused_before_its_model_is_made(
+    altered: Callable[..., Any], policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("discreet.plan.public_model.build_model", pytest.fail)
     unpinned = changed(policy, "require", models=("mlp",))
 
-    def huge(plan):
+    def huge(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "mlp"
         plan["facts"]["feature_shape"] = [8_000_000]
 
     assert "'facts.dimension' must be the weights of 'mlp'" in str(refusal(altered(huge), unpinned))
 
 
-def test_an_owner_who_assumes_more_colluders_pays_more(document, policy):
+def test_an_owner_who_assumes_more_colluders_pays_more(document: bytes, policy: Policy) -> None:
     """min_survivors - colluders shares of noise stand: 3 survivors, 1 or 2 colluders."""
     plan = read_plan(document)
     assert Charge(plan, 1).honest_silos == 2
     assert Charge(plan, 1).cost(3).epsilon < Charge(plan, 2).cost(3).epsilon
 
 
-def test_another_member_knows_its_own_noise_even_if_nobody_colludes(document):
+def test_another_member_knows_its_own_noise_even_if_nobody_colludes(document: bytes) -> None:
     plan = read_plan(document)
     assert plan.thresholds.min_survivors == 3
     assert Charge(plan, 0).honest_silos == 2
@@ -71,18 +85,18 @@ def test_another_member_knows_its_own_noise_even_if_nobody_colludes(document):
     assert Charge(plan, 0).cost(plan.rounds).epsilon >= member.epsilon
 
 
-def test_a_sum_of_two_honest_inputs_is_enough_for_a_silo_that_assumes_no_colluder(document):
+def test_a_sum_of_two_honest_inputs_is_enough_for_a_silo_that_assumes_no_colluder(document: bytes) -> None:
     """Its own share is then all the noise that counts, but the inputs still hide each other."""
     plan = read_plan(document)
     two = replace(plan, thresholds=replace(plan.thresholds, min_survivors=2, max_colluding=0))
     assert (Charge(two, 0).honest_silos, Charge(two, 0).honest_inputs) == (1, 2)
 
 
-def test_even_if_all_others_collude_the_silos_own_noise_stands(document):
+def test_even_if_all_others_collude_the_silos_own_noise_stands(document: bytes) -> None:
     assert Charge(read_plan(document), 9).honest_silos == 1
 
 
-def test_a_guarantee_about_exchanging_records_cannot_be_added_to_the_budget(policy):
+def test_a_guarantee_about_exchanging_records_cannot_be_added_to_the_budget(policy: Policy) -> None:
     exact = {"cleveland": 240, "hungary": 210, "long_beach_va": 110, "switzerland": 50}
     plan = prepare(
         parse_config(
@@ -103,7 +117,7 @@ def test_a_guarantee_about_exchanging_records_cannot_be_added_to_the_budget(poli
     assert "present or absent, as this silo's budget is; got replace-one" in str(found)
 
 
-def test_the_last_day_counts(document, policy):
+def test_the_last_day_counts(document: bytes, policy: Policy) -> None:
     review(document, policy, NOTHING, today=policy.expires, approved=frozenset())
     late = refusal(document, policy, today=policy.expires + timedelta(days=1))
     assert late.code is RefusalCode.EXPIRED
@@ -120,25 +134,25 @@ def test_the_last_day_counts(document, policy):
         ({"max_colluding": 2}, "at least 2 honest silos"),
     ],
 )
-def test_rules_of_the_policy(document, policy, values, words):
+def test_rules_of_the_policy(document: bytes, policy: Policy, values: dict[str, Any], words: str) -> None:
     found = refusal(document, changed(policy, "require", **values))
     assert found.code is RefusalCode.NOT_ALLOWED
     assert words in str(found)
 
 
-def test_a_silo_that_the_plan_does_not_name_is_not_part_of_it(document, policy):
+def test_a_silo_that_the_plan_does_not_name_is_not_part_of_it(document: bytes, policy: Policy) -> None:
     assert "silos must be" in str(refusal(document, policy.model_copy(update={"silo": "elsewhere"})))
 
 
-def test_a_model_is_allowed_by_name_or_by_digest(document, policy):
+def test_a_model_is_allowed_by_name_or_by_digest(document: bytes, policy: Policy) -> None:
     plan = read_plan(document)
     for name in ("logistic", f"sha256:{plan.facts.model_digest}"):
         allowed = changed(policy, "require", models=(name,))
         review(document, allowed, NOTHING, today=TODAY, approved=frozenset())
 
 
-def test_features_beyond_the_allowed_columns_are_refused(altered, policy):
-    def columns(plan):
+def test_features_beyond_the_allowed_columns_are_refused(altered: Callable[..., Any], policy: Policy) -> None:
+    def columns(plan: dict[str, Any]) -> None:
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0], "income": [0.0, 1e6]}})
 
     found = refusal(altered(columns), changed(policy, "data", columns=("age",)))
@@ -146,8 +160,10 @@ def test_features_beyond_the_allowed_columns_are_refused(altered, policy):
     assert "income" in str(found)
 
 
-def test_a_column_that_tells_people_apart_is_the_one_that_the_policy_names(altered, policy):
-    def identified(plan):
+def test_a_column_that_tells_people_apart_is_the_one_that_the_policy_names(
+    altered: Callable[..., Any], policy: Policy
+) -> None:
+    def identified(plan: dict[str, Any]) -> None:
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "id": "diagnosis"})
 
     by_columns = changed(policy, "data", columns=("age",))
@@ -158,14 +174,14 @@ def test_a_column_that_tells_people_apart_is_the_one_that_the_policy_names(alter
     assert "must be patient at this silo; the plan has diagnosis" in str(refusal(altered(identified), by_id))
 
 
-def test_categories_are_columns_as_well(altered, policy):
-    def columns(plan):
+def test_categories_are_columns_as_well(altered: Callable[..., Any], policy: Policy) -> None:
+    def columns(plan: dict[str, Any]) -> None:
         plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "categories": {"hiv": ["no", "yes"]}})
 
     assert "hiv" in str(refusal(altered(columns), changed(policy, "data", columns=("age",))))
 
 
-def test_an_unlisted_source_is_refused_where_columns_are_restricted(document, policy):
+def test_an_unlisted_source_is_refused_where_columns_are_restricted(document: bytes, policy: Policy) -> None:
     assert "a list of feature columns" in str(refusal(document, changed(policy, "data", columns=("age",))))
 
 
@@ -173,13 +189,15 @@ def test_an_unlisted_source_is_refused_where_columns_are_restricted(document, po
     ("key", "limit"),
     [("max_epsilon_per_training", 0.9), ("max_epsilon", 0.9), ("max_delta_per_training", 9e-6)],
 )
-def test_more_than_the_budget_is_refused_by_the_limit_that_it_exceeds(document, policy, key, limit):
+def test_more_than_the_budget_is_refused_by_the_limit_that_it_exceeds(
+    document: bytes, policy: Policy, key: str, limit: float
+) -> None:
     found = refusal(document, changed(policy, "budget", **{key: limit}))
     assert found.code is RefusalCode.BUDGET
     assert f"'budget.{key}'" in str(found)
 
 
-def test_what_other_trainings_spent_counts(document, policy):
+def test_what_other_trainings_spent_counts(document: bytes, policy: Policy) -> None:
     plan = read_plan(document)
     earlier = Account({"another": (Charge(plan, 1), 3)})
     roomy = changed(policy, "budget", max_epsilon=2.001, max_delta=2.001e-5)
@@ -188,14 +206,14 @@ def test_what_other_trainings_spent_counts(document, policy):
     assert "'budget.max_epsilon'" in str(refusal(document, tight, earlier))
 
 
-def test_the_same_training_is_not_counted_twice(document, policy):
+def test_the_same_training_is_not_counted_twice(document: bytes, policy: Policy) -> None:
     plan = read_plan(document)
     again = Account({plan.digest(): (Charge(plan, 1), 2)})
     tight = changed(policy, "budget", max_epsilon=1.001, max_delta=1.001e-5)
     review(document, tight, again, today=TODAY, approved=frozenset())
 
 
-def test_trainings_add_up(document):
+def test_trainings_add_up(document: bytes) -> None:
     charge = Charge(read_plan(document), 1)
     account = Account({"one": (charge, 3), "two": (charge, 1), "never started": (charge, 0)})
     epsilon, delta = account.total()
@@ -203,7 +221,7 @@ def test_trainings_add_up(document):
     assert delta == pytest.approx(2 * charge.cost(3).delta)
 
 
-def test_a_person_approves_one_plan_and_no_other(document, policy):
+def test_a_person_approves_one_plan_and_no_other(document: bytes, policy: Policy) -> None:
     careful = changed(policy, "require", approval="person")
     assert refusal(document, careful).code is RefusalCode.APPROVAL
     assert refusal(document, careful, approved=frozenset({"0" * 64})).code is RefusalCode.APPROVAL
@@ -220,8 +238,10 @@ def test_a_person_approves_one_plan_and_no_other(document, policy):
         (("grid", "l2_sensitivity"), 0.5),
     ],
 )
-def test_noise_and_grid_must_follow_from_the_config(altered, policy, path, factor):
-    def edit(plan):
+def test_noise_and_grid_must_follow_from_the_config(
+    altered: Callable[..., Any], policy: Policy, path: tuple[Any, ...], factor: float
+) -> None:
+    def edit(plan: dict[str, Any]) -> None:
         for key in path[:-1]:
             plan = plan[key]
         plan[path[-1]] *= factor
@@ -231,8 +251,8 @@ def test_noise_and_grid_must_follow_from_the_config(altered, policy, path, facto
     assert path[-1] in str(found)
 
 
-def test_a_stated_guarantee_is_not_believed(altered, policy):
-    def flatter(plan):
+def test_a_stated_guarantee_is_not_believed(altered: Callable[..., Any], policy: Policy) -> None:
+    def flatter(plan: dict[str, Any]) -> None:
         for row in plan["guarantees"]:
             row["epsilon"] = 0.01
 
@@ -240,11 +260,11 @@ def test_a_stated_guarantee_is_not_believed(altered, policy):
 
 
 @pytest.mark.parametrize("junk", [b"", b"{}", b"[]", b'{"digest": 1, "plan": {"version": 1}}', b"\xff"])
-def test_bytes_that_are_no_plan_are_refused(junk, policy):
+def test_bytes_that_are_no_plan_are_refused(junk: bytes, policy: Policy) -> None:
     assert refusal(junk, policy).code is RefusalCode.PLAN
 
 
-def test_differences_are_named_and_rounding_is_none():
+def test_differences_are_named_and_rounding_is_none() -> None:
     assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0 + 1e-12, {"b": 2}]}) is None
     assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0, {"b": 3}]}) == "a.1.b"
     assert first_difference({"a": 1}, {"a": 1.0}) == "a"
@@ -252,7 +272,7 @@ def test_differences_are_named_and_rounding_is_none():
     assert first_difference([1], [1, 2], "list") == "list"
 
 
-def test_the_model_digest_is_the_plans(document):
+def test_the_model_digest_is_the_plans(document: bytes) -> None:
     plan = read_plan(document)
     model = build_model("logistic", plan.facts.feature_shape, 2, seed=0)
     assert described(model, plan.facts.feature_shape) == plan.facts.model

@@ -1,6 +1,8 @@
 """Events and guarantees refuse what cannot be true, NaN included."""
 
 import math
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -53,18 +55,18 @@ from discreet.privacy.units import NeighboringRelation, Status, Unit
         lambda: Repeated(Failure(0.0, "x"), -1),
     ],
 )
-def test_impossible_events(make):
+def test_impossible_events(make: Callable[..., Any]) -> None:
     with pytest.raises(ConfigurationError):
         make()
 
 
-def test_variances_of_sums():
+def test_variances_of_sums() -> None:
     assert RoundedGaussianNoise(3.0, 4).variance == pytest.approx(4 * (9 + 1 / 12))
     assert DiscreteGaussianNoise(3.0, 4).variance == pytest.approx(36)
     assert SkellamNoise(9.0, 4).variance == pytest.approx(36)
 
 
-def make_guarantee(**changes):
+def make_guarantee(**changes: Any) -> Guarantee | None:
     fields = {
         "epsilon": 1.0,
         "delta": 1e-5,
@@ -73,18 +75,18 @@ def make_guarantee(**changes):
         "adversary": AggregationServer(),
         "status": Status.PROVEN,
     }
-    return Guarantee(**(fields | changes))
+    return Guarantee(**cast(Any, fields | changes))
 
 
 @pytest.mark.parametrize(
     "changes", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"delta": 2.0}, {"status": Status.CONDITIONAL}]
 )
-def test_impossible_guarantees(changes):
+def test_impossible_guarantees(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         make_guarantee(**changes)
 
 
-def test_guarantee_says_everything():
+def test_guarantee_says_everything() -> None:
     text = str(make_guarantee(adversary=ServerWithColluders(2)))
     for part in ("1", "1e-5", "record", "add-remove", "2 colluding silos", "PROVEN"):
         assert part in text

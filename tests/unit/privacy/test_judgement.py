@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,11 +20,11 @@ from discreet.privacy.units import NeighboringRelation, Status, Unit
 ORDER = list(Level)
 
 
-def row(epsilon: float, delta: float = 1e-5, **changes: object) -> Guarantee:
+def row(epsilon: float, delta: float = 1e-5, **changes: Any) -> Guarantee:
     made = Guarantee(
         epsilon, delta, Unit.RECORD, NeighboringRelation.ADD_REMOVE, AggregationServer(), Status.PROVEN
     )
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(made, **changes)
 
 
 @given(st.floats(0.0, 30.0), st.floats(0.0, 1.0))

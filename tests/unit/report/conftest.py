@@ -64,7 +64,7 @@ def directory(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
-def guarantee(adversary: object, epsilon: float, **changes: object) -> Guarantee:
+def guarantee(adversary: object, epsilon: float, **changes: Any) -> Guarantee:
     values: dict[str, object] = {
         "epsilon": epsilon,
         "delta": 1e-5,

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+from typing import Any
 
 import pytest
 
@@ -67,8 +68,8 @@ def test_attempts_are_told_apart_from_releases() -> None:
 
 
 def test_several_records_are_bounded_and_public_numbers_are_not_promised() -> None:
-    def told(**changes: object) -> str:
-        return " ".join(does_not_say(dataclasses.replace(RECORD, **changes), measured=False))  # type: ignore[arg-type]
+    def told(**changes: Any) -> str:
+        return " ".join(does_not_say(dataclasses.replace(RECORD, **changes), measured=False))
 
     assert "for k records ε is at most k times as large, and δ at most k·e^((k−1)ε) times" in told()
     assert "for k silos ε is at most k times" in told(unit=Unit.CLIENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from discreet.config import parse_config
 from discreet.data import Records
 from discreet.encoding import encode
 from discreet.errors import ConfigurationError
+from discreet.kinds import OneRelease
 from discreet.learning import local_update
 from discreet.mechanisms import round_with_noise, sample_share
 from discreet.models import described, flatten
 from discreet.plan import Plan, federation_facts, make_plan
+from discreet.privacy.events import RoundedGaussianNoise
 from discreet.randomness import SeededRandom
 from discreet.rounds import contribute, round_rotation
 
@@ -54,7 +57,7 @@ def made(
     return make_plan(config, facts)
 
 
-def network(features: int, hidden: int) -> nn.Module:
+def network(features: int, hidden: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, 2))
 
 
@@ -77,7 +80,9 @@ def test_a_contribution_is_the_rounded_update_plus_one_share(rotation: bool) -> 
         randomness=source,
         rotation=turned,
     ).values
-    update = local_update(plan.silo_training("east"), model, start, records(9), source.derive("training"))
+    update = local_update(
+        cast(OneRelease, plan.silo_training("east")), model, start, records(9), source.derive("training")
+    )
     rounded = encode(update.vector, plan.grid, source.derive("dither"), turned)
     share = sample_share(plan.release.share, len(start), source.derive("noise"))
     assert np.array_equal(values, rounded + share)
@@ -95,9 +100,11 @@ def test_noise_may_come_before_the_rounding() -> None:
     values = contribute(
         early, "east", model=model, parameters=start, records=records(9), randomness=source
     ).values
-    update = local_update(early.silo_training("east"), model, start, records(9), source.derive("training"))
+    update = local_update(
+        cast(OneRelease, early.silo_training("east")), model, start, records(9), source.derive("training")
+    )
     real = update.vector * early.grid.scale
-    expected = round_with_noise(real, early.release.share, source.derive("noise"))
+    expected = round_with_noise(real, cast(RoundedGaussianNoise, early.release.share), source.derive("noise"))
     assert np.array_equal(values, expected)
 
 

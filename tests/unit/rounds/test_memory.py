@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.optim import Averaging, Momentum
+from discreet.optim.contract import ServerRule
 from discreet.rounds.memory import from_arrays, to_arrays
 
 
@@ -31,7 +32,7 @@ def test_nested_states_survive() -> None:
 
 
 @pytest.mark.parametrize("rule", [Averaging(0.5), Momentum(0.5, 0.9)])
-def test_a_restored_rule_steps_as_if_never_interrupted(rule: Averaging | Momentum) -> None:
+def test_a_restored_rule_steps_as_if_never_interrupted(rule: ServerRule) -> None:
     aggregate = np.array([1.0, -3.0, 0.5])
     state, parameters = rule.step(rule.init(3), np.zeros(3), aggregate)
     restored = from_arrays(rule.init(3), to_arrays(state))

@@ -134,7 +134,7 @@ def test_frames_are_read_as_a_file_of_the_same_cells_is(frames: Frames, tmp_path
 
 
 def test_a_silo_without_a_row_takes_part(frames: Frames, tmp_path: Path) -> None:
-    empty = {name: [] for name in ("age", "sex", "ill")}
+    empty: dict[str, list[Any]] = {name: [] for name in ("age", "sex", "ill")}
     some = Frames({**frames.tables, "none": empty}, **PUBLIC)
     plan = plan_training(some.public(capacity=100), target=Target(4.0), rounds=1)
     with pytest.warns(UserWarning, match="none"):

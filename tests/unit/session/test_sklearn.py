@@ -17,7 +17,7 @@ from discreet.sklearn import FederatedClassifier
 CHECKED = FederatedClassifier(capacity=200, bounds=(-10, 10), epsilon=50.0, rounds=20, random_state=0)
 
 
-@parametrize_with_checks([CHECKED])
+@parametrize_with_checks([CHECKED])  # type: ignore[untyped-decorator]  # scikit-learn has no types
 @pytest.mark.filterwarnings("ignore")  # as scikit-learn's own runner does
 def test_scikit_learns_contract_is_kept(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -178,7 +178,7 @@ def test_a_missing_package_is_one_line_before_anything_is_written(
     extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in ("torch.utils.tensorboard", "mlflow"):
-        monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, module, None)
     option, out = f"--{extra}", tmp_path / "run"
     assert (
         command(monkeypatch, str(HEART), "--out", str(out), option, str(tmp_path / "x")) == EXIT_BAD_REQUEST

@@ -8,7 +8,9 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +37,7 @@ def make(shape, classes):
 
 
 @pytest.fixture
-def marker(tmp_path, monkeypatch):
+def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An importable module that leaves a marker; returns the marker."""
     path = tmp_path / "executed"
     (tmp_path / "evilmod.py").write_text(EVIL.format(marker=str(path)))
@@ -44,7 +46,7 @@ def marker(tmp_path, monkeypatch):
     sys.modules.pop("evilmod", None)
 
 
-def forge(directory: Path, change) -> None:
+def forge(directory: Path, change: Callable[..., Any]) -> None:
     """Changes the plan, and makes every other file fit it as its writer would."""
     path = directory / "plan.json"
     document = json.loads(path.read_text())
@@ -71,11 +73,11 @@ def forge(directory: Path, change) -> None:
     seal(directory)
 
 
-def data(**values):
+def data(**values: Any) -> Callable[..., Any]:
     return lambda plan: plan["config"]["data"].update(values)
 
 
-def test_a_source_that_is_code_is_imported_only_with_own_code(run_directory, marker):
+def test_a_source_that_is_code_is_imported_only_with_own_code(run_directory: Path, marker: Path) -> None:
     forge(run_directory, data(source="evilmod:load"))
     list(verify(run_directory))
     with pytest.raises(VerificationFailure, match=r"'evilmod:load'.*--own-code"):
@@ -85,7 +87,7 @@ def test_a_source_that_is_code_is_imported_only_with_own_code(run_directory, mar
         list(verify(run_directory, records=run_directory, own_code=True))
 
 
-def test_nor_is_a_model_to_measure_it(run_directory, marker):
+def test_nor_is_a_model_to_measure_it(run_directory: Path, marker: Path) -> None:
     forge(run_directory, lambda plan: plan["config"]["model"].update(name="evilmod:make"))
     list(verify(run_directory))
     with pytest.raises(VerificationFailure, match=r"'evilmod:make'.*--own-code"):
@@ -95,7 +97,7 @@ def test_nor_is_a_model_to_measure_it(run_directory, marker):
 
 @pytest.mark.parametrize("name", ["../records.csv", "/etc/passwd", "..", "$HOME", ""])
 @pytest.mark.parametrize("own_code", [True, False])
-def test_records_lie_in_the_folder_that_is_named(run_directory, name, own_code):
+def test_records_lie_in_the_folder_that_is_named(run_directory: Path, name: str, own_code: bool) -> None:
     forge(run_directory, data(source=f"csv:{name}"))
     with pytest.raises(VerificationFailure, match=r"without a folder|must belong to the plan beside it"):
         list(verify(run_directory, records=run_directory, own_code=own_code))
@@ -103,7 +105,7 @@ def test_records_lie_in_the_folder_that_is_named(run_directory, name, own_code):
 
 @pytest.mark.parametrize("key", ["source", "transform"])
 @pytest.mark.parametrize("name", ["/dev/zero", "../weights.npz", "..", "$HOME"])
-def test_a_file_of_a_plan_has_no_folder(run_directory, key, name):
+def test_a_file_of_a_plan_has_no_folder(run_directory: Path, key: str, name: str) -> None:
     evidence = gather(run_directory)
     scheme = {"source": "npz", "transform": "residual"}[key]
     table = evidence.run.plan.config.data.model_copy(update={key: f"{scheme}:{name}"})
@@ -115,7 +117,7 @@ def test_a_file_of_a_plan_has_no_folder(run_directory, key, name):
 
 
 @pytest.mark.parametrize("name", ["../secret.txt", "/etc/hostname", "/dev/zero", "notes.txt"])
-def test_a_manifest_names_the_files_of_a_run_and_no_others(run_directory, name):
+def test_a_manifest_names_the_files_of_a_run_and_no_others(run_directory: Path, name: str) -> None:
     (run_directory / "notes.txt").write_text("hello")
     (run_directory.parent / "secret.txt").write_text("hello")
     known = read_manifest(run_directory)
@@ -126,7 +128,7 @@ def test_a_manifest_names_the_files_of_a_run_and_no_others(run_directory, name):
 
 
 @pytest.mark.parametrize("name", [*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE])
-def test_a_link_or_a_pipe_is_no_file_of_a_run(run_directory, tmp_path, name):
+def test_a_link_or_a_pipe_is_no_file_of_a_run(run_directory: Path, tmp_path: Path, name: str) -> None:
     path, elsewhere = run_directory / name, tmp_path / "elsewhere"
     elsewhere.write_bytes(path.read_bytes() if path.exists() else b"{}")
     path.unlink(missing_ok=True)
@@ -156,7 +158,7 @@ def test_a_link_or_a_pipe_is_no_file_of_a_run(run_directory, tmp_path, name):
         ("model.safetensors", "junk"),
     ],
 )
-def test_a_file_of_another_form_is_one_failure(run_directory, name, text):
+def test_a_file_of_another_form_is_one_failure(run_directory: Path, name: str, text: str) -> None:
     (run_directory / name).write_text(text)
     seal(run_directory)
     with pytest.raises(VerificationFailure) as caught:
@@ -165,13 +167,15 @@ def test_a_file_of_another_form_is_one_failure(run_directory, name, text):
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"digest": 1, "plan": {"version": 1, "config": 1e999}}'])
-def test_neither_is_a_plan_of_another_form(run_directory, text):
+def test_neither_is_a_plan_of_another_form(run_directory: Path, text: str) -> None:
     (run_directory / "plan.json").write_text(text)
     with pytest.raises(VerificationFailure, match="must be a plan"):
         list(verify(run_directory))
 
 
-def test_facts_of_a_wrong_type_are_one_line_on_the_command_line(run_directory, capsys, monkeypatch):
+def test_facts_of_a_wrong_type_are_one_line_on_the_command_line(
+    run_directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     forge(run_directory, lambda plan: plan["facts"].update(feature_shape=["x"]))
     monkeypatch.setattr(sys, "argv", ["discreet", "verify", str(run_directory)])
     with pytest.raises(SystemExit) as ended:

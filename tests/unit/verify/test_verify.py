@@ -289,8 +289,9 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
     from discreet.cli import training as run_module
     from discreet.privacy.ledger import Intent
     from discreet.rounds import RoundReport
+    from discreet.session.progress import RunDisplay
 
-    class Impatient(run_module.RunDisplay):
+    class Impatient(RunDisplay):
         def observe(self, report: RoundReport) -> None:
             if report.release == 2:
                 raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Whole:
 RIGHT = {"parts": (Part(1),), "ratio": 1}
 
 
-def test_values_are_taken_as_they_are():
+def test_values_are_taken_as_they_are() -> None:
     assert build(Whole, RIGHT) == Whole((Part(1),), 1)
     assert build(Whole, {**RIGHT, "colour": Colour.RED, "names": {"a": 1}}).colour is Colour.RED
     assert type(build(Whole, RIGHT).ratio) is int
@@ -56,18 +57,18 @@ def test_values_are_taken_as_they_are():
         {"other": 1},
     ],
 )
-def test_any_other_type_is_refused(change):
+def test_any_other_type_is_refused(change: Any) -> None:
     with pytest.raises(ConfigurationError, match="Whole"):
         build(Whole, {**RIGHT, **change})
 
 
 @pytest.mark.parametrize("fields", [{"ratio": 1.0}, [], None])
-def test_missing_fields_and_no_table_at_all(fields):
+def test_missing_fields_and_no_table_at_all(fields: Any) -> None:
     with pytest.raises(ConfigurationError, match="Whole"):
         build(Whole, fields)
 
 
-def test_a_flag_is_no_number():
+def test_a_flag_is_no_number() -> None:
     assert not fits(True, int)
     assert not fits(1, bool)
 
@@ -85,6 +86,6 @@ def test_a_flag_is_no_number():
         {"type": []},
     ],
 )
-def test_tagged_values_of_another_type_are_refused(data):
+def test_tagged_values_of_another_type_are_refused(data: Any) -> None:
     with pytest.raises(ConfigurationError):
         from_json(data)

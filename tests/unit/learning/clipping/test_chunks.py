@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import nn
 
 from discreet.data.records import Records
-from discreet.kinds import FLAT, Automatic, PerLayer
+from discreet.kinds import FLAT, Automatic, Flat, PerLayer
 from discreet.learning.clipping import ClippedSum, clipped_gradient_sum
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.models import flatten
@@ -25,7 +26,7 @@ def _torch_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def network(*extra: nn.Module) -> nn.Module:
+def network(*extra: nn.Module) -> nn.Sequential:
     torch.manual_seed(0)
     front = [nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten()]
     return nn.Sequential(*front, *extra, nn.Linear(36, 5))
@@ -47,7 +48,9 @@ def images(count: int) -> Records:
     return Records(rng.normal(size=(count, 1, 8, 8)).astype(np.float32), rng.integers(0, 5, count))
 
 
-def clipped(model: nn.Module, records: Records, threads: int, style=FLAT) -> ClippedSum:
+def clipped(
+    model: nn.Module, records: Records, threads: int, style: Automatic | Flat | PerLayer = FLAT
+) -> ClippedSum:
     torch.set_num_threads(threads)
     return clipped_gradient_sum(
         model, flatten(model), records, clip_norm=0.5, style=style, randomness=SeededRandom(3)
@@ -77,7 +80,7 @@ def test_a_model_that_draws_random_numbers_stays_on_one_thread() -> None:
 
 def test_a_model_that_cannot_be_copied_stays_on_one_thread() -> None:
     torch.set_num_threads(2)
-    model = network()
+    model: Any = network()
     model.derived = model[0].weight * 2.0
     assert models_for_threads(model, torch.from_numpy(images(2).features), 4) == [model]
 
@@ -92,7 +95,7 @@ def test_threads_never_work_on_the_callers_model() -> None:
 def test_parts_come_in_order_and_torch_gets_its_threads_back(threads: int) -> None:
     torch.set_num_threads(3)
     parts = [slice(number, number + 1) for number in range(20)]
-    models = [network() for _ in range(threads)]
+    models: list[nn.Module] = [network() for _ in range(threads)]
     seen = list(in_order(lambda _, part: (part.start, torch.get_num_threads()), models, parts))
     assert seen == [(number, 1) for number in range(20)]
     assert torch.get_num_threads() == 3
@@ -113,7 +116,7 @@ def test_an_error_is_raised_and_torch_gets_its_threads_back(threads: int) -> Non
 
 
 @pytest.mark.parametrize("style", [FLAT, PerLayer(), Automatic()], ids=str)
-def test_every_new_tensor_is_made_on_the_device_of_the_model(style) -> None:
+def test_every_new_tensor_is_made_on_the_device_of_the_model(style: Automatic | Flat | PerLayer) -> None:
     """Under a default device of "meta" a tensor that forgets its device holds no numbers at all."""
     model, records = network(), images(70)
     expected = clipped(model, records, 1, style)

@@ -19,10 +19,10 @@ RECORDS = 35
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
 
-def gradients_by_autograd(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> torch.Tensor:
+def gradients_by_autograd(layer: Any, inputs: torch.Tensor, backprops: torch.Tensor) -> torch.Tensor:
     """Each record's weight gradient, shape ``(n, ·)``."""
     rows = []
-    for one, gradient in zip(inputs.split(1), backprops.split(1), strict=True):
+    for one, gradient in zip(torch.split(inputs, 1), torch.split(backprops, 1), strict=True):
         (found,) = torch.autograd.grad(layer(one), layer.weight, gradient)
         rows.append(found.flatten())
     return torch.stack(rows)

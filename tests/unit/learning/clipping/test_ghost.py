@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,7 +99,9 @@ def make(name: str, seed: int = 0) -> tuple[nn.Module, Records]:
     return model, Records(features.astype(np.float32), rng.integers(0, classes, 9))
 
 
-def by_definition(model: nn.Module, records: Records, style, clip_norm: float) -> tuple[np.ndarray, list]:
+def by_definition(
+    model: nn.Module, records: Records, style: Automatic | Flat | PerLayer, clip_norm: float
+) -> tuple[np.ndarray, list[Any]]:
     """Clips each record's own autograd gradient; the factors are recomputed here, not imported."""
     total, norms = np.zeros(len(flatten(model))), []
     for row in range(len(records)):
@@ -137,7 +140,7 @@ def doubled(model: nn.Module) -> nn.Module:
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: type(style).__name__)
 @pytest.mark.parametrize("name", CASES)
-def test_sum_equals_clipping_one_record_at_a_time(name: str, style) -> None:
+def test_sum_equals_clipping_one_record_at_a_time(name: str, style: Automatic | Flat | PerLayer) -> None:
     model, records = make(name)
     clip_norm = 0.7
     expected, norms = by_definition(model, records, style, clip_norm)
@@ -173,6 +176,7 @@ def test_clipping_binds_for_some_records_and_not_for_others() -> None:
 
 
 def test_frozen_layers_are_skipped() -> None:
+    model: Any
     model, records = make("conv2d")
     model[0].requires_grad_(False)
     model[4].bias.requires_grad_(False)
@@ -290,7 +294,7 @@ def test_inputs_may_be_passed_by_keyword() -> None:
         ).vector
         for which in (model, plain)
     ]
-    assert np.array_equal(*sums)
+    assert np.array_equal(sums[0], sums[1])
 
 
 @pytest.mark.parametrize("norm", [nn.BatchNorm1d(3, affine=False), nn.BatchNorm1d(3)])
