@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,63 @@ def test_names_in_the_architecture_page_exist() -> None:
     assert called - defined == set()
     for path in re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", page):
         assert (ROOT / path).exists(), path
+
+
+def test_names_in_the_contributors_page_exist() -> None:
+    """Every folder in code font is there, and every folder of tests has its row."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests|src|bench|docs|reproductions)[\w/]*)/?`", page)
+    assert len(named) > 12
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    tests = {f"tests/{found.name}" for found in (ROOT / "tests").iterdir() if any(found.rglob("*.py"))}
+    assert tests - set(named) == set()
+
+
+SUFFIXES = ("toml", "service", "conf", "sock", "md", "py", "pub", "key")
+
+
+def test_dotted_names_of_ours_exist_on_every_page() -> None:
+    """``discreet.plan.Plan`` and its like: a module, or what stands in one."""
+    names = {
+        (page.name, f"discreet.{name}")
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for name in re.findall(r"`(?:discreet|ds)\.([\w.]*\w)[^`]*`", page.read_text(encoding="utf-8"))
+        if not name.endswith(SUFFIXES)
+    }
+    assert len(names) >= 5
+    assert [(page, name) for page, name in sorted(names) if not resolves(name)] == []
+
+
+FOREIGN = {"GaussianDpEvent", "StandardScaler", "SimpleImputer", "MemoryDenyWriteExecute"}
+
+
+def test_classes_that_pages_name_exist() -> None:
+    """A name of two capitals in code font is a class of ours, or one of the few of others."""
+    sources = [path for folder in ("src", "tests", "examples") for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    defined = set(re.findall(r"\bclass (\w+)", text)) | set(re.findall(r"^(\w+)\b.* = ", text, re.M))
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if "adr" not in page.parts)
+    named = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w*)[`(.]", pages))
+    assert len(named) > 8
+    assert named - defined == FOREIGN
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of the longest module in it."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(lambda value, part: getattr(value, part, None), parts[length:], found) is not None
+    return False
+
+
+def test_a_name_that_is_not_there_does_not_resolve() -> None:
+    assert resolves("discreet.plan.Plan.digest")
+    assert not resolves("discreet.plan.Plan.sum")
+    assert not resolves("discreet.nothing")
 
 
 def test_every_decision_is_in_the_index() -> None:

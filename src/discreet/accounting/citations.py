@@ -21,7 +21,7 @@ _PROOFS = "docs/theory/integers.md"
 
 
 def citations(spec: Tally, accountant: Accountant) -> tuple[str, ...]:
-    """Returns what a bound on ``spec`` by ``accountant`` uses, each result once."""
+    """Returns the published results that a bound on ``spec`` by ``accountant`` uses, each once."""
     found = list(_methods(accountant))
     for atom, _ in spec.releases:
         found.extend(_for_release(atom, by_loss=isinstance(accountant, Pld)))

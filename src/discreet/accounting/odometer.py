@@ -45,7 +45,7 @@ class PlannedBudget:
     spent: tuple[Event, ...] = ()
 
     def cost(self) -> Bound:
-        """Returns what all admitted events cost together."""
+        """Returns the joint cost of all admitted events."""
         return self._cost_of(Composed(self.spent))
 
     def admit(self, event: Event) -> PlannedBudget:

@@ -29,7 +29,7 @@ _NEWTON_STEPS = 4
 
 
 class DominatingPair(Protocol):
-    """What the discretisation needs of a pair; the loss is log P/Q under P."""
+    """The interface of a pair to the discretisation; the loss is log P/Q under P."""
 
     def loss_range(self, tail: float) -> tuple[float, float]:
         """Returns losses that P leaves, downward and upward, with probability at most ``tail`` each."""

@@ -146,7 +146,7 @@ def _canary_findings(
 
 
 def claimed(plan: Plan, adversary: Adversary) -> tuple[Guarantee, TradeoffCurve]:
-    """Returns what the plan claims against ``adversary``: the guarantee and the whole trade-off curve."""
+    """Returns the plan's claim against ``adversary``: the guarantee and the whole trade-off curve."""
     guarantee = next(claim for claim in plan.guarantees if claim.adversary == adversary)
     honest = dict(plan.adversaries())[adversary]
     event = plan.event(honest, plan.rounds)

@@ -23,7 +23,7 @@ from discreet.randomness import SeededRandom
 
 
 class Directions(Protocol):
-    """What each of m canaries contributes to a round at one public model, grid units."""
+    """The contributions of m canaries to a round at one public model, grid units."""
 
     def project(self, vector: Floats) -> Floats:
         """Returns the inner product of ``vector``, shape ``(d,)``, with each contribution, ``(m,)``."""
@@ -34,7 +34,7 @@ class Directions(Protocol):
         ...
 
     def expected(self, share: float) -> Floats | float:
-        """Returns what the others add on average to a score if each takes part with probability ``share``."""
+        """Returns the others' mean part in a score if each takes part with probability ``share``."""
         ...
 
 
@@ -89,7 +89,7 @@ class CoordinateCanaries:
         return len(self.coordinates)
 
     def injected(self, included: Booleans, sampled: Booleans) -> Floats:
-        """Returns what the canaries add to an update: ``height`` at the coordinates of those in it."""
+        """Returns the canaries' part of an update: ``height`` at the coordinates of those in it."""
         vector = np.zeros(self.dimension)
         vector[self.coordinates[included & sampled]] = self.height
         if self.opposed:

@@ -1,4 +1,4 @@
-"""What audits find, as values: what was measured, beside what was claimed, and whether the claim held."""
+"""Findings of audits, as values: the measurement, the claim, and whether the claim held."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from discreet.rounds import RoundOrder, RoundSum, round_rotation, silo_source, t
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one silo put into a round's sum, grid units, shape ``(d,)`` each.
+    """One silo's part of a round's sum, grid units, shape ``(d,)`` each.
 
     Attributes:
         whole: its update without noise, to the nearest integer.
@@ -169,7 +169,7 @@ def left_over(
 
 
 def stacked(parts: Sequence[LeftOver]) -> LeftOver:
-    """Returns what is left of many sums, one a row; ``parts`` may have rows already."""
+    """Returns the remainders of many sums, one a row; ``parts`` may have rows already."""
     return LeftOver(np.vstack([part.noise for part in parts]), np.vstack([part.fractions for part in parts]))
 
 

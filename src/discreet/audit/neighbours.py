@@ -31,7 +31,7 @@ _SEQUENCE = 1
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Side:
-    """What one of two neighbours does in a round; private.
+    """One of two neighbours in a round: its actions; private.
 
     Attributes:
         update: before rounding, real units.
@@ -115,7 +115,7 @@ class Rounds:
         return np.ones(self.plan.grid.dimension)
 
     def _attempt(self, records: Records, parameters: Floats, coins: RandomSource) -> Side | str:
-        """Returns what a side does; any error is something that a neighbour may not do differently."""
+        """Returns a side's actions; an error is one of them, so neighbours must raise the same."""
         try:
             # A warning of an overflow stays on the silo's own terminal.
             with warnings.catch_warnings(action="ignore"):

@@ -36,7 +36,7 @@ from discreet.rounds import RoundOrder, RoundSum, round_rotation, update
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What one adversary thinks of every canary: larger means more likely in.
+    """One adversary's score for every canary: larger means more likely in.
 
     Attributes:
         adversary: whose view it is.

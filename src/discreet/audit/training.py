@@ -19,7 +19,7 @@ def rehearsed_training(plan: Plan, silo: str) -> OneRelease:
 
 
 def rehearsed_round(plan: Plan, silo: str, announced: Floats) -> tuple[OneRelease, Floats]:
-    """Returns what ``silo`` trains in a round that starts from ``announced``, and the weights in that.
+    """Returns the training of ``silo`` in a round that starts from ``announced``, and the weights in that.
 
     Raises:
         UnsupportedAnalysisError: as `rehearsed_training`.

@@ -56,7 +56,7 @@ def doctor(
 
 
 def observe() -> tuple[Observation, ...]:
-    """Returns what there is to say about this machine; changes nothing on it."""
+    """Returns the findings about this machine; changes nothing on it."""
     steps: tuple[Callable[[], Observation], ...] = (
         _python, _torch, _libraries, _flower, _processor, _memory, _clock, _randomness, _disk)  # fmt: skip
     return tuple(step() for step in steps)

@@ -21,7 +21,7 @@ _USUAL_CAPACITY = 1000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was asked, as text; see the options of `init`."""
+    """The answers, as text; see the options of `init`."""
 
     source: str
     silos: str
@@ -79,7 +79,7 @@ def init(
 
 
 def _ask(given: str | None, question: str, *, needed: bool) -> str:
-    """Returns what was given as an option, or the answer, or nothing where nothing is needed."""
+    """Returns the option, else the answer, or nothing where nothing is needed."""
     if given is not None or not needed:
         return given or ""
     return str(typer.prompt(question))

@@ -141,5 +141,5 @@ def _refusals(rows: tuple[SweepRow, ...]) -> list[str]:
 
 
 def _cells(costs: Costs | str, shown: list[str]) -> list[str]:
-    """Returns what a row shows; nothing where it was refused."""
+    """Returns the cells of a row; none where it was refused."""
     return [] if isinstance(costs, str) else [_FIGURES[figure](costs) for figure in shown]

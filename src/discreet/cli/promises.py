@@ -1,4 +1,4 @@
-"""What a plan fixes and promises, as several commands print it: tables, its worth, its assumptions."""
+"""A plan's settings and guarantees as several commands print them: tables, worth, assumptions."""
 
 from __future__ import annotations
 

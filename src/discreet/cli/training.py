@@ -1,4 +1,4 @@
-"""What ``discreet run`` does once it has read its config: train, seal the files, say what came of it."""
+"""``discreet run`` after it has read its config: train, seal the files, print the result."""
 
 from __future__ import annotations
 

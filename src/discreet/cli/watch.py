@@ -1,4 +1,4 @@
-"""What watches a training as it goes: the display, the log and the trackers that were asked for."""
+"""The observers of a training: the display, the log, and the trackers that were asked for."""
 
 from __future__ import annotations
 

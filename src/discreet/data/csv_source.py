@@ -19,7 +19,7 @@ CONSTANT = "constant"
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """What is publicly known of a table.
+    """Public facts about a table.
 
     Attributes:
         label: the column to predict.

@@ -103,7 +103,7 @@ class Marks:
         return Marks(self.identities.take(rows), self.places[rows], self.named)
 
     def coins(self, *, exchanged: bool) -> Identities:
-        """Returns what public coins hang on.
+        """Returns the bytes that decide a record's public coins.
 
         Args:
             exchanged: whether a neighbour has another record in one's place. The coin then belongs to the

@@ -39,7 +39,7 @@ _BINARY = 2
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
-    """What a user states about a file, from public knowledge and never from the records.
+    """A user's statements about a file, from public knowledge and never from the records.
 
     Attributes:
         label: column to predict (tables: csv and parquet).

@@ -1,4 +1,4 @@
-"""What the owner of a table is told before anything is computed: counts of cells, and no cell.
+"""Remarks for the owner of a table before anything is computed: counts of cells, and no cell.
 
 Nothing here stops a training, for what one record holds must not decide whether a silo takes part.
 """

@@ -163,7 +163,7 @@ def _content(path: Path) -> str:
         raw = path.read_bytes()
         return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
     except gzip.BadGzipFile:
-        raise DataError(f"{path.name} must be a gzip file, as its name says; it is not.") from None
+        raise DataError(f"{path.name} must be a gzip file, as its name says; got other bytes.") from None
     except OSError as error:
         raise DataError(f"the data must be a readable file; {path}: {error.strerror}.") from None
     except (EOFError, zlib.error):

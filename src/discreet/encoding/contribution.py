@@ -67,7 +67,7 @@ def signal_integers(
 
 
 def signal_reals(update: Floats, grid: Grid, rotation: Rotation | None = None) -> Floats:
-    """Returns what `noisy_integers` adds noise to, for a grid whose noise comes before rounding: grid units.
+    """Returns the update before noise is added, for a grid whose noise comes before rounding: grid units.
 
     Args:
         update: real units, shape ``(grid.dimension,)``.

@@ -31,7 +31,7 @@ _SCALE_BITS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridRequest:
-    r"""What a grid must satisfy; real units unless said otherwise.
+    r"""The requirements on a grid; real units unless said otherwise.
 
     Attributes:
         l2_sensitivity: how far adding or removing one unit moves one silo's update in L2, before rounding.

@@ -15,7 +15,7 @@ from discreet.secagg.ring import MAX_BITS, MIN_BITS
 
 @dataclass(frozen=True, slots=True)
 class SignalBound:
-    """What is publicly known about the sum of all silos' rounded vectors, before noise.
+    """Public bounds on the sum of all silos' rounded vectors, before noise.
 
     Attributes:
         magnitude: bound on every coordinate of the sum, grid units.

@@ -1,4 +1,4 @@
-"""What owners and operators look at: status read from files, and metrics at a local address."""
+"""Health for owners and operators: status read from files, and metrics at a local address."""
 
 from __future__ import annotations
 

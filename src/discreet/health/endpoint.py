@@ -66,7 +66,7 @@ class Address:
 
     @property
     def warning(self) -> str | None:
-        """What an owner should know who opens this address to other machines; None if it does not."""
+        """A warning for an owner who opens this address to other machines; None if it stays local."""
         address = ipaddress.ip_address(self.host)
         if address.is_loopback:
             return None

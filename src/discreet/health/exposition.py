@@ -11,7 +11,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Kind(StrEnum):
-    """What a number does over time: a counter only grows, until the process starts again."""
+    """How a number moves over time: a counter only grows, until the process starts again."""
 
     COUNTER = "counter"
     GAUGE = "gauge"

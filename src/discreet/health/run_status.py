@@ -51,7 +51,7 @@ class LastRound:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """What there is to say about a training.
+    """The status of a training.
 
     Attributes:
         folder: the server's.
@@ -89,7 +89,7 @@ class RunStatus:
 
     @property
     def next_command(self) -> str:
-        """What to type next."""
+        """The command to type next."""
         folder = shlex.quote(str(self.folder))
         match self.state:
             case RunState.RUNNING:

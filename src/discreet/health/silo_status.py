@@ -25,7 +25,7 @@ _LONGEST_LINE = 2000
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpent:
-    """What one training spent at this silo.
+    """The spending of one training at this silo.
 
     Attributes:
         plan: its digest.
@@ -48,7 +48,7 @@ class TrainingSpent:
 
 @dataclass(frozen=True, slots=True)
 class SiloStatus:
-    """What there is to say about a silo.
+    """The status of a silo.
 
     Attributes:
         silo: its name in plans.
@@ -83,7 +83,7 @@ class SiloStatus:
 
     @property
     def left(self) -> tuple[float, float]:
-        """What (ε, δ) of the policy's budget is left, never below 0."""
+        """The (ε, δ) left of the policy's budget, never below 0."""
         budget = self.budget
         return max(0.0, budget.max_epsilon - self.epsilon), max(0.0, budget.max_delta - self.delta)
 

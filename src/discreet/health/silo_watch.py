@@ -31,7 +31,7 @@ from discreet.version import __version__
 
 @dataclass(slots=True)
 class _Counts:
-    """What was counted since the process began."""
+    """Counts since the process began."""
 
     verdicts: Counter[tuple[str, str]]
     rounds_answered: int = 0
@@ -64,14 +64,14 @@ class SiloWatch:
             self._take(event)
 
     def health(self) -> dict[str, object]:
-        """Returns what ``/healthz`` says."""
+        """Returns the body of ``/healthz``."""
         with self._lock:
             training = self._counts.training
         since = iso_time(datetime.fromtimestamp(self._began, UTC))
         return {"silo": self._silo, "serving": True, "since": since, "training": training}
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Returns what ``/metrics`` says, every family in every state of the silo."""
+        """Returns the body of ``/metrics``, every family in every state of the silo."""
         with self._lock:
             return (*self._of_process(), *self._of_requests(), *self._of_budget())
 

@@ -1,9 +1,10 @@
 """What an (ε, δ) allows an attacker, in words. A status says how well founded a number is, not how small.
 
-An attacker decides whether a unit is there; before the training he is right half of the time. With false
-alarms α and misses β, (ε, δ) means α + e^ε β ≥ 1 − δ and e^ε α + β ≥ 1 − δ (Wasserman, Zhou 2010, Theorem
-2.4; Kairouz, Oh, Viswanath 2015, Theorem 2.1). Together α + β ≥ 2 (1 − δ) / (1 + e^ε), so from an
-even prior he is right at most (e^ε + δ) / (1 + e^ε) of the time; for δ = 0 no posterior exceeds that either.
+An attacker decides whether a unit is there; before the training, a guess is right half of the time. With
+false alarms α and misses β, (ε, δ) means α + e^ε β ≥ 1 − δ and e^ε α + β ≥ 1 − δ (Wasserman, Zhou 2010,
+Theorem 2.4; Kairouz, Oh, Viswanath 2015, Theorem 2.1). Together α + β ≥ 2 (1 − δ) / (1 + e^ε), so from an
+even prior the attacker is right at most (e^ε + δ) / (1 + e^ε) of the time; for δ = 0 no posterior exceeds
+that either.
 
 The levels are round values of that share: odds of 2, 9, 99 and 9,999 to 1, ε near 0.7, 2.2, 4.6, 9.2.
 They are this project's, and stricter than what the literature on training calls strong (ε ≤ 1) or reasonable

@@ -1,4 +1,4 @@
-"""What the explorer shows: the costs of every combination of a few settings around a config."""
+"""The explorer's contents: the costs of every combination of a few settings around a config."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _text(value: object) -> str:
 
 
 def _data(exploration: Exploration) -> str:
-    """Returns what the script works with, as JSON that cannot end its own element."""
+    """Returns the script's data, as JSON that cannot end its own element."""
     planned = [row.outcome for row in exploration.rows if isinstance(row.outcome, Costs)]
     judgements = list(dict.fromkeys(str(costs.judgement) for costs in planned))
     document = {

@@ -102,7 +102,7 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "good. The judgement beside it says what it is worth.",
         _several(guarantee),
         *_of_the_relation(guarantee),
-        "Whoever takes part knows his own noise and can subtract it: against another participating silo only "
+        "Participants know their own noise and can subtract it: against another participating silo only "
         "the noise of the others protects.",
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
         "It does not say that the model is accurate, fair, or safe to use on patients.",

@@ -78,9 +78,11 @@ def saved_parameters(run: RunRecord) -> Floats | None:
     if not completed:
         return None
     data = run.directory.state.read_bytes()
-    if hashlib.sha256(data).hexdigest() != completed[-1].led_to:
+    found, last = hashlib.sha256(data).hexdigest(), completed[-1]
+    if found != last.led_to:
         raise VerificationFailure(
-            f"state.safetensors must be the state that release {completed[-1].release} led to; it is another."
+            f"state.safetensors must be the state that release {last.release} led to, {last.led_to}; "
+            f"got {found}."
         )
     return np.asarray(load(data)["parameters"], dtype=np.float64)
 

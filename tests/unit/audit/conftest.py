@@ -30,7 +30,7 @@ def sampled() -> Prepared:
         "sampling": {"kind": "poisson", "probability": 0.25},
     }
     privacy = {"epsilon": 4.0, "delta": 1e-5, "clip_norm": 1.0}
-    model = {"name": "small_network:network"}
+    model = {"name": "tests.unit.audit.small_network:network"}
     return prepare(
         parse_config(DIGITS | {"training": training, "privacy": privacy, "model": model}, source="test")
     )

@@ -59,7 +59,7 @@ def test_what_the_attacker_does_not_know_is_named() -> None:
     assert "other than the noise, the coins and the keys of honest silos" in text
     assert "whatever else the attacker knows or will learn," in text
     text = " ".join(does_not_say(RECORD, measured=False))
-    assert "Whoever takes part knows his own noise and can subtract it" in text
+    assert "Participants know their own noise and can subtract it" in text
     assert "PROVEN is not good" in text
 
 

@@ -33,7 +33,7 @@ class Authority:
 
     @property
     def certificate_pem(self) -> bytes:
-        """What everybody gets who must believe the authority."""
+        """The authority's certificate, for everyone who must trust it."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
@@ -101,7 +101,8 @@ def load_authority(folder: Path) -> Authority:
         and certificate.public_key() == key.public_key()
     ):
         raise ConfigurationError(
-            f"{folder}: ca.key must be the elliptic-curve key of the authority in ca.crt; it is not."
+            f"{folder}: ca.key must be the elliptic-curve key of the authority in ca.crt; "
+            "got another key, or a certificate of no authority."
         )
     return Authority(certificate, key)
 

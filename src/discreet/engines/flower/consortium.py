@@ -43,7 +43,7 @@ class ConsortiumFolder:
 
     @property
     def server(self) -> ServerFolder:
-        """What the aggregation server needs."""
+        """The aggregation server's folder."""
         return ServerFolder(self.path / "server")
 
     @property
@@ -88,7 +88,7 @@ def rehearse(config: Config, path: Path) -> Plan:
 
 
 def _rehearsed_source(source: str) -> str:
-    """Returns what a rehearsing silo reads: files by their full path, and code that the policy must name."""
+    """Returns a rehearsing silo's sources: files by their full path, and code that the policy must name."""
     scheme, colon, path = source.partition(":")
     if not colon:
         return "plan"

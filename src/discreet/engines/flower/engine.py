@@ -46,7 +46,7 @@ _SESSION_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the server sends to every silo, unchanged.
+    """The server's proposal to every silo, sent unchanged.
 
     Attributes:
         plan: the agreed plan.
@@ -294,7 +294,7 @@ class FlowerEngine:
 
 
 def _agreement(proposal: Proposal, session: bytes, protocol: Bonawitz | Bell | None) -> Agreement:
-    """Returns what server and silos must hold in common."""
+    """Returns the values that server and silos must share."""
     chosen = protocol or proposal.plan.protocol
     if not isinstance(chosen, Bonawitz | Bell):
         raise ConfigurationError(

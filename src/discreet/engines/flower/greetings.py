@@ -40,7 +40,7 @@ class Greetings:
         self._sent |= {message: (node, now) for message, node in posted.items()}
 
     def answers(self) -> dict[NodeId, bytes]:
-        """Returns what has come back by now, by node, each answer once; failed deliveries are left out."""
+        """Returns the answers so far, by node, each once; failed deliveries are left out."""
         if not self._sent:
             return {}
         found = self._wire.collect({message: node for message, (node, _) in self._sent.items()})

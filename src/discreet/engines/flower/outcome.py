@@ -51,7 +51,7 @@ def write_outcome(
 
 
 def read_outcome(path: Path) -> dict[str, Any] | None:
-    """Returns what `write_outcome` wrote; None if nothing was.
+    """Returns the outcome that `write_outcome` wrote; None if there is none.
 
     Raises:
         ConfigurationError: if something else stands there.
@@ -63,5 +63,7 @@ def read_outcome(path: Path) -> dict[str, Any] | None:
     except ValueError:
         read = None
     if not isinstance(read, dict) or read.get("status") not in ("completed", "aborted", "stopped"):
-        raise ConfigurationError(f"{path.name} must be what the server writes; it is not. Remove the file.")
+        raise ConfigurationError(
+            f"{path.name} must be what the server writes, with a status; got another text. Remove the file."
+        )
     return read

@@ -28,7 +28,7 @@ _AUTHORITY_LIFETIME = timedelta(days=5 * 365)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to make.
+    """The keys and certificates to make.
 
     Attributes:
         server: names and addresses by which the SuperNodes reach the SuperLink; empty makes nothing for it.

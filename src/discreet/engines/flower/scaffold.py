@@ -1,4 +1,4 @@
-"""What ``discreet new`` writes: a consortium's project as templates with few blanks, all files offline."""
+"""The files of ``discreet new``: a consortium's project as templates with few blanks, all files offline."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class StoppedByOperator(DiscreetError):
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """What an operator and a server tell each other by two files of the server's folder.
+    """Messages between an operator and a server, as two files of the server's folder.
 
     Attributes:
         folder: the server's.

@@ -1,4 +1,4 @@
-"""What the engine needs of a network: post to nodes, collect what came back."""
+"""The network as the engine sees it: post to nodes, collect the replies."""
 
 from __future__ import annotations
 

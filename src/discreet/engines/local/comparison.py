@@ -1,4 +1,4 @@
-"""What federation bought: the same model without privacy, pooled and alone. Never private, never released."""
+"""The federation's gain: the same model without privacy, pooled and alone. Never private, never released."""
 
 from __future__ import annotations
 

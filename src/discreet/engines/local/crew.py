@@ -118,7 +118,7 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What a crew was assigned, and how many workers can use it; one means none."""
+    """A crew's assignment, and how many workers can use it; one means none."""
 
     plan: Plan
     federation: Federation

@@ -1,4 +1,4 @@
-"""What the local engine and a worker say to each other: silos to keep, rounds to train, contributions."""
+"""Messages between the local engine and a worker: silos to keep, rounds to train, contributions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.rounds import Contribution, RoundOrder
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Assignment:
-    """What one worker needs for the whole training.
+    """One worker's inputs for the whole training.
 
     Attributes:
         plan: builds the model, like at a real silo.

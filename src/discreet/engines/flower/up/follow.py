@@ -57,7 +57,7 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a completed rehearsal left behind.
+    """The results of a completed rehearsal.
 
     Attributes:
         folder: everything, the logs included.

@@ -30,7 +30,7 @@ def pause_seconds(deaths: int) -> float:
 
 @dataclass(slots=True)
 class _Record:
-    """What is known of one program: since when it runs, how often it died in a row, when it is due."""
+    """The state of one program: since when it runs, how often it died in a row, when it is due."""
 
     since: float
     deaths: int = 0
