@@ -126,7 +126,8 @@ def test_classes_that_pages_name_exist() -> None:
     sources = [path for folder in ("src", "tests", "examples") for path in (ROOT / folder).rglob("*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     defined = set(re.findall(r"\bclass (\w+)", text)) | set(re.findall(r"^(\w+)\b.* = ", text, re.M))
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if "adr" not in page.parts)
+    found = [page for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if "adr" not in page.parts]
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in found)
     named = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w*)[`(.]", pages))
     assert len(named) > 8
     assert named - defined == FOREIGN
