@@ -88,7 +88,9 @@ def test_every_training_is_charged_by_its_own_plan(state: SiloState, consortium:
         }
 
 
-def test_a_plan_under_another_digest_is_charged_to_nobody(state, consortium):
+def test_a_plan_under_another_digest_is_charged_to_nobody(
+    state: SiloState, consortium: SmallConsortium
+) -> None:
     """Or else a cheaper plan, put in the place of the one that ran, would give the budget back."""
     dear = consortium.plan
     state.keep_plan(Charge.under(dear, state.policy))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from honest_plans import plan_again
 
 from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.errors import ConfigurationError
@@ -18,6 +17,7 @@ from discreet.plan import load_plan
 from discreet.silo.policy import Account, Policy, PolicyRefusal, RefusalCode, load_policy, read_plan, review
 from discreet.silo.policy.models import ModelRule, permitted
 from discreet.silo.policy.review import Approval
+from tests.support.honest_plans import plan_again
 
 FACTORY = """
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_a_factory_that_the_policy_names_is_imported(
 ) -> None:
     models = (entry.format(read_plan(document).facts.model_digest),)
 
-    def honest(plan):
+    def honest(plan: dict[str, Any]) -> None:
         named("clinic:factory")(plan)
         plan_again(plan)
 

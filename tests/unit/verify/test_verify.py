@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from honest_plans import plan_again
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from discreet.verify import VerificationFailure, seal, seal_report, verify
 from discreet.verify.finding import Basis
 from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED
 from discreet.verify.signature import SIGNATURE
+from tests.support.honest_plans import plan_again
 
 FILES = (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE)
 
