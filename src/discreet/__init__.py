@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
-    from discreet.session import Frames, Run, Target, open_run, plan_training, train
+    from discreet.session import Arrays, Frames, Run, Target, open_run, plan_training, train
 
 _HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
@@ -41,11 +41,12 @@ _HOMES = {
     "privacy.guarantee": ("Guarantee",),
     "privacy.units": ("NeighboringRelation", "Status", "Unit"),
     "randomness": ("SecureRandom", "SeededRandom"),
-    "session": ("Frames", "Run", "Target", "open_run", "plan_training", "train"),
+    "session": ("Arrays", "Frames", "Run", "Target", "open_run", "plan_training", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Arrays",
     "Config",
     "DataConfig",
     "DiscreetError",

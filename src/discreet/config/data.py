@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from discreet.kinds.fields import Count, Positive, Section
 
@@ -69,6 +69,7 @@ class DataConfig(Section):
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
+        feature_shape: shape of one record's features, where a program hands arrays over; no file's.
         partition: which record belongs to which silo; left out, the source's own silos.
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
             and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
@@ -87,14 +88,34 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
+    feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
+
+    @model_validator(mode="after")
+    def _only_arrays_have_a_shape(self) -> Self:
+        """Refuses a shape for what is no array in memory, and what only others have for arrays."""
+        if self.feature_shape is None:
+            return self
+        if self.source != _IN_MEMORY:
+            raise ValueError(
+                "feature_shape must be left out unless a program hands arrays over; the source is "
+                f"{self.source!r}"
+            )
+        if self.num_classes is None or not self.feature_shape:
+            raise ValueError("arrays must have a feature_shape of one number or more, and num_classes")
+        others = [name for name in _NOT_OF_ARRAYS if getattr(self, name) is not None]
+        if others:
+            raise ValueError(f"records of a feature_shape must be without {', '.join(others)}")
+        return self
 
 
 CAPACITY = "no silo holds more training records than its record_capacity"
 """What makes one record more or less of a silo one training record more or less."""
 
+_IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
+_NOT_OF_ARRAYS = ("label", "ranges", "categories", "classes", "partition", "transform")
 
 
 def data_assumptions(data: DataConfig) -> tuple[str, ...]:
@@ -116,7 +137,14 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             found.append("which silos there are, read from the records, is public")
         case _:
             pass
-    if data.source == "memory":
+    if data.feature_shape is not None:
+        found += [
+            "every record of the arrays and data sets that a program handed over was made from one unit "
+            "alone: nothing in it was fitted to other records, as scalers are, or drawn in turn with them, "
+            "as augmentation is",
+            "the type of every array that a program handed over is the same whatever its records hold",
+        ]
+    elif data.source == _IN_MEMORY:
         found.append(
             "every row of the tables that a program handed over was made from one unit alone: nothing in it "
             "was fitted to other rows, as scalers, imputers and encoders are"

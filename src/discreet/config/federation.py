@@ -29,6 +29,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         classes=data.classes,
         num_classes=data.num_classes,
         feature_norm_bound=None if data.transform else data.feature_norm_bound,
+        feature_shape=data.feature_shape,
     )
 
 
@@ -37,7 +38,7 @@ def federation_of(
     *,
     silo: str | None = None,
     exchanged: bool = False,
-    frames: Mapping[str, Any] | None = None,
+    by_silo: Mapping[str, Any] | None = None,
 ) -> Federation:
     """Loads the federation that a config names.
 
@@ -45,7 +46,7 @@ def federation_of(
         data: the config's table.
         silo: takes the source for the own file of this silo alone, whatever the config's partition is.
         exchanged: whether neighbours differ in a record that is exchanged; see `load_federation`.
-        frames: the tables of all silos, where the config's source is ``memory``.
+        by_silo: what each silo holds, where the config's source is ``memory``.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -60,7 +61,7 @@ def federation_of(
         record_capacity=data.record_capacity,
         exchanged=exchanged,
         facts=public_facts(data),
-        frames=frames,
+        by_silo=by_silo,
     )
     if data.transform is None:
         return federation

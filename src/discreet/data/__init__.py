@@ -1,5 +1,6 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
+from discreet.data.array_source import stated_shape
 from discreet.data.federation import Federation, Silo
 from discreet.data.load import (
     IN_MEMORY,
@@ -30,6 +31,7 @@ __all__ = [
     "held_out",
     "load_federation",
     "scale_to_norm",
+    "stated_shape",
     "table_columns",
     "with_constant",
 ]

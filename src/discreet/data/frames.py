@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def table_of(frame: Any, columns: Sequence[str], *, name: str) -> Table:
     for column in columns:
         if column not in known:
             raise DataError(f"{name}: there is no column {column!r}.{nearest_hint(column, known)}")
-        cells[column] = tuple(map(_text, _values(frame[column])))
+        cells[column] = tuple(map(_text, values_of(frame[column])))
     lengths = {column: len(values) for column, values in cells.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"{name}: columns must be of equal length; got {lengths}.")
@@ -75,8 +75,8 @@ def _column_names(frame: Any, name: str) -> list[str]:
     return [str(column) for column in names]
 
 
-def _values(column: Any) -> Iterable[object]:
-    """Returns a column's values as Python's own, whatever library holds them."""
+def values_of(column: Any) -> list[Any]:
+    """Returns values as Python's own, whatever library holds them."""
     values = column.tolist() if hasattr(column, "tolist") else list(column)
     return values if isinstance(values, list) else [values]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Float32s
+from discreet.data.array_source import ArrayFacts, features_in_memory, pool_of_arrays
 from discreet.data.bundled import digits, heart_disease
 from discreet.data.columns import Categories, Column, Numeric, encode
 from discreet.data.csv_source import TableSchema, pool_of_table
@@ -31,7 +32,7 @@ from discreet.randomness import SeededRandom
 BUNDLED: Mapping[str, Callable[[], Pool]] = {"heart-disease": heart_disease, "digits": digits}
 
 IN_MEMORY = "memory"
-"""The source of records that a program hands over as frames; no file can name them."""
+"""The source of records that a program hands over: tables or arrays; no file can name them."""
 
 _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2
@@ -49,7 +50,8 @@ class PublicFacts:
         classes: the labels' texts in order, the first of which is class 0 (tables).
         num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
             out, as many as there are ``classes``, or 2).
-        feature_norm_bound: L2 norm that records are scaled to (tables: default 1; npz: default no scaling).
+        feature_norm_bound: L2 norm that records are scaled to (tables: default 1; else no scaling).
+        feature_shape: shape of one record's features (arrays in memory).
     """
 
     label: str | None = None
@@ -59,6 +61,19 @@ class PublicFacts:
     num_classes: int | None = None
     feature_norm_bound: float | None = None
     classes: Sequence[str] | None = None
+    feature_shape: tuple[int, ...] | None = None
+
+    def array_facts(self) -> ArrayFacts | None:
+        """Returns what is stated of arrays in memory; None if it is tables that are.
+
+        Raises:
+            DataError: if the number of classes is missing.
+        """
+        if self.feature_shape is None:
+            return None
+        if self.num_classes is None:
+            raise DataError("num_classes must be given for arrays; it is never read off the labels.")
+        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id)
 
     def class_texts(self) -> tuple[str, ...]:
         """Returns the texts of a table's labels, in the order of their numbers.
@@ -88,7 +103,7 @@ def load_federation(
     keep_test_set: bool = True,
     record_capacity: int | Mapping[str, int] | None = None,
     exchanged: bool = False,
-    frames: Mapping[str, Any] | None = None,
+    by_silo: Mapping[str, Any] | None = None,
 ) -> Federation:
     """Loads a federation.
 
@@ -108,7 +123,8 @@ def load_federation(
             records are left out. None: no bound.
         exchanged: whether neighbours differ in a record that is exchanged, as under fixed-size sampling, and
             not in one that is there or not; held-out records are then chosen by place, or by id.
-        frames: with the source ``memory``, the table of each silo; see `discreet.data.frames.table_of`.
+        by_silo: with the source ``memory``, what each silo holds: a table (`discreet.data.frames.table_of`),
+            or where ``facts`` state a shape, arrays (`discreet.data.array_source.pool_of_arrays`).
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -128,8 +144,8 @@ def load_federation(
             )
         own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
         return _cut_to_capacity(own, split)
-    if source == IN_MEMORY or frames is not None:
-        pool, partition = _memory_pool(source, frames, facts, partition)
+    if source == IN_MEMORY or by_silo is not None:
+        pool, partition = _memory_pool(source, by_silo, facts, partition)
     else:
         pool = _pool(source, facts, partition, keep_test_set=keep_test_set)
     return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged)
@@ -182,21 +198,24 @@ def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_
 
 
 def _memory_pool(
-    source: str, frames: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
+    source: str, by_silo: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
 ) -> tuple[Pool, ColumnSilos]:
-    """Reads the frames of all silos, each by itself; a silo without a row is a silo all the same."""
-    if source != IN_MEMORY or frames is None:
+    """Reads what all silos hold, each by itself; a silo without a record is a silo all the same."""
+    if source != IN_MEMORY or by_silo is None:
         raise DataError(
             f"records in memory must come from a program, with the source {IN_MEMORY!r}; got {source!r} "
-            f"{'without' if frames is None else 'with'} frames. Name a file, or train with discreet.train."
+            f"{'without' if by_silo is None else 'with'} them. Name a file, or train with discreet.train."
         )
-    if partition is not None or not frames:
-        raise DataError("frames must be given by silo, at least one, without a partition; they are not.")
+    if partition is not None or not by_silo:
+        raise DataError("records must be given by silo, at least one, without a partition; they are not.")
+    silos = ColumnSilos(SILO, names=tuple(sorted(by_silo)))
+    arrays = facts.array_facts()
+    if arrays is not None:
+        return pool_of_arrays(by_silo, arrays, name=source), silos
     schema = replace(_schema(source, facts), silo=SILO)
     used = [schema.label, *(column.column for column in schema.columns), *([schema.id] if schema.id else [])]
-    tables = {silo: table_of(frames[silo], used, name=silo) for silo in sorted(frames)}
-    pool = pool_of_table(joined(tables, name=source), schema, feature_norm_bound=_norm_bound(facts))
-    return pool, ColumnSilos(SILO, names=tuple(tables))
+    tables = {silo: table_of(by_silo[silo], used, name=silo) for silo in sorted(by_silo)}
+    return pool_of_table(joined(tables, name=source), schema, feature_norm_bound=_norm_bound(facts)), silos
 
 
 def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partition | None) -> Pool:
@@ -224,21 +243,24 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
     return (*numbers, *texts)
 
 
-def features_of(frame: Any, facts: PublicFacts) -> Float32s:
-    """Returns the features of a frame's rows by the rules that training read them by; no label is needed.
+def features_of(records: Any, facts: PublicFacts) -> Float32s:
+    """Returns the features of records in memory by the rules that training read them by; no label is needed.
 
     Args:
-        frame: see `discreet.data.frames.table_of`.
-        facts: ranges, categories and norm bound; at least one column.
+        records: an array, where ``facts`` state a shape; else a frame, see `discreet.data.frames.table_of`.
+        facts: a shape; or ranges, categories and norm bound, at least one column.
 
     Returns:
-        Shape ``(n, d)``.
+        Shape ``(n, ...)``.
 
     Raises:
-        DataError: if a column is missing.
+        DataError: if a column is missing, or an array has another type or shape.
     """
+    arrays = facts.array_facts()
+    if arrays is not None:
+        return features_in_memory(records, arrays)
     columns = table_columns(facts)
-    table = table_of(frame, [column.column for column in columns], name="the records")
+    table = table_of(records, [column.column for column in columns], name="the records")
     encoded, _, _ = encode(table, columns)
     return scale_to_norm(with_constant(encoded), _norm_bound(facts))
 

@@ -14,6 +14,13 @@ from discreet.errors import ConfigurationError
 LINEAR = "logistic"
 """The bundled name of a linear head: logistic regression, or softmax for more than two classes."""
 
+_MAIN = "__main__:"
+
+
+def defined_in_main(name: str) -> bool:
+    """Says whether a model is made by the script or notebook that runs: no other process finds it."""
+    return name.startswith(_MAIN)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError, DiscreetError, HowTo
-from discreet.kinds.model_facts import LINEAR, linear_outputs, require_classes
+from discreet.kinds.model_facts import LINEAR, defined_in_main, linear_outputs, require_classes
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
@@ -123,7 +123,8 @@ def _imported(spec: str) -> ModelFactory:
     try:
         factory = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(f"Cannot import model factory {spec!r}: {error}.") from error
+        where = " Build it in the program that defines it, or move it into a module." * defined_in_main(spec)
+        raise ConfigurationError(f"Cannot import model factory {spec!r}: {error}.{where}") from error
     if not callable(factory):
         raise ConfigurationError(f"Model factory {spec!r} must be callable; got {type(factory).__name__}.")
     checked: ModelFactory = factory

@@ -11,7 +11,7 @@ from discreet.config.data import ModelConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.kinds import FixedSizeConfig
-from discreet.kinds.model_facts import LINEAR, ModelFacts, linear_facts
+from discreet.kinds.model_facts import LINEAR, ModelFacts, defined_in_main, linear_facts
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
@@ -32,10 +32,17 @@ class Planned:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What whoever runs this should know of the records; it is for nobody else."""
-        if any(len(silo.test) for silo in self.federation.silos) or not self.config.run.evaluate:
-            return self.federation.warnings
-        return (*self.federation.warnings, "no record is held out, so nothing is measured.")
+        """What whoever runs this should know of records and model; it is for nobody else."""
+        notes = list(self.federation.warnings)
+        if self.config.run.evaluate and not any(len(silo.test) for silo in self.federation.silos):
+            notes.append("no record is held out, so nothing is measured.")
+        name = self.config.model.name
+        if defined_in_main(name):
+            notes.append(
+                f"model {name!r}: this program itself defines it, so all silos train in this process, and no "
+                "other program can build it or verify its weights. Move it into a module to change that."
+            )
+        return tuple(notes)
 
 
 def plan_over_records(config: Config) -> Planned:
@@ -50,15 +57,15 @@ def plan_over_records(config: Config) -> Planned:
     return Planned(config, federation, make_plan(config, facts_of(federation, model)))
 
 
-def records_of(config: Config, frames: Mapping[str, Any] | None = None) -> Federation:
+def records_of(config: Config, by_silo: Mapping[str, Any] | None = None) -> Federation:
     """Loads the federation that a config names.
 
     Args:
         config: the whole of it: under fixed-size sampling, records have places.
-        frames: the tables of all silos, where the config's source is ``memory``.
+        by_silo: what each silo holds, where the config's source is ``memory``.
     """
     exchanged = isinstance(config.training.sampling, FixedSizeConfig)
-    return federation_of(config.data, exchanged=exchanged, frames=frames)
+    return federation_of(config.data, exchanged=exchanged, by_silo=by_silo)
 
 
 def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:

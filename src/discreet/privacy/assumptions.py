@@ -36,6 +36,8 @@ _KNOWN = (
     "the type of every array of the file is the same",
     "whether a round is tried again does not depend",
     "the model that the plan names is a function",
+    "every record of the arrays and data sets that a program handed over",
+    "the type of every array that a program handed over",
 )
 
 

@@ -1,5 +1,6 @@
 """One door for programs and commands: plan from public facts, train, open a run."""
 
+from discreet.session.arrays import Arrays
 from discreet.session.finish import finish, report_again, summarise
 from discreet.session.frames import Frames
 from discreet.session.public import Target, plan_training, plan_without_data
@@ -7,6 +8,7 @@ from discreet.session.runs import Run, open_run
 from discreet.session.training_run import train
 
 __all__ = [
+    "Arrays",
     "Frames",
     "Run",
     "Target",

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from discreet.config import parse_data
-from discreet.config.data import DataConfig
-from discreet.data import IN_MEMORY
-from discreet.errors import ConfigurationError
+from discreet.session.in_memory import InMemory, require_by_silo
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Frames:
+class Frames(InMemory):
     """Tables of several silos in one process: a simulation of a federation, or a notebook's first try.
 
     Ranges, categories and classes are public knowledge and never worked out from the tables: whatever is
@@ -51,43 +48,26 @@ class Frames:
     feature_norm_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tables, Mapping):
-            raise ConfigurationError(
-                "tables must be given by silo, as in {'north': table, 'south': table}; got "
-                f"{type(self.tables).__name__}."
-            )
+        require_by_silo("tables", self.tables, "{'north': table, 'south': table}")
 
-    def public(self, *, capacity: int | Mapping[str, int]) -> DataConfig:
-        """Returns what is publicly known, from which a plan is made; no table is read.
+    @property
+    def by_silo(self) -> Mapping[str, Any]:
+        """The tables."""
+        return self.tables
 
-        Args:
-            capacity: public upper bound on the training records of each silo. Do not count them.
-
-        Raises:
-            ConfigurationError: if a capacity is missing or not positive.
-        """
-        named = dict(capacity) if isinstance(capacity, Mapping) else dict.fromkeys(self.tables, capacity)
-        if set(named) != set(self.tables):
-            odd = sorted(set(named) ^ set(self.tables))
-            raise ConfigurationError(
-                f"capacity must name every silo once ({', '.join(self.tables)}); it differs in: "
-                f"{', '.join(odd)}."
-            )
-        return parse_data(
-            {
-                "source": IN_MEMORY,
-                "record_capacity": named,
-                "test_fraction": self.test_fraction,
-                "split_seed": self.split_seed,
-                "id": self.id,
-                "label": self.label,
-                "ranges": dict(self.ranges) or None,
-                "categories": dict(self.categories) or None,
-                "classes": self.classes,
-                "num_classes": self.num_classes,
-                "feature_norm_bound": self.feature_norm_bound,
-            }
-        )
+    def stated(self) -> Mapping[str, Any]:
+        """Returns what is publicly known, as keys of the config's table ``data``."""
+        return {
+            "test_fraction": self.test_fraction,
+            "split_seed": self.split_seed,
+            "id": self.id,
+            "label": self.label,
+            "ranges": dict(self.ranges) or None,
+            "categories": dict(self.categories) or None,
+            "classes": self.classes,
+            "num_classes": self.num_classes,
+            "feature_norm_bound": self.feature_norm_bound,
+        }
 
     def __repr__(self) -> str:
         return f"Frames({', '.join(self.tables)}; label {self.label!r})"

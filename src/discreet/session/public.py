@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR
 from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
+from discreet.session.own_model import importable_name
 
 _DEFAULT_NORM_BOUND = 1.0
 _TABLES = ("csv:", "parquet:")
@@ -43,7 +44,7 @@ def plan_training(
     data: DataConfig,
     *,
     target: Target,
-    model: str = LINEAR,
+    model: str | Callable[..., Any] = LINEAR,
     rounds: int = 10,
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
@@ -55,9 +56,12 @@ def plan_training(
     """Works out noise, grid and every guarantee from public facts; no record is opened.
 
     Args:
-        data: what is publicly known of the records, as of `Frames.public`.
+        data: what is publicly known of the records, as of `Frames.public` or `Arrays.public`.
         target: what must be guaranteed.
-        model: a bundled name, or ``module:factory`` for one of your own.
+        model: a bundled name; or for one of your own ``module:factory``, or the factory itself: a function of
+            ``(feature_shape, num_classes)``, or a class of module with these arguments. The plan keeps its
+            name, by which workers and later programs import it. One of ``__main__``, that is of a script or a
+            notebook, is found in its own process alone, and all silos train there.
         rounds: how many sums are released.
         local: the config's table ``training.local``; needed for a model that is not linear.
         server: the config's table ``training.server``.
@@ -70,9 +74,10 @@ def plan_training(
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    if local is None and model != LINEAR:
+    named = model if isinstance(model, str) else importable_name(model)
+    if local is None and named != LINEAR:
         raise ConfigurationError(
-            f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {model!r}. "
+            f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {named!r}. "
             'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'
         )
     training: dict[str, Any] = {
@@ -91,7 +96,7 @@ def plan_training(
     tables = {
         "name": name,
         "data": data.model_dump(exclude_none=True),
-        "model": {"name": model},
+        "model": {"name": named},
         "training": training,
         "privacy": {**wanted, **(privacy or {})},
         "aggregation": dict(aggregation or {}),
@@ -103,17 +108,17 @@ def plan_training(
 class _Shape:
     """What one record looks like, by public rules."""
 
-    num_features: int
+    features: tuple[int, ...]
     num_classes: int
-    norm_bound: float
+    norm_bound: float | None
 
 
 def plan_without_data(config: Config) -> Plan:
-    """Plans a training over tables that stay at their silos.
+    """Plans a training over tables or arrays that stay at their silos.
 
     The silos are the names in ``data.record_capacity``; features follow from ``data.ranges`` and
-    ``data.categories``. A source that is no table, or is transformed, must be public (bundled, or a sample
-    made for planning) and is loaded here.
+    ``data.categories``, or from ``data.feature_shape``. Any other source, and one that is transformed, must
+    be public (bundled, or a sample made for planning) and is loaded here.
 
     Raises:
         ConfigurationError: if the config does not say enough.
@@ -129,28 +134,30 @@ def plan_without_data(config: Config) -> Plan:
             "'data.record_capacity' must name every silo with its public bound on records, "
             "as in { north = 500, south = 300, west = 400 }."
         )
-    features = (shape.num_features,)
     facts = federation_facts(
         tuple(sorted(capacity)),
-        feature_shape=features,
+        feature_shape=shape.features,
         num_classes=shape.num_classes,
         feature_norm_bound=shape.norm_bound,
-        model=model_facts(config.model, features, shape.num_classes),
+        model=model_facts(config.model, shape.features, shape.num_classes),
     )
     return make_plan(config, facts)
 
 
 def _shape(config: Config) -> _Shape:
-    """Works the shape of a record out as `discreet.data.csv_source` will at every silo."""
-    data = config.data
-    columns = table_columns(public_facts(data))
+    """Works the shape of a record out as what reads it will at every silo."""
+    data, facts = config.data, public_facts(config.data)
+    arrays = facts.array_facts()
+    if arrays is not None:
+        return _Shape(arrays.shape, arrays.num_classes, arrays.feature_norm_bound)
+    columns = table_columns(facts)
     if not columns or data.label is None:
         raise ConfigurationError(
             "'data.label' and at least one of 'data.ranges' and 'data.categories' must be given: "
             "features follow from public rules, not from anybody's records."
         )
     return _Shape(
-        num_features=sum(len(column.names) for column in columns) + 1,
-        num_classes=len(public_facts(data).class_texts()),
+        features=(sum(len(column.names) for column in columns) + 1,),
+        num_classes=len(facts.class_texts()),
         norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
     )

@@ -86,14 +86,16 @@ class Run:
         """Returns the probability of each class for each record; post-processing, which costs no privacy.
 
         Args:
-            records: a frame with the plan's feature columns, or an array of shape ``(n, *feature_shape)``.
+            records: a frame with the plan's feature columns; or, for a plan over `Arrays`, an array or tensor
+                of their shape, which is read as for training; or, for any other plan, an array of the shape
+                that the model takes, as it is.
 
         Returns:
             Shape ``(n, num_classes)``.
 
         Raises:
             ConfigurationError: if an array has another shape.
-            DataError: if a frame lacks a column.
+            DataError: if a frame lacks a column, or what was read as for training has another shape.
         """
         with torch.no_grad():
             outputs = self.model(torch.from_numpy(self._features(records))).double()
@@ -137,9 +139,9 @@ class Run:
         return "\n".join([repr(self), *([self.failing] if self.failing else [])])
 
     def _features(self, records: Any) -> npt.NDArray[np.float32]:
-        shape = self.plan.facts.feature_shape
-        if not isinstance(records, np.ndarray):
-            return features_of(records, public_facts(self.plan.config.data))
+        shape, data = self.plan.facts.feature_shape, self.plan.config.data
+        if data.feature_shape is not None or not isinstance(records, np.ndarray):
+            return features_of(records, public_facts(data))
         if records.shape[1:] != shape:
             raise ConfigurationError(
                 f"every record must have the plan's shape {shape}; got {records.shape[1:]}."

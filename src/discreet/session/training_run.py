@@ -19,21 +19,21 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.rounds import RoundReport
 from discreet.session.finish import finish
-from discreet.session.frames import Frames
+from discreet.session.in_memory import InMemory
 from discreet.session.progress import RunDisplay
 from discreet.session.runs import Run, open_run
 from discreet.silo.policy import load_key
 from discreet.verify import require_key
 
 _STATED = (
-    "label", "ranges", "categories", "classes", "num_classes", "id", "test_fraction", "split_seed",
-    "feature_norm_bound",
+    "feature_shape", "label", "ranges", "categories", "classes", "num_classes", "id", "test_fraction",
+    "split_seed", "feature_norm_bound",
 )  # fmt: skip
 
 
 def train(
     plan: Plan,
-    records: Frames | None = None,
+    records: InMemory | None = None,
     *,
     out: str | Path,
     seed: int | None = None,
@@ -53,7 +53,8 @@ def train(
 
     Args:
         plan: what was agreed.
-        records: the tables, for a plan made of `Frames.public`; left out, the plan's own source is read.
+        records: `Frames` or `Arrays`, for a plan made of their `public`; left out, the plan's own source is
+            read.
         out: directory of the run; new or empty, unless ``opening`` says otherwise.
         seed: makes a simulation reproducible; whoever knows it can remove the noise.
         evaluate: measure the model on held-out records after every round; not private.
@@ -74,8 +75,8 @@ def train(
     if (source == IN_MEMORY) != (records is not None):
         given = "none" if records is None else "some"
         raise ConfigurationError(
-            f"frames must be given for a plan of source {IN_MEMORY!r}, and for no other; {given} were given "
-            f"for {source!r}. Plan from Frames.public, or leave the frames out."
+            f"records must be given for a plan of source {IN_MEMORY!r}, and for no other; {given} were given "
+            f"for {source!r}. Plan from what their public() returns, or leave the records out."
         )
     if records is not None:
         _require_same_facts(plan.config.data, records)
@@ -105,7 +106,7 @@ def train(
             opening=opening,
             observe=tell,
             announce=_warn,
-            frames=None if records is None else records.tables,
+            by_silo=None if records is None else records.by_silo,
             agreed=plan,
         )
     finish(result, identity)
@@ -114,15 +115,15 @@ def train(
     return replace(open_run(directory, own_code=True), failing=result.failing)
 
 
-def _require_same_facts(planned: DataConfig, records: Frames) -> None:
-    """Compares what the frames state of their columns with the plan, by whose rules they will be read."""
+def _require_same_facts(planned: DataConfig, records: InMemory) -> None:
+    """Compares what is stated of the records with the plan, by whose rules they will be read."""
     stated = records.public(capacity=1)
     for name in _STATED:
         said, agreed = getattr(stated, name), getattr(planned, name)
         if said != agreed:
             raise ConfigurationError(
-                f"{name!r} of the frames must be the plan's, {agreed!r}; got {said!r}. Plan from these "
-                "frames, or train on those that were planned for."
+                f"{name!r} of the records must be the plan's, {agreed!r}; got {said!r}. Plan from these "
+                "records, or train on those that were planned for."
             )
 
 

@@ -17,6 +17,7 @@ from discreet.randomness import SeededRandom
 from tests.contracts.neighbours.worlds import (
     CAPACITY,
     FIXED_SIZE,
+    HANDED_OVER,
     IMAGE,
     KINDS,
     LINEAR_ONLY,
@@ -31,6 +32,8 @@ SOURCES = [
     ("csv", "local"),
     ("npz", "local"),
     ("function", "local"),
+    ("arrays", "local"),
+    ("dataset", "local"),
     ("csv", "real"),
     ("parquet", "real"),
     ("npz", "real"),
@@ -123,7 +126,7 @@ def parts(federation: Federation) -> dict[tuple[str, str], list[bytes]]:
     }
 
 
-@pytest.mark.parametrize("source", ["csv", "npz", "function"])
+@pytest.mark.parametrize("source", ["csv", "npz", "function", "arrays", "dataset"])
 def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, tmp_path: Path) -> None:
     """Training and test parts of all silos: at most one record leaves at most one part."""
     from tests.contracts.neighbours import own_code
@@ -133,6 +136,9 @@ def test_a_row_less_anywhere_moves_nobody_else_and_changes_no_plan(source: str, 
     (tmp_path / "less").mkdir()
 
     def federation(written: str) -> tuple[Federation, str]:
+        if written in HANDED_OVER:
+            own = federation_of(tried.config.data, by_silo=HANDED_OVER[written])
+            return own, tried.prepared(written).plan.digest()
         if source == "function":
             own_code.PATH, written = (
                 Path(written.removeprefix("npz:")),
@@ -162,7 +168,8 @@ def test_an_empty_silo_trains_like_any_other(kind: str, source: str, engine: str
         pytest.importorskip("pyarrow")
     column = {"csv": "site", "npz": "silo"}
     named = {"partition": {"kind": "column", "column": column.get(source), "names": ["a", "b", "c"]}}
-    tried = world(KINDS[kind], source, engine, rows=12, **(named if engine == "local" else {}))
+    named = named if engine == "local" and source in column else {}
+    tried = world(KINDS[kind], source, engine, rows=12, **named)
     own = np.array([0, 1, 2, 4, 5]) if engine == "local" else np.array([0])
     findings = loader_findings(
         tried.rounds, tried.file.rows(own), tried.read, start_of(tried.rounds), most_places=1
@@ -171,7 +178,8 @@ def test_an_empty_silo_trains_like_any_other(kind: str, source: str, engine: str
 
 
 @pytest.mark.parametrize(
-    ("source", "engine"), [("csv", "local"), ("csv", "real"), ("npz", "local"), ("npz", "real")]
+    ("source", "engine"),
+    [(s, "local") for s in ("csv", "npz", "arrays", "dataset")] + [("csv", "real"), ("npz", "real")],
 )
 @pytest.mark.parametrize("sampling", ["poisson", "fixed-size"])
 def test_more_records_than_the_capacity_are_never_refused(

@@ -25,7 +25,17 @@ from discreet.models import load_flat
 from discreet.randomness import SeededRandom
 from discreet.rounds import train_silo
 from tests.contracts.neighbours.test_neighbours import told_apart
-from tests.contracts.neighbours.worlds import IMAGE, KINDS, OWN, World, config, planned, start_of, world
+from tests.contracts.neighbours.worlds import (
+    HANDED_OVER,
+    IMAGE,
+    KINDS,
+    OWN,
+    World,
+    config,
+    planned,
+    start_of,
+    world,
+)
 
 TRIALS = 20
 
@@ -175,3 +185,21 @@ def test_a_table_that_is_refused_for_a_cell_is_found() -> None:
 
     found = in_file("csv", read)
     assert told_apart(found).count("is read; the neighbour is refused with DataError") == 1
+
+
+def test_a_data_set_that_is_made_one_array_is_found() -> None:
+    """One odd record gives the whole array another type, or makes it none: it decides about all others."""
+
+    def read(written: str) -> Records:
+        images = HANDED_OVER[written]["a"]
+        features = np.array([images[place][0] for place in range(len(images))])
+        labels = np.array([images[place][1] for place in range(len(images))])
+        return Records(features.astype(np.float32), labels.astype(np.int64))
+
+    tried = world(KINDS["single-step"], "dataset", "local")
+    found = loader_findings(tried.rounds, tried.file, read, start_of(tried.rounds), most_places=1)
+    told = {finding.crafted: finding.exceeded for finding in found}
+    assert told["raises"]
+    assert told["an image of another shape"]
+    assert told["a label that is a text"]
+    assert not told["a row less"]

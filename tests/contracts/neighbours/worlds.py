@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.audit.crafted_files import ArrayFile, SiloFile, TableFile
+from discreet.audit.crafted_records import LARGEST, SMALLEST
 from discreet.audit.crafted_search import Loader
 from discreet.audit.neighbours import Rounds
 from discreet.config import Config, parse_config
@@ -192,6 +193,103 @@ def _whole(cell: str) -> int | None:
         return None
 
 
+# --- the same arrays as a program holds them ----------------------------------------------------------------
+
+HANDED_OVER: dict[str, dict[str, Any]] = {}
+
+
+def _raises() -> Any:
+    raise OSError("this image cannot be opened")
+
+
+_FINE = np.ones(IMAGE, dtype=np.float32)
+_ODD: dict[str, Any] = {
+    "raises": _raises,
+    "nothing": None,
+    "a lone number": 7,
+    "no label": (_FINE,),
+    "an image of another shape": (np.ones((3, 3)), 0),
+    "as many numbers in another shape": (_FINE.reshape(-1), 0),
+    "bytes": (np.full(IMAGE, 51, dtype=np.uint8), 0),
+    "lists": (np.ones(IMAGE).tolist(), 0),
+    "float64 beyond float32": (np.full(IMAGE, 1e300), 0),
+    "a complex image": (np.ones(IMAGE, dtype=complex), 0),
+    "an image of objects": (np.full(IMAGE, None), 0),
+    "an image of texts": (np.full(IMAGE, "x"), 0),
+    "a label that is a text": (_FINE, "sick"),
+    "a label of many digits": (_FINE, 10**400),
+    "a fractional label": (_FINE, 0.5),
+    "two labels": (_FINE, [0, 1]),
+}
+
+
+class Images:
+    """A data set like torch's: read by place; a record that is a function is what it returns."""
+
+    def __init__(self, records: list[Any]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, place: int) -> Any:
+        record = self._records[place]
+        return record() if callable(record) else record
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Records of three silos in memory, as arrays or as data sets, whose records may be anything."""
+
+    records: tuple[Any, ...]
+    silos: tuple[str, ...]
+    as_arrays: bool
+
+    @property
+    def count(self) -> int:
+        return len(self.records)
+
+    def rows(self, places: Any) -> Held:
+        chosen = places.tolist()
+        return replace(
+            self,
+            records=tuple(self.records[place] for place in chosen),
+            silos=tuple(self.silos[place] for place in chosen),
+        )
+
+    def altered(self, place: int) -> Iterator[tuple[str, Held]]:
+        image, label = self.records[place]
+        for value in (np.nan, -np.inf, LARGEST, SMALLEST):
+            changed = image.copy()
+            changed[0, 0] = value
+            yield f"{value:g} in a feature", self._with(place, (changed, label))
+            yield f"{value:g} in all features", self._with(place, (np.full_like(image, value), label))
+        for wrong in (-1, 99, np.iinfo(np.int64).max):
+            yield f"a label of {wrong}", self._with(place, (image, wrong))
+        for name, odd in _ODD.items() if not self.as_arrays else ():
+            yield name, self._with(place, odd)
+
+    def _with(self, place: int, record: Any) -> Held:
+        return replace(self, records=(*self.records[:place], record, *self.records[place + 1 :]))
+
+    def write(self, path: Path) -> str:
+        HANDED_OVER[str(path)] = {name: self._of(name) for name in own_code.SILOS}
+        return str(path)
+
+    def _of(self, silo: str) -> Any:
+        own = [record for record, name in zip(self.records, self.silos, strict=True) if name == silo]
+        if not self.as_arrays:
+            return Images(own)
+        images = np.array([image for image, _ in own], dtype=np.float32).reshape(len(own), *IMAGE)
+        return images, np.array([label for _, label in own], dtype=np.int64)
+
+
+def held(rows: int, *, as_arrays: bool) -> Held:
+    """Returns the records of `arrays` as a program holds them."""
+    own = arrays(rows, sites=True).own
+    return Held(tuple(zip(own["x"], own["y"].tolist(), strict=True)), tuple(own["silo"].tolist()), as_arrays)
+
+
 # --- worlds -------------------------------------------------------------------------------------------------
 
 
@@ -206,12 +304,17 @@ class World:
 
     def prepared(self, source: str) -> Prepared:
         """Prepares the local engine from a file; this, too, must not depend on one row."""
+        if source in HANDED_OVER:
+            return prepare(self.config, by_silo=HANDED_OVER[source])
         data = self.config.data.model_copy(update={"source": source})
         return prepare(self.config.model_copy(update={"data": data}))
 
 
 def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **data: Any) -> World:
-    """Makes the world of a kind, a source (csv, parquet, npz, function) and an engine (local, real)."""
+    """Makes the world of a kind, a source and an engine (local, real).
+
+    Sources: csv, parquet, npz, function; and in memory, for the local engine alone, arrays and dataset.
+    """
     local = engine == "local"
     linear = kind["local"]["kind"] == LINEAR_ONLY
     if source in ("csv", "parquet"):
@@ -221,6 +324,12 @@ def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **d
         rounds = planned(made, (4,), 2, 1.0)
         file: SiloFile = table(rows, sites=local)
         file = ParquetFile(file) if source == "parquet" else file  # type: ignore[arg-type]
+    elif source in ("arrays", "dataset"):
+        stated = {"source": "memory", "feature_shape": IMAGE, "num_classes": 3, **data}
+        stated |= {"feature_norm_bound": 1.0} if linear else {}
+        made = config(kind, stated, "logistic" if linear else "own_code:rectified")
+        rounds = planned(made, (129,) if linear else IMAGE, 3, 1.0 if linear else None)
+        file = held(rows, as_arrays=source == "arrays")  # type: ignore[assignment]
     else:
         stated = {"source": "npz:unset.npz", **data}
         if source == "function":
@@ -241,6 +350,8 @@ def _reader(config: Config, rounds: Rounds, source: str, *, local: bool) -> Call
         if source == "function":
             own_code.PATH = Path(written.removeprefix("npz:"))
             written = f"{OWN}:federation"
+        if written in HANDED_OVER:
+            return federation_of(config.data, by_silo=HANDED_OVER[written]).silo("a").train
         if local:
             return federation_of(config.data.model_copy(update={"source": written})).silo("a").train
         return load_records(written, rounds.plan, "a")

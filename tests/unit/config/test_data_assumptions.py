@@ -17,6 +17,12 @@ ROWS = (
     "every row of the tables that a program handed over was made from one unit alone: nothing in it was "
     "fitted to other rows, as scalers, imputers and encoders are"
 )
+RECORDS = (
+    "every record of the arrays and data sets that a program handed over was made from one unit alone: "
+    "nothing in it was fitted to other records, as scalers are, or drawn in turn with them, "
+    "as augmentation is"
+)
+TYPES_IN_MEMORY = "the type of every array that a program handed over is the same whatever its records hold"
 NAMES = "which silos there are, read from the records, is public"
 
 
@@ -33,6 +39,7 @@ NAMES = "which silos there are, read from the records, is public"
         ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": ["a", "b"]}}, ()),
         ({"source": "npz:x.npz"}, (NAMES, TYPES)),
         ({"source": "memory"}, (ROWS,)),
+        ({"source": "memory", "feature_shape": (2,), "num_classes": 2}, (RECORDS, TYPES_IN_MEMORY)),
     ],
 )
 def test_each_source_says_what_it_assumes(data: dict[str, Any], further: tuple[str, ...]) -> None:
@@ -53,3 +60,27 @@ def test_nothing_need_be_held_out_and_never_everything() -> None:
         DataConfig.model_validate(
             {"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": []}}
         )
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"source": "npz:x.npz"}, "unless a program hands arrays over; the source is 'npz:x.npz'"),
+        ({"source": "digits"}, "the source is 'digits'"),
+        ({"num_classes": None}, "num_classes"),
+        ({"feature_shape": ()}, "one number or more"),
+        ({"feature_shape": (8, 0)}, "greater than or equal to 1"),
+        ({"feature_shape": (8.0,)}, "valid integer"),
+        ({"feature_shape": ("8",)}, "valid integer"),
+        ({"feature_shape": (True,)}, "valid integer"),
+        ({"label": "ill"}, "without label"),
+        ({"ranges": {"age": (0, 1)}, "categories": {"sex": ("f", "m")}}, "without ranges, categories"),
+        ({"partition": {"kind": "iid", "silos": 3}}, "without partition"),
+        ({"transform": "scattering"}, "without transform"),
+    ],
+)
+def test_a_shape_is_for_arrays_in_memory_alone(data: dict[str, Any], message: str) -> None:
+    arrays = {"source": "memory", "feature_shape": (8, 8), "num_classes": 10}
+    assert DataConfig.model_validate(arrays).feature_shape == (8, 8)
+    with pytest.raises(ValidationError, match=message):
+        DataConfig.model_validate({**arrays, **data})

@@ -98,7 +98,7 @@ def test_planning_opens_no_table() -> None:
 
 def test_predictions_are_the_models_at_the_same_features(frames: Frames, finished: Run) -> None:
     data = frames.public(capacity=100)
-    records = federation_of(data, frames=frames.tables).silo("east").train.features
+    records = federation_of(data, by_silo=frames.tables).silo("east").train.features
     by_array = finished.predict_proba(records)
     weights = next(finished.model.parameters()).detach().numpy().astype(np.float64).ravel()
     expected = 1 / (1 + np.exp(-(records.astype(np.float64) @ weights)))
@@ -108,7 +108,7 @@ def test_predictions_are_the_models_at_the_same_features(frames: Frames, finishe
 
 def test_a_frame_is_read_for_predictions_as_it_was_for_training(frames: Frames, finished: Run) -> None:
     whole = Frames(frames.tables, test_fraction=0.0, **PUBLIC)
-    rows = federation_of(whole.public(capacity=100), frames=frames.tables).silo("east").train.features
+    rows = federation_of(whole.public(capacity=100), by_silo=frames.tables).silo("east").train.features
     np.testing.assert_array_equal(finished.predict_proba(frames.tables["east"]), finished.predict_proba(rows))
 
 
@@ -126,7 +126,7 @@ def test_frames_are_read_as_a_file_of_the_same_cells_is(frames: Frames, tmp_path
         "partition": {"kind": "column", "column": "hospital"},
     }
     from_file = federation_of(parse_data({**data.model_dump(exclude_none=True), **table}))
-    from_memory = federation_of(data, frames=frames.tables)
+    from_memory = federation_of(data, by_silo=frames.tables)
     assert from_file.silo_names == from_memory.silo_names
     for one, other in zip(from_file.silos, from_memory.silos, strict=True):
         np.testing.assert_array_equal(one.train.features, other.train.features)
@@ -160,7 +160,7 @@ def test_frames_that_state_something_else_than_the_plan_are_refused(
 ) -> None:
     plan = plan_training(frames.public(capacity=100), target=Target(4.0), rounds=1)
     (name,) = other
-    with pytest.raises(ConfigurationError, match=f"'{name}' of the frames must be the plan's"):
+    with pytest.raises(ConfigurationError, match=f"'{name}' of the records must be the plan's"):
         train(plan, Frames(frames.tables, **{**PUBLIC, **other}), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

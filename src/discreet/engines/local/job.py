@@ -22,6 +22,7 @@ from discreet.engines.local.measure import measure
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
+from discreet.kinds.model_facts import defined_in_main
 from discreet.models import build_model, described, flatten, model_file
 from discreet.plan import (
     FederationFacts,
@@ -107,13 +108,13 @@ class RunResult:
 
 
 def prepare(
-    config: Config, *, frames: Mapping[str, Any] | None = None, agreed: Plan | None = None
+    config: Config, *, by_silo: Mapping[str, Any] | None = None, agreed: Plan | None = None
 ) -> Prepared:
     """Loads the federation, builds the public model and works out the plan; writes nothing.
 
     Args:
         config: what to train.
-        frames: the tables of all silos, where the config's source is ``memory``.
+        by_silo: what each silo holds, where the config's source is ``memory``.
         agreed: a plan made before from this config; it is used as it is if it
             follows from this config and the records fit it.
 
@@ -123,7 +124,7 @@ def prepare(
             assumption.
     """
     device = torch_device(config.speed.device)
-    federation = records_of(config, frames)
+    federation = records_of(config, by_silo)
     shape = federation.feature_shape
     model = build_model(config.model.name, shape, federation.num_classes, seed=config.model.seed)
     facts = facts_of(federation, described(model, shape))
@@ -165,7 +166,7 @@ def run(
     observe: Callable[[RoundReport], None] = _ignore,
     announce: Callable[[Prepared], None] = _ignore,
     early: Sequence[WorkerProcess] | None = None,
-    frames: Mapping[str, Any] | None = None,
+    by_silo: Mapping[str, Any] | None = None,
     agreed: Plan | None = None,
 ) -> RunResult:
     """Trains as ``config`` says and writes plan, ledger, metrics and model into ``out``.
@@ -177,19 +178,20 @@ def run(
         observe: hears of every round.
         announce: hears of the plan before the first round.
         early: what `early_processes` started for ``config.speed`` already; it is called here if None.
-        frames: the tables of all silos, where the config's source is ``memory``.
+        by_silo: what each silo holds, where the config's source is ``memory``.
         agreed: a plan made before from this config; left out, it is made here.
 
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
     """
+    config = _where_its_model_is(config)
     directory = RunDirectory(out)
     seeded = config.run.seed is not None
     with ExitStack() as opened:
         if early is None:
             early = opened.enter_context(early_processes(config.speed))
         crew = opened.enter_context(Crew(config.run.seed, config.speed, early))
-        prepared = prepare(config, frames=frames, agreed=agreed)
+        prepared = prepare(config, by_silo=by_silo, agreed=agreed)
         crew.assign(prepared.plan, prepared.federation)
         with _open(prepared.plan, directory, opening, seeded=seeded) as ledger:
             announce(prepared)
@@ -210,6 +212,19 @@ def run(
         notes=prepared.notes,
         surplus=prepared.surplus,
     )
+
+
+def _where_its_model_is(config: Config) -> Config:
+    """Keeps training in this process if ``__main__`` defines the model; a worker's is another module."""
+    asked = config.speed.workers
+    if not defined_in_main(config.model.name) or asked == 1:
+        return config
+    if asked != "auto":
+        raise ConfigurationError(
+            f"'speed.workers' must be 1 for the model {config.model.name!r}, which no other process can "
+            f"import; got {asked}. Leave it out, or move the model into a module."
+        )
+    return config.model_copy(update={"speed": config.speed.model_copy(update={"workers": 1})})
 
 
 def _open(plan: Plan, directory: RunDirectory, opening: Opening, *, seeded: bool) -> LedgerWriter:

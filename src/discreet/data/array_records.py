@@ -1,0 +1,183 @@
+"""Arrays become records by public rules, number by number; whether they came from a file or from a program.
+
+Bytes are divided by 255; other numbers are taken as they are, but for one that is not finite, which is 0.
+A record whose label is none of the classes is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.arrays import Booleans, Float32s, Integers
+from discreet.data.identity import Identities
+from discreet.data.norm import scaled_with_constant
+from discreet.data.records import Records
+from discreet.data.spelling import identifier, spelling
+from discreet.errors import DataError
+
+Array = npt.NDArray[Any]
+
+_LARGEST_LABEL = 2.0**53
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Part:
+    """Features and labels that lie in one place, of the same type whatever they hold.
+
+    Attributes:
+        where: what to call the place, for messages.
+        features: real numbers, shape ``(n, ...)``.
+        labels: shape ``(n,)``.
+
+    Raises:
+        DataError: if types or shapes are others; they are public, what they hold is not.
+    """
+
+    where: str
+    features: Array
+    labels: Array
+
+    def __post_init__(self) -> None:
+        raw, labels = self.features, self.labels
+        if not (is_real(raw) and is_real(labels)):
+            raise DataError(
+                f"{self.where}: features must be real numbers and labels whole numbers; "
+                f"got {raw.dtype} and {labels.dtype}."
+            )
+        if not (raw.ndim >= 1 and labels.shape == raw.shape[:1]):
+            raise DataError(
+                f"{self.where}: every record must have one label; got shapes {raw.shape} and {labels.shape}."
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReadRecords:
+    """The records of some parts, one part after the other.
+
+    Attributes:
+        records: those that can be used.
+        identities: of their content.
+        rows: which rows of the parts they were.
+        notes: for the owner.
+    """
+
+    records: Records
+    identities: Identities
+    rows: Integers
+    notes: tuple[str, ...]
+
+
+def records_of(parts: Sequence[Part], num_classes: int) -> ReadRecords:
+    """Reads the records of some parts by the rules of this module.
+
+    Args:
+        parts: at least one.
+        num_classes: public number of classes.
+
+    Raises:
+        DataError: if the parts' records differ in shape.
+    """
+    shapes = {shape_of(part.features) for part in parts}
+    if len(shapes) > 1:
+        raise DataError(f"{parts[0].where}: all features must have one shape; got {sorted(shapes)}.")
+    count = sum(len(part.labels) for part in parts)
+    # Filled part by part: a copy of each and then one of all would hold everything twice.
+    features = np.empty((count, *shapes.pop()), dtype=np.float32)
+    first, notes = 0, list[str]()
+    for part in parts:
+        rows = features[first : first + len(part.labels)]
+        read_numbers(part.features, rows)
+        notes += _made_finite(rows, part.where)
+        first += len(rows)
+    labels = np.concatenate([whole_labels(part.labels) for part in parts])
+    kept = (labels >= 0) & (labels < num_classes)
+    notes += _left_out(parts, kept, num_classes)
+    records = Records(features, np.where(kept, labels, 0))
+    return ReadRecords(
+        records if kept.all() else records.take(kept),
+        Identities.of_content(features, labels).take(kept),
+        np.flatnonzero(kept).astype(np.int64),
+        tuple(notes),
+    )
+
+
+def is_real(array: Array) -> bool:
+    """Says whether an array is of real numbers, by its type."""
+    return np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)
+
+
+def shape_of(features: Array) -> tuple[int, ...]:
+    """Returns the shape of one record: a lone number is one feature."""
+    return features.shape[1:] or (1,)
+
+
+def read_numbers(raw: Array, rows: Float32s) -> None:
+    """Writes real numbers into ``rows``, each by itself; what float32 cannot hold becomes infinite."""
+    raw = raw.reshape(rows.shape)
+    if raw.dtype == np.uint8:
+        np.divide(raw, np.float32(255.0), out=rows)
+    else:
+        with np.errstate(all="ignore"):
+            rows[...] = raw
+
+
+def features_of_array(raw: Array, bound: float | None) -> Float32s:
+    """Returns features by the rules that training reads them by; no label is needed.
+
+    Args:
+        raw: real numbers, shape ``(n, ...)``.
+        bound: the public norm bound, if there is one.
+    """
+    rows = np.empty((len(raw), *shape_of(raw)), dtype=np.float32)
+    read_numbers(raw, rows)
+    _made_finite(rows, "")
+    return rows if bound is None else scaled_with_constant(rows, bound)
+
+
+def scaled(records: Records, bound: float | None) -> Records:
+    """Flattens the records, appends a constant and scales them to a bound, if there is one."""
+    if bound is None:
+        return records
+    return Records(scaled_with_constant(records.features, bound), records.labels)
+
+
+def identities_of_ids(ids: Iterable[object]) -> Identities:
+    """Returns what tells records of different ids apart, however a number among them is spelled."""
+    return Identities.of_texts([identifier(spelling(str(one))) for one in ids])
+
+
+def whole_labels(labels: Array) -> Integers:
+    """Returns labels as integers, -1 where one is no whole number: a gap turns a whole array into floats."""
+    if np.issubdtype(labels.dtype, np.integer):
+        return labels.astype(np.int64)
+    whole = np.isfinite(labels) & (labels == np.floor(labels)) & (np.abs(labels) < _LARGEST_LABEL)
+    return np.where(whole, labels, -1).astype(np.int64)
+
+
+def _made_finite(features: Float32s, where: str) -> tuple[str, ...]:
+    """Puts 0 where a number is not finite; returns a note about such records."""
+    unusable = ~np.isfinite(features)
+    count = int(unusable.any(axis=tuple(range(1, features.ndim))).sum())
+    if not count:
+        return ()
+    features[unusable] = 0.0
+    return (f"{where}: {count} of {len(features)} records hold NaN or Inf, which count as 0.",)
+
+
+def _left_out(parts: Sequence[Part], kept: Booleans, num_classes: int) -> list[str]:
+    """Returns a note about every part in which a label is none of the classes."""
+    notes, first = [], 0
+    for part in parts:
+        own = kept[first : first + len(part.labels)]
+        first += len(own)
+        if count := int((~own).sum()):
+            notes.append(
+                f"{part.where}: {count} of {len(own)} labels are not in [0, {num_classes}); these records "
+                "are left out."
+            )
+    return notes

@@ -1,0 +1,240 @@
+"""Arrays and data sets in memory become a pool: each silo by itself, and of a data set each record by itself.
+
+Nothing is made an array that was none: the type of one made from a list hangs on every entry of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Float32s, Integers
+from discreet.data.array_records import (
+    Array,
+    Part,
+    features_of_array,
+    identities_of_ids,
+    is_real,
+    read_numbers,
+    records_of,
+    scaled,
+    shape_of,
+    whole_labels,
+)
+from discreet.data.frames import SILO, values_of
+from discreet.data.identity import Marks
+from discreet.data.pool import Pool
+from discreet.errors import DataError
+
+_NO_DATASET = (tuple, list, str, bytes, Mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """What is publicly known of records in memory that are no tables.
+
+    Attributes:
+        feature_shape: shape of one record's features.
+        num_classes: labels are below this.
+        feature_norm_bound: if given, records are flattened, a constant feature is appended and each record is
+            scaled to this L2 norm. None keeps shapes and promises no bound.
+        id: what says whose record it is, in words; None if nothing does.
+    """
+
+    feature_shape: tuple[int, ...]
+    num_classes: int
+    feature_norm_bound: float | None = None
+    id: str | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a record as a model sees it."""
+        return self.feature_shape if self.feature_norm_bound is None else (math.prod(self.feature_shape) + 1,)
+
+    @property
+    def members(self) -> str:
+        """What a record consists of, for messages."""
+        return "(features, labels)" if self.id is None else "(features, labels, ids)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Held:
+    """What one silo holds: records that could be read, and where they lay."""
+
+    part: Part
+    ids: Sequence[object] | None
+    places: Integers
+    notes: tuple[str, ...] = ()
+
+
+def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) -> Pool:
+    """Reads what every silo holds; numbers and labels by the rules of `discreet.data.array_records`.
+
+    Guarantee:
+        What becomes of a record hangs on itself alone and on ``facts``, if a data set gives each record by
+        itself and the type of every array is public. A record of a data set that cannot be read as one of
+        this shape is left out and counted.
+
+    Args:
+        by_silo: arrays or tensors ``(features, labels)``, or a data set of such pairs, by silo; with a third
+            member, ids, if ``facts`` name one.
+        facts: what is publicly known.
+        name: what to call the data.
+
+    Raises:
+        DataError: if a silo holds something else, or arrays of another type or shape.
+    """
+    held = {silo: _held(by_silo[silo], facts, silo) for silo in sorted(by_silo)}
+    found = records_of([own.part for own in held.values()], facts.num_classes)
+    places = np.concatenate([own.places for own in held.values()])[found.rows]
+    whose = np.repeat(np.array(list(held), dtype=object), [len(own.places) for own in held.values()])
+    identities = found.identities
+    if facts.id is not None:
+        ids = [one for own in held.values() for one in own.ids or ()]
+        identities = identities_of_ids(ids[row] for row in found.rows.tolist())
+    return Pool(
+        name=name,
+        records=scaled(found.records, facts.feature_norm_bound),
+        marks=Marks(identities, places, named=facts.id is not None),
+        num_classes=facts.num_classes,
+        groups={SILO: whose[found.rows].tolist()},
+        own_silos=SILO,
+        feature_norm_bound=facts.feature_norm_bound,
+        notes=(*(note for own in held.values() for note in own.notes), *found.notes),
+    )
+
+
+def features_in_memory(features: Any, facts: ArrayFacts) -> Float32s:
+    """Returns the features of an array or tensor by the rules that training read them by.
+
+    Returns:
+        Shape ``(n, *facts.shape)``.
+
+    Raises:
+        DataError: if it is no array of real numbers, or its records have another shape.
+    """
+    where = "the records"
+    raw = _array(features, where)
+    if not is_real(raw):
+        raise DataError(f"{where}: features must be real numbers; got {raw.dtype}.")
+    _require_shape(raw, facts, where)
+    return features_of_array(raw, facts.feature_norm_bound)
+
+
+def stated_shape(held: Any) -> tuple[int, ...] | None:
+    """Returns the shape of a record as arrays state it; None for a data set, which states none unread."""
+    if not isinstance(held, tuple) or not held:
+        return None
+    shape = getattr(held[0], "shape", None)
+    return tuple(map(int, shape[1:])) or (1,) if shape else None
+
+
+def _held(held: Any, facts: ArrayFacts, silo: str) -> _Held:
+    """Reads what a silo holds."""
+    if isinstance(held, tuple):
+        return _arrays(held, facts, silo)
+    map_style = hasattr(held, "__getitem__") and hasattr(held, "__len__")
+    if isinstance(held, _NO_DATASET) or hasattr(held, "__array__") or not map_style:
+        raise DataError(
+            f"{silo}: records must be a tuple {facts.members} of arrays, or a data set of such tuples that "
+            f"has a length; got {type(held).__name__}. Tables are for discreet.Frames."
+        )
+    return _dataset(held, facts, silo)
+
+
+def _arrays(held: tuple[Any, ...], facts: ArrayFacts, silo: str) -> _Held:
+    """Reads arrays, which have one type and one shape for all records."""
+    if len(held) != 2 + (facts.id is not None):
+        raise DataError(f"{silo}: records must be {facts.members}; got {len(held)} members.")
+    part = Part(silo, _array(held[0], silo), _array(held[1], silo))
+    _require_shape(part.features, facts, silo)
+    ids = None
+    if facts.id is not None:
+        ids = values_of(held[2])
+        if len(ids) != len(part.labels):
+            raise DataError(
+                f"{silo}: there must be one {facts.id!r} for each of {len(part.labels)} records; "
+                f"got {len(ids)}."
+            )
+    return _Held(part, ids, np.arange(len(part.labels)))
+
+
+def _dataset(held: Any, facts: ArrayFacts, silo: str) -> _Held:
+    """Reads a data set record by record; one that cannot be read decides nothing but that it is left out."""
+    count = len(held)
+    features = np.zeros((count, *facts.feature_shape), dtype=np.float32)
+    labels = np.zeros(count, dtype=np.int64)
+    ids: list[object] = []
+    read = np.zeros(count, dtype=np.bool_)
+    problems: Counter[str] = Counter()
+    for place in range(count):
+        try:
+            labels[place], own = _record(held[place], facts, features[place])
+        except Exception as error:  # whatever it is, only this record may hang on it
+            problems[type(error).__name__] += 1
+        else:
+            read[place] = True
+            ids += own
+    notes: tuple[str, ...] = ()
+    if left_out := int((~read).sum()):
+        kinds = ", ".join(sorted(problems))
+        notes = (
+            f"{silo}: {left_out} of {count} records cannot be read as {facts.members} of shape "
+            f"{facts.feature_shape} ({kinds}); they are left out.",
+        )
+        features, labels = features[read], labels[read]
+    return _Held(Part(silo, features, labels), ids, np.flatnonzero(read).astype(np.int64), notes)
+
+
+def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[object]]:
+    """Writes one record's features into ``row``; returns its label, -1 for none, and its id if there is one.
+
+    Raises:
+        Exception: of any kind, if it cannot be read.
+    """
+    raw, label, *ids = record
+    features, labels = np.asarray(_on_host(raw)), np.asarray(_on_host(label)).reshape(1)
+    if len(ids) != (facts.id is not None) or not (is_real(features) and is_real(labels)):
+        raise DataError(f"a record must be {facts.members} of real numbers.")
+    if (features.shape or (1,)) != facts.feature_shape:
+        raise DataError(f"a record must have shape {facts.feature_shape}; got {features.shape}.")
+    read_numbers(features, row)
+    return int(whole_labels(labels)[0]), [str(_plain(one)) for one in ids]
+
+
+def _array(value: Any, where: str) -> Array:
+    """Returns an array or a tensor as an array."""
+    value = _on_host(value)
+    if not (hasattr(value, "dtype") and hasattr(value, "__array__")):
+        raise DataError(
+            f"{where}: features and labels must be arrays or tensors; got {type(value).__name__}. "
+            "Make them arrays of a type that no record decides, such as numpy.float32."
+        )
+    return np.asarray(value)
+
+
+def _on_host(value: Any) -> Any:
+    """Returns a tensor without its gradient and device, in a type that NumPy has; others as they are."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach().cpu()
+    return tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+
+
+def _plain(value: Any) -> object:
+    """Returns Python's own value of a scalar of NumPy or torch."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _require_shape(raw: Array, facts: ArrayFacts, where: str) -> None:
+    """Compares the shape of an array's records with the public one."""
+    if raw.ndim < 1 or shape_of(raw) != facts.feature_shape:
+        raise DataError(
+            f"{where}: every record must have the shape {facts.feature_shape}; got {raw.shape[1:]}. "
+            "Give arrays of one shape, or another feature_shape."
+        )
