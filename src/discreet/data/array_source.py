@@ -150,7 +150,7 @@ def _held(held: Any, facts: ArrayFacts, silo: str) -> _Held:
 def _arrays(held: tuple[Any, ...], facts: ArrayFacts, silo: str) -> _Held:
     """Reads arrays, which have one type and one shape for all records."""
     if len(held) != 2 + (facts.id is not None):
-        raise DataError(f"{silo}: records must be {facts.members}; got {len(held)} members.")
+        raise DataError(f"{silo}: records must be {facts.members}; got a tuple of {len(held)}.")
     part = Part(silo, _array(held[0], silo), _array(held[1], silo))
     _require_shape(part.features, facts, silo)
     ids = None
