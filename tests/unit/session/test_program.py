@@ -19,7 +19,8 @@ from discreet.engines.local import Opening
 from discreet.errors import ConfigurationError, DataError
 from discreet.session import Frames, Run, Target, open_run, plan_training, train
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "program.py"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLE, OWN_NETWORK = EXAMPLES / "program.py", EXAMPLES / "own_network.py"
 PUBLIC: dict[str, Any] = {"label": "ill", "ranges": {"age": (20, 90)}, "categories": {"sex": ("f", "m")}}
 
 
@@ -54,6 +55,19 @@ def test_the_example_runs(
     assert "recomputed" in printed
     low, high = names["run"].predict_proba(names["patients"])[:, 1]
     assert low < 0.5 < high
+
+
+def test_the_example_of_ones_own_network_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="'__main__:small_network': this program itself defines it"):
+        names = runpy.run_path(str(OWN_NETWORK), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "PROVEN" in printed
+    assert "model, state: recomputed" in printed
+    assert names["run"].plan.config.model.name == "__main__:small_network"
+    assert names["run"].metrics[-1]["accuracy"] > 0.85
 
 
 def test_a_run_is_what_a_command_would_have_written(finished: Run) -> None:
