@@ -6,7 +6,9 @@ import contextlib
 import importlib
 import io
 import re
+import sys
 import tomllib
+import types
 from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
@@ -29,9 +31,14 @@ PAGES = sorted(
 NAMES = [str(page.relative_to(ROOT / "docs")) for page in PAGES]
 
 
+@pytest.mark.filterwarnings("ignore:model '__main__")
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_everything_on_a_page_runs(page: Path, folder: Path, shell: Shell) -> None:
-    names: dict[str, Any] = {"__name__": "__page__"}
+def test_everything_on_a_page_runs(
+    page: Path, folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", notebook)
+    names = vars(notebook)
     for block in blocks(page.read_text(encoding="utf-8")):
         where = f"{page.name}, line {block.line}"
         if block.file is not None:
