@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -54,7 +54,7 @@ class Arrays(InMemory):
     silos: Mapping[str, Any]
     num_classes: int
     norm_bound: float | None = None
-    feature_shape: tuple[int, ...] | None = None
+    feature_shape: Sequence[int] | None = None
     test_fraction: float = 0.25
     split_seed: int = 0
     id: str | None = None
