@@ -231,6 +231,11 @@ def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partitio
 
 def _schema(name: str, facts: PublicFacts) -> TableSchema:
     """Returns the public rules by which the cells of a table are read."""
+    if facts.feature_shape is not None:
+        raise DataError(
+            f"{name}: feature_shape must be left out for a table, whose columns say it; got "
+            f"{facts.feature_shape}. Arrays are read from npz:PATH, or handed over by a program."
+        )
     if facts.label is None:
         raise DataError(f"{name}: the label column must be named; set label.")
     return TableSchema(facts.label, facts.class_texts(), table_columns(facts), silo=None, id=facts.id)

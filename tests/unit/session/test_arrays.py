@@ -13,10 +13,12 @@ from torch.utils.data import TensorDataset
 
 import discreet
 from discreet.config import SpeedConfig, parse_config
+from discreet.config.federation import federation_of
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError, DataError
 from discreet.models import flatten
 from discreet.session import Arrays, Frames, Run, Target, plan_training, train
+from discreet.silo.records import load_records
 
 SHAPE = (4, 5)
 STEP: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm": 1.0}}
@@ -119,6 +121,24 @@ def test_how_a_silo_holds_its_records_changes_no_weight(
     assert planned(plain).digest() == finished.plan.digest()
     again = train(finished.plan, plain, out=tmp_path / "run", seed=3)
     np.testing.assert_array_equal(flatten(again.model), flatten(finished.model))
+
+
+def test_a_real_silo_takes_part_in_a_plan_over_arrays_with_a_file_of_its_own(
+    silos: Silos, arrays: Arrays, tmp_path: Path
+) -> None:
+    plan = planned(arrays)
+    images, labels = silos["west"]
+    np.savez(tmp_path / "own.npz", x=images, y=labels)
+    np.savez(tmp_path / "other.npz", x=images[:, :2], y=labels)
+    (tmp_path / "own.csv").write_text("x,y\n1,0\n")
+    at_silo = load_records(f"npz:{tmp_path / 'own.npz'}", plan, "west")
+    rehearsed = federation_of(plan.config.data, by_silo=silos).silo("west").train
+    np.testing.assert_array_equal(at_silo.features, rehearsed.features)
+    np.testing.assert_array_equal(at_silo.labels, rehearsed.labels)
+    with pytest.raises(DataError, match=r"the plan's shape \(4, 5\); got \(2, 5\)"):
+        load_records(f"npz:{tmp_path / 'other.npz'}", plan, "west")
+    with pytest.raises(DataError, match=r"must be left out for a table.*got \(4, 5\)"):
+        load_records(f"csv:{tmp_path / 'own.csv'}", plan, "west")
 
 
 def test_workers_import_a_factory_of_a_module_and_train_the_same_weights(
