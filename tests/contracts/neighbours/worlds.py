@@ -329,7 +329,7 @@ def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **d
         stated |= {"feature_norm_bound": 1.0} if linear else {}
         made = config(kind, stated, "logistic" if linear else "own_code:rectified")
         rounds = planned(made, (129,) if linear else IMAGE, 3, 1.0 if linear else None)
-        file = held(rows, as_arrays=source == "arrays")  # type: ignore[assignment]
+        file = held(rows, as_arrays=source == "arrays")
     else:
         stated = {"source": "npz:unset.npz", **data}
         if source == "function":

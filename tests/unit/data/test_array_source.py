@@ -58,7 +58,10 @@ def test_arrays_tensors_and_data_sets_are_read_as_a_file_of_the_same_records(
     stated = PublicFacts(num_classes=3, feature_norm_bound=bound, feature_shape=(2, 3))
     file = load_federation(f"npz:{tmp_path / 'all.npz'}", facts=given, test_fraction=0.3, split_seed=4)
     silos = {name: (x[where == name], y[where == name]) for name in "ab"}
-    ways = [silos, {name: Listed(list(zip(*own, strict=True))) for name, own in silos.items()}]
+    ways: list[dict[str, Any]] = [
+        silos,
+        {name: Listed(list(zip(*own, strict=True))) for name, own in silos.items()},
+    ]
     if dtype not in ("u2", "g", ">f4"):  # types that torch has
         ways.append(
             {name: (torch.from_numpy(own[0]), torch.from_numpy(own[1])) for name, own in silos.items()}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_nets
 import pytest
 import torch
 from torch.utils.data import TensorDataset
@@ -19,6 +18,7 @@ from discreet.errors import ConfigurationError, DataError
 from discreet.models import flatten
 from discreet.session import Arrays, Frames, Run, Target, plan_training, train
 from discreet.silo.records import load_records
+from tests.unit.session import own_nets
 
 SHAPE = (4, 5)
 STEP: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm": 1.0}}
@@ -153,7 +153,7 @@ def test_a_run_verifies_and_reports_and_is_opened_again(finished: Run) -> None:
     assert finished.report().exists()
     opened = discreet.open_run(finished.path, own_code=True)
     np.testing.assert_array_equal(flatten(opened.model), flatten(finished.model))
-    with pytest.raises(ConfigurationError, match=r"'own_nets:small'.*own_code=True"):
+    with pytest.raises(ConfigurationError, match=r"'tests.unit.session.own_nets:small'.*own_code=True"):
         _ = discreet.open_run(finished.path).model
 
 
@@ -253,7 +253,7 @@ def test_capacities_must_name_the_silos(arrays: Arrays) -> None:
 
 
 def test_a_shape_may_be_a_list_and_arrays_are_shown_in_one_line() -> None:
-    own = Arrays({"a": (X, Y)}, num_classes=3, feature_shape=[4, 5])  # type: ignore[arg-type]
+    own = Arrays({"a": (X, Y)}, num_classes=3, feature_shape=[4, 5])
     assert own.feature_shape == SHAPE
     assert repr(own) == "Arrays(a; shape (4, 5), 3 classes)"
     assert discreet.Arrays is Arrays

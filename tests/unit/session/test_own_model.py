@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import own_nets
 import pytest
 
 from discreet.errors import ConfigurationError
 from discreet.session import Arrays, Target, plan_training
 from discreet.session.own_model import importable_name
+from tests.unit.session import own_nets
 
 STEP: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm": 1.0}}
 
@@ -26,20 +26,20 @@ def plan(model: Any) -> Any:
 @pytest.mark.parametrize("factory", [own_nets.small, own_nets.Net])
 def test_a_function_or_a_class_is_planned_as_its_name_is(factory: Any) -> None:
     by_factory = plan(factory)
-    assert by_factory.config.model.name == f"own_nets:{factory.__name__}"
-    assert by_factory.digest() == plan(f"own_nets:{factory.__name__}").digest()
+    assert by_factory.config.model.name == f"tests.unit.session.own_nets:{factory.__name__}"
+    assert by_factory.digest() == plan(f"tests.unit.session.own_nets:{factory.__name__}").digest()
 
 
 @pytest.mark.parametrize(
     ("factory", "message"),
     [
-        (own_nets.unnamed, r"'<lambda>' of 'own_nets' is a lambda, or lies inside"),
-        (own_nets.with_hidden(3), r"'with_hidden.<locals>.make' of 'own_nets'"),
-        (own_nets.Net.make, r"'Net.make' of 'own_nets'"),
+        (own_nets.unnamed, r"'<lambda>' of 'tests.unit.session.own_nets' is a lambda, or lies inside"),
+        (own_nets.with_hidden(3), r"'with_hidden.<locals>.make' of 'tests.unit.session.own_nets'"),
+        (own_nets.Net.make, r"'Net.make' of 'tests.unit.session.own_nets'"),
         (own_nets.partial, "can be imported again; got a partial"),
         (own_nets.small((2, 3), 3), "can be imported again; got a Sequential"),
         (None, "can be imported again; got a NoneType"),
-        (own_nets.hidden, "by 'own_nets:small' there is another function"),
+        (own_nets.hidden, "by 'tests.unit.session.own_nets:small' there is another function"),
     ],
 )
 def test_what_cannot_be_imported_again_is_one_clear_line(factory: Any, message: str) -> None:
