@@ -14,6 +14,8 @@ from discreet.errors import PrivacyViolation
 from discreet.randomness import RandomSource
 
 MOST_FAILURE_PROB = 1e-12
+# Tails are exact to many digits above, in float64, and may be 0 far below.
+_SMALLEST_TAIL = 1e-250
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def batch_guard(
     # The failure does not grow with the size, so that its negative is sorted.
     sizes = range(1, record_capacity)
     max_batch = 1 + bisect_left(sizes, -failure_prob, key=lambda size: -failure(size))
-    if max_batch >= record_capacity:
+    if failure_prob < _SMALLEST_TAIL or max_batch >= record_capacity:
         return BatchGuard(record_capacity, 0.0)
     return BatchGuard(max_batch, failure(max_batch))
 

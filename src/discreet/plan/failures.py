@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from discreet.config import Config
 from discreet.kinds.batch_guard import MOST_FAILURE_PROB
 
 # Share of δ that one kind of failure may take over a whole training, each time that it counts.
 _FAILURE_SHARE = 1e-4
-# Tails of a binomial law, worked out in float64, are exact to many digits above, and may be 0 far below.
-_SMALLEST = 1e-250
 
 
 def rare(config: Config, times: int, *, most: float = MOST_FAILURE_PROB) -> float:
     """Returns how often a bound that is relied on ``times`` times may fail each time; above 0."""
-    return max(_SMALLEST, min(most, _FAILURE_SHARE * config.privacy.delta / times))
+    return max(math.ulp(0.0), min(most, _FAILURE_SHARE * config.privacy.delta / times))

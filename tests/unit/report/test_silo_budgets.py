@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -75,9 +76,10 @@ def test_a_silos_own_ledger_counts_other_trainings_and_aborts_that_it_does_not_b
     path = policy(tmp_path, "cleveland", colluding=1)
     state = load_policy(path).state
     (state / "plans").mkdir(parents=True)
-    other = plan.digest()[::-1]
+    namesake = dataclasses.replace(plan, config=plan.config.model_copy(update={"name": "another"}))
+    other = namesake.digest()
     plan.save(state / "plans" / f"{plan.digest()}.json")
-    plan.save(state / "plans" / f"{other}.json")
+    namesake.save(state / "plans" / f"{other}.json")
     ledger = SiloLedger.open(state / "ledger.jsonl")
     for training, contributions in ((other, 1), (plan.digest(), 3)):
         ledger.join(training, seeded=False)
