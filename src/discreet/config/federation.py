@@ -16,6 +16,7 @@ from discreet.data import (
     Partition,
     PublicFacts,
     load_federation,
+    table_columns,
 )
 
 
@@ -31,6 +32,19 @@ def public_facts(data: DataConfig) -> PublicFacts:
         feature_norm_bound=None if data.transform else data.feature_norm_bound,
         feature_shape=data.feature_shape,
     )
+
+
+def table_shape(data: DataConfig) -> tuple[int, int] | None:
+    """Returns how many features and classes a table has by the public rules alone; None for another source.
+
+    Raises:
+        DataError: if the rules do not fit together.
+    """
+    facts = public_facts(data)
+    columns = table_columns(facts)
+    if not columns or data.label is None:
+        return None
+    return sum(len(column.names) for column in columns) + 1, len(facts.class_texts())
 
 
 def federation_of(

@@ -25,7 +25,7 @@ from discreet.kinds.fields import Count, Positive, Section
 class TrainingConfig(Section):
     """How the model is trained."""
 
-    rounds: Count
+    rounds: Annotated[int, Field(ge=1, le=1_000_000)]
     local: LocalConfig
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()

@@ -114,10 +114,11 @@ class Categories:
         """Returns the indicators, shape ``(n, len(values))``, and notes for the owner."""
         texts = self.values if self.baseline is None else (*self.values, self.baseline)
         numbers = category_numbers(table, self.column, texts)
-        # The last row, which is number -1, has no indicator either.
-        indicators = np.eye(len(texts) + 1, len(self.values))
-        indicators[len(self.values) :] = 0.0
-        return indicators[numbers], _unknown(table, self.column, numbers, texts)
+        indicators = np.zeros((len(numbers), len(self.values)))
+        # Unknown texts have number -1, and the baseline the one behind the last indicator.
+        known = np.flatnonzero((numbers >= 0) & (numbers < len(self.values)))
+        indicators[known, numbers[known]] = 1.0
+        return indicators, _unknown(table, self.column, numbers, texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from discreet.encoding import StepWeights, planned_weights
 from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining, require_known
-from discreet.kinds.fields import Count, Momentum, Positive
+from discreet.kinds.fields import Momentum, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
 from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
@@ -23,6 +25,9 @@ from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
+
+MOST_STEPS = 1024
+"""Weights of more steps take exact fractions of ever more digits; whoever reads a plan works them out."""
 
 INDEPENDENT_LOCAL_STATE = "independent-local-state"
 ASSUMPTION = (
@@ -43,7 +48,7 @@ class NoisyStepsConfig(LocalSection):
 
     kind: Literal["noisy-steps"]
     learning_rate: Positive
-    steps: Count
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
     momentum: Momentum = 0.0
     style: ClippingStyle = FLAT
 

@@ -16,6 +16,7 @@ _LONGEST_NAME = 200
 _MOST_AXES = 8
 # Features times classes, a linear head: whoever reads a plan builds its model before anything else is known.
 _LARGEST_HEAD = 1 << 26
+_MOST_FEATURES = 1 << 18
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -59,6 +60,9 @@ class FederationFacts:
             raise _wrong(
                 "num_classes", f"positive, and {_LARGEST_HEAD} at most if multiplied by the features"
             )
+        # What such a model computes of two records may be many times its weights.
+        if not (self.linear or math.prod(shape) <= _MOST_FEATURES):
+            raise _wrong("feature_shape", f"of product {_MOST_FEATURES} at most, unless the model is linear")
         if not 1 <= self.dimension <= MAX_LENGTH:
             raise _wrong("dimension", f"1 to {MAX_LENGTH}")
         bound = self.feature_norm_bound

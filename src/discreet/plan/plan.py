@@ -47,6 +47,7 @@ from discreet.privacy.wire import Json, digest, from_json, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
+_LOCAL = frozenset({"run", "speed"})
 _FILES = ("csv", "parquet", "npz", "residual")
 
 # Names of silos in a one-line description.
@@ -169,7 +170,7 @@ class Plan:
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
-        agreement = self.config.model_dump(mode="json", exclude={"run", "speed"}, exclude_none=True)
+        agreement = self.config.model_dump(mode="json", exclude=set(_LOCAL), exclude_none=True)
         for key in ("source", "transform"):
             if key in agreement["data"]:
                 agreement["data"][key] = _without_folder(agreement["data"][key])
@@ -291,6 +292,9 @@ def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
 
 def _from_json(data: dict[str, Any]) -> Plan:
     """Builds a plan from fields whose types, names and bounds are checked first; no code is imported."""
+    # Two documents would else be one plan: a machine's own tables are no part of the digest.
+    if _LOCAL & data["config"].keys():
+        raise ConfigurationError(f"a plan must hold no table of a machine ({', '.join(sorted(_LOCAL))}).")
     plan = build(
         Plan,
         {

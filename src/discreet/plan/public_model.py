@@ -7,8 +7,9 @@ from dataclasses import fields
 from torch import nn
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.model_facts import ModelFacts
+from discreet.kinds.model_facts import LINEAR, ModelFacts
 from discreet.models import build_model, count_weights, described
+from discreet.models.build import BUNDLED
 from discreet.plan.plan import Plan
 
 
@@ -19,6 +20,11 @@ def public_model(plan: Plan) -> nn.Module:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
     """
     model, facts = plan.config.model, plan.facts
+    if model.name in BUNDLED and facts.linear != (model.name == LINEAR):
+        raise ConfigurationError(
+            f"'facts.linear' must be {model.name == LINEAR} for {model.name!r}; the plan names "
+            f"{facts.linear}. Plan again."
+        )
     # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
     weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
     if weights is not None and weights != facts.dimension:

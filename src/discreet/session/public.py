@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
-from discreet.config.federation import public_facts
-from discreet.data import IN_MEMORY, table_columns
+from discreet.config.federation import public_facts, table_shape
+from discreet.data import IN_MEMORY
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR
 from discreet.plan import Plan, federation_facts, make_plan
@@ -150,14 +150,14 @@ def _shape(config: Config) -> _Shape:
     arrays = facts.array_facts()
     if arrays is not None:
         return _Shape(arrays.shape, arrays.num_classes, arrays.feature_norm_bound)
-    columns = table_columns(facts)
-    if not columns or data.label is None:
+    table = table_shape(data)
+    if table is None:
         raise ConfigurationError(
             "'data.label' and at least one of 'data.ranges' and 'data.categories' must be given: "
             "features follow from public rules, not from anybody's records."
         )
     return _Shape(
-        features=(sum(len(column.names) for column in columns) + 1,),
-        num_classes=len(facts.class_texts()),
+        features=(table[0],),
+        num_classes=table[1],
         norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
     )

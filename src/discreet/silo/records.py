@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.config.data import ColumnPartition
-from discreet.config.federation import federation_of
+from discreet.config.federation import federation_of, table_shape
 from discreet.data import Federation, Records, load_federation
 from discreet.errors import DataError
 from discreet.plan import Plan
@@ -19,6 +19,7 @@ from discreet.privacy.units import NeighboringRelation
 
 REHEARSED = "plan"
 
+_TABLES = ("csv:", "parquet:")
 _FILES = ("csv:", "parquet:", "npz:")
 
 
@@ -43,6 +44,7 @@ def load_records(source: str, plan: Plan, silo: str, note: Callable[[str], None]
         DataError: if the source does not fit the plan; no record of it decides that.
         OwnCodeFailed: if the owner's own function raises.
     """
+    _check_rules(source, plan, silo)
     federation = _federation(source, plan, silo)
     for line in federation.warnings:
         note(line)
@@ -52,6 +54,21 @@ def load_records(source: str, plan: Plan, silo: str, note: Callable[[str], None]
         note(f"the source gives no records for {silo}, which takes part without any")
         return nothing(plan)
     return federation.silo(silo).train
+
+
+def _check_rules(source: str, plan: Plan, silo: str) -> None:
+    """Compares the plan's rules for tables with its facts, before a file is opened.
+
+    Memory for a width that no model takes may run out, and whether it does depends on the rows.
+    """
+    if not source.startswith(_TABLES):
+        return
+    facts, found = plan.facts, table_shape(plan.config.data)
+    if found is None or ((found[0],), found[1]) != (facts.feature_shape, facts.num_classes):
+        raise DataError(
+            f"{silo}: the plan's columns and classes must make records of its shape {facts.feature_shape} "
+            f"and {facts.num_classes} classes; they make {found or 'none'}. Plan again."
+        )
 
 
 def nothing(plan: Plan) -> Records:

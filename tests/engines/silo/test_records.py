@@ -329,3 +329,16 @@ def test_the_owners_dry_run_says_when_no_record_would_take_part(  # noqa: PLR091
         ended = end.exit_code
     assert ended == code
     assert (f'"records": {records}' if as_json else said) in capsys.readouterr().out
+
+
+def test_a_width_that_the_plan_does_not_state_is_refused_before_a_file_is_opened(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory for it runs out depends on how many rows there are, and so would the answer."""
+    monkeypatch.setattr("discreet.silo.records.federation_of", pytest.fail)
+    plan = consortium.plan
+    wide = {"label": "ill", "categories": {"sex": tuple(map(str, range(15_000)))}}
+    data = plan.config.data.model_copy(update={"source": "csv:x.csv", **wide})
+    lying = dataclasses.replace(plan, config=plan.config.model_copy(update={"data": data}))
+    with pytest.raises(DataError, match=r"must make records of its shape .* they make \(15001, 2\)"):
+        load_records("csv:x.csv", lying, "hungary")

@@ -32,6 +32,8 @@ FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=Tr
         ("feature_norm_bound", 0.0),
         ("feature_norm_bound", float("inf")),
         ("feature_norm_bound", float("nan")),
+        ("outputs", 0),
+        ("outputs", 7),
         ("dimension", 0),
         ("dimension", 1 << 30),
         ("model_digest", "0" * 63),
@@ -41,3 +43,11 @@ FACTS = FederationFacts(("a", "b", "c"), (6,), 2, 1.0, 6, "0" * 64, 1, linear=Tr
 def test_facts_are_bounded(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=rf"'facts\.{name}' must be"):
         dataclasses.replace(FACTS, **{name: value})
+
+
+def test_only_a_linear_model_may_have_very_many_features() -> None:
+    """What a network computes of two records may be far larger than its weights."""
+    wide = dataclasses.replace(FACTS, feature_shape=(1 << 19,))
+    assert wide.linear
+    with pytest.raises(ConfigurationError, match="unless the model is linear"):
+        dataclasses.replace(wide, linear=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from discreet.plan import Plan, load_plan, make_plan
 from discreet.plan.assumptions import STATELESS
 from discreet.plan.over_records import plan_over_records
 from discreet.plan.public_model import public_model
+from discreet.privacy.wire import digest
 from discreet.session import train
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
@@ -55,7 +57,7 @@ def test_a_linear_head_needs_two_classes() -> None:
         linear_facts((6,), 1)
 
 
-@pytest.mark.parametrize("stated", [{"outputs": 2}, {"linear": False}, {"model_digest": "0" * 64}])
+@pytest.mark.parametrize("stated", [{"outputs": 2}, {"model_digest": "0" * 64}])
 def test_facts_that_the_model_does_not_have_are_refused(stated: dict[str, Any]) -> None:
     """What a plan says of its model decides sensitivity and noise; whoever trains compares it."""
     plan = plan_over_records(load_config(HEART)).plan
@@ -103,3 +105,30 @@ def test_a_model_of_ones_own_is_assumed_to_keep_no_state() -> None:
     own = plan.config.model_copy(update={"model": plan.config.model.model_copy(update={"name": "mine:net"})})
     assert STATELESS not in plan.guarantees[0].assumptions
     assert all(STATELESS in row.assumptions for row in make_plan(own, plan.facts).guarantees)
+
+
+def test_a_table_that_is_no_part_of_the_agreement_is_refused(tmp_path: Path) -> None:
+    plan = plan_over_records(load_config(HEART)).plan.to_json()
+    assert isinstance(plan, dict)
+    assert isinstance(plan["config"], dict)
+    plan["config"]["run"] = {"seed": 7}
+    (tmp_path / "plan.json").write_text(json.dumps({"digest": digest(plan), "plan": plan}))
+    with pytest.raises(ConfigurationError, match="must hold no table of a machine"):
+        load_plan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(("key", "value"), [("steps", 10**12), ("steps", 1025)])
+def test_local_steps_whose_weights_nobody_can_work_out_are_refused(key: str, value: int) -> None:
+    data = load_config(HEART).model_dump(mode="json", exclude_none=True)
+    data["training"]["local"] = {"kind": "noisy-steps", "learning_rate": 0.1, key: value}
+    with pytest.raises(ConfigurationError, match="1024"):
+        parse_config(data)
+
+
+def test_a_bundled_model_is_linear_or_not_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network called linear would be made at a width that only linear models may have."""
+    monkeypatch.setattr("discreet.plan.public_model.build_model", pytest.fail)
+    plan = plan_over_records(load_config(HEART)).plan
+    network = plan.config.model_copy(update={"model": plan.config.model.model_copy(update={"name": "mlp"})})
+    with pytest.raises(ConfigurationError, match=r"'facts\.linear' must be False for 'mlp'"):
+        public_model(dataclasses.replace(plan, config=network))

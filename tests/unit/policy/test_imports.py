@@ -248,3 +248,30 @@ def test_numbers_that_overflow_are_one_refusal(altered: Callable[..., Any], poli
 
     with pytest.raises(PolicyRefusal, match=r"facts\.feature_norm_bound' must be from 2\^-40 to 2\^40"):
         reviewed(altered(change), policy)
+
+
+def unlike_its_config(plan: dict[str, Any]) -> None:
+    plan_again(plan)
+    plan["grid"]["l2_sensitivity"] *= 2
+
+
+def beyond_the_budget(plan: dict[str, Any]) -> None:
+    plan["config"]["privacy"]["epsilon"] = 90.0
+    plan_again(plan)
+
+
+@pytest.mark.parametrize("change", [unlike_its_config, beyond_the_budget, plan_again])
+def test_a_factory_is_imported_last(
+    altered: Callable[..., Any], policy: Policy, own_code: Path, change: Callable[[Any], None]
+) -> None:
+    """After the plan followed from its config, fitted the budget, and was approved by a person."""
+
+    def named_and_changed(plan: dict[str, Any]) -> None:
+        named("clinic:factory")(plan)
+        change(plan)
+
+    with pytest.raises(PolicyRefusal):
+        reviewed(
+            altered(named_and_changed), policy, require={"models": ("clinic:factory",), "approval": "person"}
+        )
+    assert not own_code.exists()

@@ -14,7 +14,9 @@ from discreet.engines.local import prepare
 from discreet.models import build_model, described
 from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
+from discreet.privacy.units import Status
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
+from tests.support.honest_plans import plan_again
 
 TODAY = date(2026, 1, 1)
 NOTHING = Account({})
@@ -64,7 +66,10 @@ def test_a_plan_that_miscounts_its_weights_is_refused_before_its_model_is_made(
 
     def huge(plan: dict[str, Any]) -> None:
         plan["config"]["model"]["name"] = "mlp"
-        plan["facts"]["feature_shape"] = [8_000_000]
+        plan["config"]["training"]["local"] = {"kind": "single-step"}
+        plan["config"]["privacy"]["clip_norm"] = 1.0
+        plan["facts"].update(feature_shape=[200_000], linear=False)
+        plan_again(plan)
 
     assert "'facts.dimension' must be the weights of 'mlp'" in str(refusal(altered(huge), unpinned))
 
@@ -277,3 +282,22 @@ def test_the_model_digest_is_the_plans(document: bytes) -> None:
     model = build_model("logistic", plan.facts.feature_shape, 2, seed=0)
     assert described(model, plan.facts.feature_shape) == plan.facts.model
     assert described(build_model("logistic", (3,), 2, seed=0), (3,)) != plan.facts.model
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_unproven_assumptions_take_the_owners_leave(
+    altered: Callable[..., Any], policy: Policy, accepted: bool
+) -> None:
+    """Several noisy steps, calibrated to the published claim that the silos' noise adds up."""
+
+    def conditional(plan: dict[str, Any]) -> None:
+        plan["config"]["training"]["local"] = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2}
+        plan["config"]["privacy"].update(clip_norm=1.0, accept_assumptions=["independent-local-state"])
+        plan_again(plan)
+
+    document, owner = altered(conditional), changed(policy, "require", accept_conditional=accepted)
+    if accepted:
+        approval = review(document, owner, NOTHING, today=TODAY, approved=frozenset())
+        assert approval.cost.status is Status.CONDITIONAL
+    else:
+        assert "does not rest on unproven assumptions" in str(refusal(document, owner))

@@ -85,14 +85,13 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     cost = account.require(policy.budget, charge, plan.rounds)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
         raise _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
-    model = _public_model(plan)
     digest = plan.digest()
     if policy.require.approval == "person" and digest not in approved:
         raise PolicyRefusal(
             RefusalCode.APPROVAL,
             f"plan {digest[:16]} must be approved by a person at {policy.silo}; it waits there.",
         )
-    return Approval(plan, model, charge, cost)
+    return Approval(plan, _public_model(plan), charge, cost)
 
 
 def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
@@ -191,7 +190,7 @@ def _check_plan_follows(plan: Plan) -> None:
         difference = unlike_its_config(plan)
     except (ConfigurationError, PrivacyRefusal) as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the plan's own config must lead to a plan: {error}") from None
-    except ArithmeticError as error:
+    except (ArithmeticError, MemoryError) as error:
         raise PolicyRefusal(
             RefusalCode.PLAN,
             f"the plan's numbers must be of a size to compute with; one is not ({type(error).__name__}).",
