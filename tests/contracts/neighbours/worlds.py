@@ -327,7 +327,7 @@ def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **d
     elif source in ("arrays", "dataset"):
         stated = {"source": "memory", "feature_shape": IMAGE, "num_classes": 3, **data}
         stated |= {"feature_norm_bound": 1.0} if linear else {}
-        made = config(kind, stated, "logistic" if linear else "own_code:rectified")
+        made = config(kind, stated, "logistic" if linear else f"{OWN}:rectified")
         rounds = planned(made, (129,) if linear else IMAGE, 3, 1.0 if linear else None)
         file = held(rows, as_arrays=source == "arrays")
     else:
