@@ -134,7 +134,8 @@ def read_silo_status(policy: Path | Policy) -> SiloStatus:
 
     Raises:
         ConfigurationError: if the policy or a file of the state cannot be read.
-        LedgerError: if the ledger's chain is broken, or a plan that it names is missing.
+        LedgerError: if the ledger's chain is broken, it is older than its anchor, or a plan that it names is
+            missing.
     """
     read = load_policy(policy) if isinstance(policy, Path) else policy
     try:
@@ -147,7 +148,9 @@ def read_silo_status(policy: Path | Policy) -> SiloStatus:
 
 
 def silo_status(policy: Policy) -> SiloStatus:
-    """Returns how the silo of ``policy`` stands; a state folder that is not there yet has spent nothing."""
+    """Returns how the silo of ``policy`` stands; a state folder that was never there has spent nothing."""
+    state = SiloState(policy)
+    state.check_anchor()
     ledger = policy.state / "ledger.jsonl"
     written = ledger.exists()
     return SiloStatus(
@@ -155,17 +158,17 @@ def silo_status(policy: Policy) -> SiloStatus:
         serving=written and occupied(ledger),
         expires=policy.expires,
         budget=policy.budget,
-        trainings=_trainings(policy, ledger) if written else (),
+        trainings=_trainings(state, ledger) if written else (),
         ledger_changed=datetime.fromtimestamp(ledger.stat().st_mtime, UTC) if written else None,
         waiting=_waiting(policy.state),
         proposals=_last_proposals(policy.state / "proposals.jsonl"),
     )
 
 
-def _trainings(policy: Policy, ledger: Path) -> tuple[TrainingSpent, ...]:
+def _trainings(state: SiloState, ledger: Path) -> tuple[TrainingSpent, ...]:
     entries = tuple(line.entry for line in read_ledger(ledger))
     spent = {digest: spending(own) for digest, own in by_training(entries).items()}
-    account = SiloState(policy).account(spent)
+    account = state.account(spent)
     found = []
     for digest, (charge, releases) in account.charged.items():
         cost = charge.cost(releases) if releases else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from exposition_text import parse
@@ -15,7 +16,9 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
+from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Propose
+from discreet.silo.state import SiloState
 
 NAME = "hungary"
 PATIENCE = 0.05
@@ -113,6 +116,32 @@ def test_a_damaged_ledger_is_refused_and_never_read_as_less(consortium, direct_w
     ledger.write_bytes(ledger.read_bytes().replace(b'"Intent"', b'"intent"', 1))
     with pytest.raises(LedgerError, match="line"):
         read_silo_status(consortium.folder.policy(NAME))
+
+
+@pytest.mark.parametrize("lost", ["the last lines", "the state folder", "the anchor"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_a_ledger_that_its_anchor_contradicts_is_an_error_and_no_smaller_sum(
+    consortium, direct_wire, lost, form
+):
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    path = consortium.folder.policy(NAME)
+    policy = load_policy(path)
+    consortium.silos[consortium.node(NAME)].close()
+    ledger = policy.state / "ledger.jsonl"
+    if lost == "the last lines":
+        ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:3]))
+    elif lost == "the state folder":
+        shutil.rmtree(policy.state)
+    else:
+        policy.anchor.unlink()
+    before = tree(path.parent)
+    with pytest.raises(LedgerError) as refused:
+        SiloState(policy).check_anchor()
+    result = CliRunner().invoke(silo_app, ["status", str(path), *form])
+    assert (type(result.exception), str(result.exception)) == (LedgerError, str(refused.value))
+    assert result.stdout == ""
+    assert tree(path.parent) == before
+    assert policy.state.exists() == (lost != "the state folder")
 
 
 def test_a_training_is_followed_from_its_plan_to_its_end(consortium, direct_wire):
