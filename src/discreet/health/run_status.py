@@ -14,10 +14,10 @@ from discreet.engines.flower.outcome import read_outcome
 from discreet.engines.flower.service import ServerFolder
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
-from discreet.plan import load_plan
+from discreet.plan import Plan, load_plan
 from discreet.privacy.ledger import Spending, read_ledger, spending
 from discreet.privacy.notation import pair_text
-from discreet.rounds import RunDirectory
+from discreet.rounds import RunDirectory, require_ledger_of
 
 
 class RunState(StrEnum):
@@ -69,6 +69,8 @@ class RunStatus:
         last_line: of the server's log; None if it is empty.
         abort_requested: whether the operator asked for an end that is still to come.
         sealed: whether result and report were written and sealed.
+        other_plan: what is wrong with the ``plan.json`` beside a training that has begun: it is another than
+            the training's own, or cannot be read; None if it is the same.
     """
 
     folder: Path
@@ -86,6 +88,7 @@ class RunStatus:
     last_line: dict[str, Value] | None
     abort_requested: bool
     sealed: bool
+    other_plan: str | None
 
     @property
     def next_command(self) -> str:
@@ -125,6 +128,7 @@ class RunStatus:
             else {"survivors": list(last.survivors), "seconds": last.seconds, "at": iso_time(last.at)},
             "last_line": self.last_line,
             "abort_requested": self.abort_requested,
+            "other_plan": self.other_plan,
             "next": self.next_command,
         }
 
@@ -139,6 +143,8 @@ class RunStatus:
             + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds",
             f"silos  {', '.join(self.silos)}",
         ]  # fmt: skip
+        if self.other_plan is not None:
+            found.append(f"plan   {self.other_plan}")
         if self.last_round is not None:
             missing = [name for name in self.silos if name not in self.last_round.survivors]
             found.append(
@@ -168,7 +174,7 @@ def read_run_status(path: Path) -> RunStatus:
 
     Raises:
         ConfigurationError: if there is no plan, or a file cannot be read.
-        LedgerError: if the ledger's chain is broken.
+        LedgerError: if the ledger's chain is broken, or it belongs to another plan than the training's.
     """
     try:
         return _read(ServerFolder(path))
@@ -179,11 +185,15 @@ def read_run_status(path: Path) -> RunStatus:
 
 
 def _read(folder: ServerFolder) -> RunStatus:
-    plan = load_plan(folder.path / "plan.json")
     # Before the files: what ends between the two reads is then still "running", never "interrupted".
     running = folder.stopping.running
-    begun = folder.run.ledger.exists()
-    spent = spending(line.entry for line in read_ledger(folder.run.ledger)) if begun else spending(())
+    lines = read_ledger(folder.run.ledger) if folder.run.ledger.exists() else ()
+    begun = bool(lines)
+    # What was spent follows from the plan that it was spent under, whatever lies beside the run by now.
+    plan = load_plan(folder.run.plan if begun else folder.plan)
+    if begun:
+        require_ledger_of(plan, lines)
+    spent = spending(line.entry for line in lines)
     state, reason = _state(folder, running=running, begun=begun)
     whole = plan.spent(plan.rounds)
     return RunStatus(
@@ -202,6 +212,20 @@ def _read(folder: ServerFolder) -> RunStatus:
         last_line=_last_line(folder.log),
         abort_requested=running and folder.stopping.requested,
         sealed=folder.run.file("manifest.json").exists(),
+        other_plan=_other_plan(folder, plan) if begun else None,
+    )
+
+
+def _other_plan(folder: ServerFolder, plan: Plan) -> str | None:
+    try:
+        beside = load_plan(folder.plan).digest()
+    except ConfigurationError as error:
+        return shown(f"the plan beside run/ cannot be compared: {error}", 2000)
+    if beside == plan.digest():
+        return None
+    return (
+        f"{folder.plan} is another plan ({beside[:16]}) than that of this training ({plan.digest()[:16]}); "
+        "move run/ away before it is started"
     )
 
 

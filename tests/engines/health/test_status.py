@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from exposition_text import parse
@@ -16,11 +18,13 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
+from discreet.session.public import plan_without_data
 from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Propose
 from discreet.silo.state import SiloState
 
 NAME = "hungary"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 0.05
 
 
@@ -213,6 +217,52 @@ def test_the_metrics_of_a_training_are_those_of_its_files(consortium, direct_wir
     states = page.families["discreet_run_state"].samples
     assert states[("state", "completed"),] == 1.0
     assert sum(states.values()) == 1.0
+
+
+def another_plan(config):
+    training = config.training.model_copy(update={"rounds": config.training.rounds + 2})
+    return plan_without_data(config.model_copy(update={"training": training}))
+
+
+def test_what_was_spent_follows_from_the_plan_that_it_was_spent_under(consortium, direct_wire):
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    before, numbers = read_run_status(server.path), run_metrics(read_run_status(server.path))
+    assert before.other_plan is None
+    assert not any(line.startswith("plan ") for line in before.lines())
+    other = another_plan(consortium.plan.config)
+    other.save(server.path / "plan.json")
+    after = read_run_status(server.path)
+    assert (after.plan, after.planned, after.epsilon) == (before.plan, 3, before.epsilon)
+    assert run_metrics(after) == numbers
+    (line,) = [line for line in after.lines() if line.startswith("plan ")]
+    assert f"is another plan ({other.digest()[:16]})" in line
+    (server.path / "plan.json").unlink()
+    gone = read_run_status(server.path)
+    assert (gone.state, gone.epsilon) == (RunState.COMPLETED, before.epsilon)
+    assert "plan.json must be readable" in gone.to_json()["other_plan"]
+
+
+def test_a_run_whose_plan_was_exchanged_is_refused(consortium, direct_wire):
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    another_plan(consortium.plan.config).save(server.run.plan)
+    with pytest.raises(LedgerError, match="must belong to the plan beside it"):
+        read_run_status(server.path)
+
+
+def test_a_frozen_plan_is_never_replaced_by_another(tmp_path):
+    config, out = EXAMPLES / "heart.toml", tmp_path / "plan.json"
+    planned = lambda path: CliRunner().invoke(consortium_app, ["plan", str(path), "--out", str(out)])  # noqa: E731
+    assert planned(config).exit_code == 0
+    frozen = out.read_bytes()
+    assert planned(config).exit_code == 0, "the same plan again is no other"
+    other = tmp_path / "other.toml"
+    other.write_text(re.sub(r"(?m)^rounds = \d+", "rounds = 3", config.read_text()))
+    refused = planned(other)
+    assert isinstance(refused.exception, ConfigurationError)
+    assert f"{out} holds something else" in str(refused.exception)
+    assert out.read_bytes() == frozen
 
 
 @pytest.mark.parametrize("command", [["status"], ["abort"], ["metrics"], ["status", "--json"]])

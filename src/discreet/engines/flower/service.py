@@ -48,6 +48,11 @@ class ServerFolder:
     path: Path
 
     @property
+    def plan(self) -> Path:
+        """What the next start is to carry out; a training that has begun keeps its own in ``run/``."""
+        return self.path / "plan.json"
+
+    @property
     def run(self) -> RunDirectory:
         """Ledger, metrics, checkpoints and model, as of every engine."""
         return RunDirectory(self.path / "run")
@@ -78,12 +83,12 @@ class ServerFolder:
         Raises:
             ConfigurationError: if one is missing or does not fit.
         """
-        plan = load_plan(self.path / "plan.json")
+        plan = load_plan(self.plan)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:
             raise ConfigurationError(f"allow-list.json must be readable; got: {error.strerror}.") from None
-        return Proposal(plan, (self.path / "plan.json").read_bytes(), allow_list)
+        return Proposal(plan, self.plan.read_bytes(), allow_list)
 
 
 def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:
