@@ -153,7 +153,9 @@ class RunStatus:
             )
         if self.last_line is not None:
             found.append(f"log    {self.last_line.get('time', '')} {self.last_line.get('event', '')}")
-        return [*found, f"{'to stop' if self.state is RunState.RUNNING else 'next'}: {self.next_command}"]
+        if not self.abort_requested:
+            found.append(f"{'to stop' if self.state is RunState.RUNNING else 'next'}: {self.next_command}")
+        return found
 
     def _state_text(self) -> str:
         match self.state:
