@@ -60,6 +60,8 @@ class RunStatus:
         plan: digest of the plan.
         name: what the config calls it.
         silos: who is to take part.
+        absent: who of them takes no part while the training runs, as far as the server wrote it down.
+        floor: with fewer silos the training waits.
         planned: rounds of the plan.
         spent: what the ledger says.
         epsilon: charged so far, against the plan's budget adversary; None before the first charge.
@@ -79,6 +81,8 @@ class RunStatus:
     plan: str
     name: str
     silos: tuple[str, ...]
+    absent: tuple[str, ...]
+    floor: int
     planned: int
     spent: Spending
     epsilon: float | None
@@ -105,6 +109,11 @@ class RunStatus:
                 run_config = shlex.quote(f'folder="{self.folder.resolve()}"')
                 return f"flwr run APP SUPERLINK --stream -c {run_config}"
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the training runs, but stands until more silos are there."""
+        return len(self.silos) - len(self.absent) < self.floor
+
     def to_json(self) -> dict[str, Any]:
         """Returns everything as plain JSON."""
         last = self.last_round
@@ -114,6 +123,8 @@ class RunStatus:
             "plan": self.plan,
             "name": self.name,
             "silos": list(self.silos),
+            "absent": list(self.absent),
+            "waiting": self.waiting,
             "rounds": {
                 "planned": self.planned,
                 "completed": len(self.spent.completed),
@@ -141,7 +152,8 @@ class RunStatus:
             f"{spent.aborted} attempts aborted",
             "spent  " + ("nothing" if self.epsilon is None else pair_text(self.epsilon, self.delta))
             + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds",
-            f"silos  {', '.join(self.silos)}",
+            f"silos  {', '.join(self.silos)}"
+            + (f"; without {', '.join(self.absent)}" if self.absent else ""),
         ]  # fmt: skip
         if self.other_plan is not None:
             found.append(f"plan   {self.other_plan}")
@@ -162,7 +174,8 @@ class RunStatus:
             case RunState.RUNNING:
                 under_way = min(self.planned, len(self.spent.completed) + len(self.spent.lost) + 1)
                 asked = "; it stops before the next attempt, as asked" if self.abort_requested else ""
-                return f"running, round {under_way} of {self.planned}{asked}"
+                stands = f"; waiting for {', '.join(self.absent)}" if self.waiting else ""
+                return f"running, round {under_way} of {self.planned}{stands}{asked}"
             case RunState.STOPPED | RunState.ABORTED:
                 return f"{self.state}: {self.reason}"
             case RunState.INTERRUPTED:
@@ -198,6 +211,7 @@ def _read(folder: ServerFolder) -> RunStatus:
     spent = spending(line.entry for line in lines)
     state, reason = _state(folder, running=running, begun=begun)
     whole = plan.spent(plan.rounds)
+    log = read_lines(folder.log.read_bytes()) if folder.log.exists() else []
     return RunStatus(
         folder=folder.path,
         state=state,
@@ -205,13 +219,15 @@ def _read(folder: ServerFolder) -> RunStatus:
         plan=plan.digest(),
         name=shown(plan.config.name),
         silos=tuple(map(shown, plan.facts.silos)),
+        absent=_absent(plan.facts.silos, log) if running else (),
+        floor=max(plan.thresholds.threshold, plan.thresholds.min_survivors),
         planned=plan.rounds,
         spent=spent,
         epsilon=plan.spent(spent.charged).epsilon if spent.charged else None,
         delta=whole.delta,
         epsilon_planned=whole.epsilon,
         last_round=_last_round(folder.run, spent),
-        last_line=_last_line(folder.log),
+        last_line=log[-1] if log else None,
         abort_requested=running and folder.stopping.requested,
         sealed=folder.run.file("manifest.json").exists(),
         other_plan=_other_plan(folder, plan) if begun else None,
@@ -253,6 +269,7 @@ def _last_round(run: RunDirectory, spent: Spending) -> LastRound | None:
     )
 
 
-def _last_line(log: Path) -> dict[str, Value] | None:
-    lines = read_lines(log.read_bytes()) if log.exists() else []
-    return lines[-1] if lines else None
+def _absent(silos: tuple[str, ...], log: list[dict[str, Value]]) -> tuple[str, ...]:
+    """Returns who is missing by the last line that says so; every start begins with such a line."""
+    said = next((str(line["absent"]).split(", ") for line in reversed(log) if "absent" in line), [])
+    return tuple(name for name in map(shown, silos) if name in said)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from discreet.cli.consortium import consortium as consortium_app
 from discreet.cli.silo import silo as silo_app
 from discreet.engines.flower.service import serve_training
-from discreet.errors import ConfigurationError, LedgerError
+from discreet.errors import ConfigurationError, DiscreetError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
@@ -181,6 +181,41 @@ def test_a_silo_that_is_missing_is_named(consortium, direct_wire):
     serve_training(direct_wire(consortium.silos, tamper), server, patience_seconds=PATIENCE)
     lines = read_run_status(server.path).lines()
     assert any(line.startswith("last round: 3 silos") and line.endswith(f"without {NAME}") for line in lines)
+
+
+def test_a_training_that_stands_says_whom_it_waits_for(consortium, direct_wire):
+    """Two of four silos go in round 2, where three must be there; they never come back."""
+    server, gone, during = consortium.folder.server, set(), []
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters:
+            during.append(read_run_status(server.path))
+        if read_run_status(server.path).spent.completed:
+            gone.update(consortium.node(name) for name in ("cleveland", NAME))
+        return None if node in gone else request
+
+    class Waiting(type(direct_wire({}))):
+        def nodes(self):
+            here = tuple(node for node in super().nodes() if node not in gone)
+            during.append(read_run_status(server.path))
+            return here
+
+    with pytest.raises(DiscreetError):
+        serve_training(Waiting(consortium.silos, tamper), server, patience_seconds=PATIENCE)
+    first, last = during[0], during[-1]
+    assert first.absent == consortium.plan.facts.silos, "nobody has joined when the server begins to wait"
+    everybody = [status for status in during if status.state is RunState.RUNNING and not status.absent]
+    assert everybody
+    assert not any(status.waiting or "waiting" in status.lines()[0] for status in everybody)
+    assert last.absent == ("cleveland", NAME)
+    assert last.lines()[0].endswith("running, round 2 of 3; waiting for cleveland, hungary")
+    assert any(
+        line.startswith("silos ") and line.endswith("; without cleveland, hungary") for line in last.lines()
+    )
+    assert (last.to_json()["absent"], last.to_json()["waiting"]) == (["cleveland", NAME], True)
+    log = server.log.read_text()
+    assert log.count('"waiting for cleveland, hungary"') == 1
+    assert read_run_status(server.path).absent == (), "nobody is waited for after the end"
 
 
 def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(consortium, direct_wire):

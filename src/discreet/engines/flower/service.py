@@ -126,10 +126,14 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
     proposal = folder.proposal()
     plan = proposal.plan
     model = public_model(plan)
+    names = ", ".join(plan.facts.silos)
+    announce(f"waiting for {names}", absent=names)
     await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)
-    engine = FlowerEngine(
-        proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce
-    )
+
+    def tell(event: str) -> None:
+        announce(event, absent=", ".join(engine.missing))
+
+    engine = FlowerEngine(proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=tell)
     if _begun_with_secret_noise(folder.run):
         engine.require_secret_noise()
     engine.open()
