@@ -25,7 +25,7 @@ _LONGEST_LINE = 2000
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpent:
-    """What one training spent at this silo.
+    """What all trainings of one plan spent at this silo.
 
     Attributes:
         plan: its digest.
@@ -44,6 +44,15 @@ class TrainingSpent:
     epsilon: float
     delta: float
     last_survivors: int | None
+
+    @property
+    def releases_text(self) -> str:
+        """The releases for a person; more than planned say that the plan was carried out more than once."""
+        if self.releases <= self.planned:
+            return f"{self.releases} of {self.planned} releases"
+        # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
+        fewest = -(-self.releases // self.planned)
+        return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +127,7 @@ class SiloStatus:
         for one in self.trainings:
             cost = pair_text(one.epsilon, one.delta)
             seen = "" if one.last_survivors is None else f"; {one.last_survivors} silos in the last one"
-            found.append(
-                f"  plan {one.plan[:16]} ({one.name}): {one.releases} of {one.planned} releases, {cost}{seen}"
-            )
+            found.append(f"  plan {one.plan[:16]} ({one.name}): {one.releases_text}, {cost}{seen}")
         if self.ledger_changed is not None:
             found.append(f"last change of the ledger: {iso_time(self.ledger_changed)}")
         found += [f"waits for approval: {path}" for path in self.waiting]

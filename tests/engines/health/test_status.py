@@ -70,6 +70,30 @@ def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(consortium, di
     assert pair_text(*after.left, down=True) in " ".join(after.lines())
 
 
+def test_two_trainings_of_one_plan_are_not_read_as_one(consortium, direct_wire, tmp_path):
+    server = consortium.folder.server
+    said = lambda: "\n".join(read_silo_status(consortium.folder.policy(NAME)).lines())  # noqa: E731
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    assert "3 of 3 releases" in said()
+    server.run.path.rename(tmp_path / "first")
+    with pytest.raises(DiscreetError):
+        serve_training(direct_wire(consortium.silos, after_one_round()), server, patience_seconds=PATIENCE)
+    assert "4 releases in 2 or more trainings of 3" in said()
+    assert "4 of 3" not in said()
+
+
+def after_one_round():
+    """Loses every invitation after the first round of four silos."""
+    invitations = []
+
+    def tamper(node, request):
+        if isinstance(request, Deliver) and request.parameters:
+            invitations.append(node)
+        return None if len(invitations) > 4 else request
+
+    return tamper
+
+
 def test_what_is_left_is_never_rounded_up(consortium, direct_wire):
     """The budget is twice the cost of the plan, which is a little below 1."""
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
