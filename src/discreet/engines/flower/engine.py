@@ -220,7 +220,7 @@ class FlowerEngine:
                     self._members.refuse(node, name, str(verdict.code), verdict.reason)
             case Refused(silo=name, code=code, reason=reason):
                 entitled = self._members.may_speak(node, name, self._wire.nodes())
-                self._refused(node, name if entitled else f"node {node}", code, reason)
+                self._refused(node, name if entitled else self._members.title(node), code, reason)
             case _:
                 self._announce(f"node {node} answered a proposal with something else; ignored")
 
