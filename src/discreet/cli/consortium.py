@@ -34,11 +34,18 @@ def plan(
 ) -> None:
     """Work the plan out from public facts alone and freeze it in a file that every party loads.
 
+    A file that holds another plan is never replaced.
+
     Example: [bold]discreet consortium plan config.toml --out server/plan.json[/bold]
     """
     from discreet.session.public import plan_without_data
 
     made = plan_without_data(load_config(config))
+    if out.exists() and out.read_bytes() != made.document():
+        raise ConfigurationError(
+            f"--out must be a new file, or hold this plan, {made.digest()[:16]}; {out} holds something else. "
+            "Move it away first, or name another file."
+        )
     made.save(out)
     typer.echo(f"{out}: plan {made.digest()}")
     for guarantee in made.guarantees:

@@ -14,10 +14,10 @@ from discreet.engines.flower.outcome import read_outcome
 from discreet.engines.flower.service import ServerFolder
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
-from discreet.plan import load_plan
+from discreet.plan import Plan, load_plan
 from discreet.privacy.ledger import Spending, read_ledger, spending
 from discreet.privacy.notation import pair_text
-from discreet.rounds import RunDirectory
+from discreet.rounds import RunDirectory, require_ledger_of
 
 
 class RunState(StrEnum):
@@ -60,6 +60,8 @@ class RunStatus:
         plan: digest of the plan.
         name: what the config calls it.
         silos: who is to take part.
+        absent: who of them takes no part while the training runs, as far as the server wrote it down.
+        floor: with fewer silos the training waits.
         planned: rounds of the plan.
         spent: what the ledger says.
         epsilon: charged so far, against the plan's budget adversary; None before the first charge.
@@ -69,6 +71,8 @@ class RunStatus:
         last_line: of the server's log; None if it is empty.
         abort_requested: whether the operator asked for an end that is still to come.
         sealed: whether result and report were written and sealed.
+        other_plan: what is wrong with the ``plan.json`` beside a training that has begun: it is another than
+            the training's own, or cannot be read; None if it is the same.
     """
 
     folder: Path
@@ -77,6 +81,8 @@ class RunStatus:
     plan: str
     name: str
     silos: tuple[str, ...]
+    absent: tuple[str, ...]
+    floor: int
     planned: int
     spent: Spending
     epsilon: float | None
@@ -86,6 +92,7 @@ class RunStatus:
     last_line: dict[str, Value] | None
     abort_requested: bool
     sealed: bool
+    other_plan: str | None
 
     @property
     def next_command(self) -> str:
@@ -102,6 +109,11 @@ class RunStatus:
                 run_config = shlex.quote(f'folder="{self.folder.resolve()}"')
                 return f"flwr run APP SUPERLINK --stream -c {run_config}"
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the training runs, but stands until more silos are there."""
+        return len(self.silos) - len(self.absent) < self.floor
+
     def to_json(self) -> dict[str, Any]:
         """Returns everything as plain JSON."""
         last = self.last_round
@@ -111,6 +123,8 @@ class RunStatus:
             "plan": self.plan,
             "name": self.name,
             "silos": list(self.silos),
+            "absent": list(self.absent),
+            "waiting": self.waiting,
             "rounds": {
                 "planned": self.planned,
                 "completed": len(self.spent.completed),
@@ -125,6 +139,7 @@ class RunStatus:
             else {"survivors": list(last.survivors), "seconds": last.seconds, "at": iso_time(last.at)},
             "last_line": self.last_line,
             "abort_requested": self.abort_requested,
+            "other_plan": self.other_plan,
             "next": self.next_command,
         }
 
@@ -137,8 +152,11 @@ class RunStatus:
             f"{spent.aborted} attempts aborted",
             "spent  " + ("nothing" if self.epsilon is None else pair_text(self.epsilon, self.delta))
             + f"; {pair_text(self.epsilon_planned, self.delta)} after all rounds",
-            f"silos  {', '.join(self.silos)}",
+            f"silos  {', '.join(self.silos)}"
+            + (f"; without {', '.join(self.absent)}" if self.absent else ""),
         ]  # fmt: skip
+        if self.other_plan is not None:
+            found.append(f"plan   {self.other_plan}")
         if self.last_round is not None:
             missing = [name for name in self.silos if name not in self.last_round.survivors]
             found.append(
@@ -147,14 +165,17 @@ class RunStatus:
             )
         if self.last_line is not None:
             found.append(f"log    {self.last_line.get('time', '')} {self.last_line.get('event', '')}")
-        return [*found, f"{'to stop' if self.state is RunState.RUNNING else 'next'}: {self.next_command}"]
+        if not self.abort_requested:
+            found.append(f"{'to stop' if self.state is RunState.RUNNING else 'next'}: {self.next_command}")
+        return found
 
     def _state_text(self) -> str:
         match self.state:
             case RunState.RUNNING:
                 under_way = min(self.planned, len(self.spent.completed) + len(self.spent.lost) + 1)
                 asked = "; it stops before the next attempt, as asked" if self.abort_requested else ""
-                return f"running, round {under_way} of {self.planned}{asked}"
+                stands = f"; waiting for {', '.join(self.absent)}" if self.waiting else ""
+                return f"running, round {under_way} of {self.planned}{stands}{asked}"
             case RunState.STOPPED | RunState.ABORTED:
                 return f"{self.state}: {self.reason}"
             case RunState.INTERRUPTED:
@@ -168,7 +189,7 @@ def read_run_status(path: Path) -> RunStatus:
 
     Raises:
         ConfigurationError: if there is no plan, or a file cannot be read.
-        LedgerError: if the ledger's chain is broken.
+        LedgerError: if the ledger's chain is broken, or it belongs to another plan than the training's.
     """
     try:
         return _read(ServerFolder(path))
@@ -179,13 +200,18 @@ def read_run_status(path: Path) -> RunStatus:
 
 
 def _read(folder: ServerFolder) -> RunStatus:
-    plan = load_plan(folder.path / "plan.json")
     # Before the files: what ends between the two reads is then still "running", never "interrupted".
     running = folder.stopping.running
-    begun = folder.run.ledger.exists()
-    spent = spending(line.entry for line in read_ledger(folder.run.ledger)) if begun else spending(())
+    lines = read_ledger(folder.run.ledger) if folder.run.ledger.exists() else ()
+    begun = bool(lines)
+    # What was spent follows from the plan that it was spent under, whatever lies beside the run by now.
+    plan = load_plan(folder.run.plan if begun else folder.plan)
+    if begun:
+        require_ledger_of(plan, lines)
+    spent = spending(line.entry for line in lines)
     state, reason = _state(folder, running=running, begun=begun)
     whole = plan.spent(plan.rounds)
+    log = read_lines(folder.log.read_bytes()) if folder.log.exists() else []
     return RunStatus(
         folder=folder.path,
         state=state,
@@ -193,15 +219,31 @@ def _read(folder: ServerFolder) -> RunStatus:
         plan=plan.digest(),
         name=shown(plan.config.name),
         silos=tuple(map(shown, plan.facts.silos)),
+        absent=_absent(plan.facts.silos, log) if running else (),
+        floor=max(plan.thresholds.threshold, plan.thresholds.min_survivors),
         planned=plan.rounds,
         spent=spent,
         epsilon=plan.spent(spent.charged).epsilon if spent.charged else None,
         delta=whole.delta,
         epsilon_planned=whole.epsilon,
         last_round=_last_round(folder.run, spent),
-        last_line=_last_line(folder.log),
+        last_line=log[-1] if log else None,
         abort_requested=running and folder.stopping.requested,
         sealed=folder.run.file("manifest.json").exists(),
+        other_plan=_other_plan(folder, plan) if begun else None,
+    )
+
+
+def _other_plan(folder: ServerFolder, plan: Plan) -> str | None:
+    try:
+        beside = load_plan(folder.plan).digest()
+    except ConfigurationError as error:
+        return shown(f"the plan beside run/ cannot be compared: {error}", 2000)
+    if beside == plan.digest():
+        return None
+    return (
+        f"{folder.plan} is another plan ({beside[:16]}) than that of this training ({plan.digest()[:16]}); "
+        "move run/ away before it is started"
     )
 
 
@@ -227,6 +269,7 @@ def _last_round(run: RunDirectory, spent: Spending) -> LastRound | None:
     )
 
 
-def _last_line(log: Path) -> dict[str, Value] | None:
-    lines = read_lines(log.read_bytes()) if log.exists() else []
-    return lines[-1] if lines else None
+def _absent(silos: tuple[str, ...], log: list[dict[str, Value]]) -> tuple[str, ...]:
+    """Returns who is missing by the last line that says so; every start begins with such a line."""
+    said = next((str(line["absent"]).split(", ") for line in reversed(log) if "absent" in line), [])
+    return tuple(name for name in map(shown, silos) if name in said)

@@ -25,7 +25,7 @@ _LONGEST_LINE = 2000
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpent:
-    """The spending of one training at this silo.
+    """What all trainings of one plan spent at this silo.
 
     Attributes:
         plan: its digest.
@@ -44,6 +44,15 @@ class TrainingSpent:
     epsilon: float
     delta: float
     last_survivors: int | None
+
+    @property
+    def releases_text(self) -> str:
+        """The releases for a person; more than planned say that the plan was carried out more than once."""
+        if self.releases <= self.planned:
+            return f"{self.releases} of {self.planned} releases"
+        # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
+        fewest = -(-self.releases // self.planned)
+        return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +127,7 @@ class SiloStatus:
         for one in self.trainings:
             cost = pair_text(one.epsilon, one.delta)
             seen = "" if one.last_survivors is None else f"; {one.last_survivors} silos in the last one"
-            found.append(
-                f"  plan {one.plan[:16]} ({one.name}): {one.releases} of {one.planned} releases, {cost}{seen}"
-            )
+            found.append(f"  plan {one.plan[:16]} ({one.name}): {one.releases_text}, {cost}{seen}")
         if self.ledger_changed is not None:
             found.append(f"last change of the ledger: {iso_time(self.ledger_changed)}")
         found += [f"waits for approval: {path}" for path in self.waiting]
@@ -134,7 +141,8 @@ def read_silo_status(policy: Path | Policy) -> SiloStatus:
 
     Raises:
         ConfigurationError: if the policy or a file of the state cannot be read.
-        LedgerError: if the ledger's chain is broken, or a plan that it names is missing.
+        LedgerError: if the ledger's chain is broken, it is older than its anchor, or a plan that it names is
+            missing.
     """
     read = load_policy(policy) if isinstance(policy, Path) else policy
     try:
@@ -147,7 +155,9 @@ def read_silo_status(policy: Path | Policy) -> SiloStatus:
 
 
 def silo_status(policy: Policy) -> SiloStatus:
-    """Returns how the silo of ``policy`` stands; a state folder that is not there yet has spent nothing."""
+    """Returns how the silo of ``policy`` stands; a state folder that was never there has spent nothing."""
+    state = SiloState(policy)
+    state.check_anchor()
     ledger = policy.state / "ledger.jsonl"
     written = ledger.exists()
     return SiloStatus(
@@ -155,17 +165,17 @@ def silo_status(policy: Policy) -> SiloStatus:
         serving=written and occupied(ledger),
         expires=policy.expires,
         budget=policy.budget,
-        trainings=_trainings(policy, ledger) if written else (),
+        trainings=_trainings(state, ledger) if written else (),
         ledger_changed=datetime.fromtimestamp(ledger.stat().st_mtime, UTC) if written else None,
         waiting=_waiting(policy.state),
         proposals=_last_proposals(policy.state / "proposals.jsonl"),
     )
 
 
-def _trainings(policy: Policy, ledger: Path) -> tuple[TrainingSpent, ...]:
+def _trainings(state: SiloState, ledger: Path) -> tuple[TrainingSpent, ...]:
     entries = tuple(line.entry for line in read_ledger(ledger))
     spent = {digest: spending(own) for digest, own in by_training(entries).items()}
-    account = SiloState(policy).account(spent)
+    account = state.account(spent)
     found = []
     for digest, (charge, releases) in account.charged.items():
         cost = charge.cost(releases) if releases else None

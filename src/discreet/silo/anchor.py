@@ -7,7 +7,7 @@ can tell that it was longer once. See docs/adr/0055.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,13 +99,15 @@ def read_anchor(path: Path, silo: str) -> Anchor | None:
     return found
 
 
-def require_anchored(path: Path, silo: str, ledger: Sequence[Line]) -> Anchor:
+def require_anchored(path: Path, silo: str, read_lines: Callable[[], Sequence[Line]]) -> Anchor:
     """Returns the anchor of a ledger; a new one if nothing ever left the silo and there is none.
 
     Raises:
         LedgerError: saying what to do, if the ledger is older than its anchor, or has lost it.
     """
+    # The anchor first: a silo that serves meanwhile only adds to its ledger, and no anchor is ahead of it.
     anchor = read_anchor(path, silo)
+    ledger = read_lines()
     if anchor is not None:
         anchor.require_part_of(ledger)
         return anchor

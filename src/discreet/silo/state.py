@@ -106,12 +106,12 @@ class SiloState:
         return Account({digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()})
 
     def check_anchor(self) -> Anchor:
-        """Returns the ledger's anchor; a new one before the first contribution.
+        """Returns the ledger's anchor; a new one before the first contribution. Changes nothing.
 
         Raises:
             LedgerError: if the ledger is damaged, or is not the newest as far as the anchor tells.
         """
-        return require_anchored(self.policy.anchor, self.policy.silo, self._ledger_lines())
+        return require_anchored(self.policy.anchor, self.policy.silo, self._ledger_lines)
 
     def anchor(self, ledger: SiloLedger) -> Anchor:
         """Writes down durably, outside the state folder, how far ``ledger`` has come and what that cost.
@@ -184,7 +184,8 @@ class SiloState:
         return self._charges[digest]
 
     def _ledger_lines(self) -> tuple[Line, ...]:
-        return read_ledger(self.ledger) if self.ledger.exists() else ()
+        path = self.policy.state / "ledger.jsonl"  # not `ledger`, which makes the folder
+        return read_ledger(path) if path.exists() else ()
 
     def _plan(self, digest: str) -> Path:
         return self.folder / "plans" / f"{digest}.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,6 +59,29 @@ def test_the_round_under_way_is_completed_and_no_other_begins(
     assert read_silo_status(consortium.folder.policy("hungary")).trainings[0].releases == 1
     status = read_run_status(server.path)
     assert (status.state, status.abort_requested) == (RunState.ABORTED, False)
+
+
+def test_a_stop_that_was_asked_for_ends_the_server_app_like_any_other_end(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("flwr")
+    from discreet.engines.flower import server_app
+
+    server, said = consortium.folder.server, []
+
+    def stop() -> None:
+        abort(server)
+        said.extend(read_run_status(server.path).lines())
+
+    wire = direct_wire(consortium.silos, when_round(1, stop))
+    monkeypatch.setattr(server_app, "GridWire", lambda _: wire)
+    server_app.main(None, SimpleNamespace(run_config={"folder": str(server.path), "patience": PATIENCE}))
+    assert read_run_status(server.path).state is RunState.ABORTED
+    assert "it stops before the next attempt, as asked" in said[0]
+    assert not any(line.startswith("to stop") for line in said)
+    (server.path / "allow-list.json").unlink()
+    with pytest.raises(ConfigurationError):
+        server_app.main(None, SimpleNamespace(run_config={"folder": str(server.path)}))
 
 
 def test_another_start_goes_on_to_the_end_and_charges_no_more_than_planned(

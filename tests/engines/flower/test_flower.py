@@ -92,6 +92,7 @@ def test_a_supernode_without_its_silo_refuses_in_one_line(tmp_path: Path) -> Non
     reply = relay(greeting(), context({SOCKET_KEY: str(tmp_path / "nobody.sock")}))
     refused = decode(from_content(reply.content))
     assert isinstance(refused, Refused)
+    assert refused.code == "no-silo"
     assert "discreet silo serve" in refused.reason
 
 

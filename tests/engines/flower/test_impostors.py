@@ -13,6 +13,7 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.service import serve_training
 from discreet.engines.flower.wire import Posted
+from discreet.errors import NotEnoughSurvivors
 from discreet.models import build_model, flatten
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder
@@ -184,3 +185,25 @@ def test_an_error_that_nobody_expected_leaves_an_outcome(
     outcome = json.loads(server.outcome.read_bytes())
     assert (outcome["status"], outcome["error"]) == ("stopped", "internal error: RuntimeError")
     assert outcome["exit_code"] == 1
+
+
+def test_a_node_whose_silo_is_gone_is_named_by_the_silo_that_was_there(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    """Two silos stop and their SuperNodes stay, so that too few are left and everybody is asked anew."""
+    lines: list[str] = []
+    homes = [consortium.node(name) for name in ("hungary", "cleveland")]
+    silos: dict[int, Any] = dict(consortium.silos)
+    made = engine(consortium, direct_wire(silos), lines.append)
+    for home in homes:
+        silos[home] = Stranger(lambda _, home=home: Refused(f"node {home}", "no-silo", "nobody listens"))
+    for attempt in (1, 2):
+        with pytest.raises(NotEnoughSurvivors):
+            made.sum_round(order(consortium, attempt))
+    assert f"node {homes[0]}, where hungary was, refused (no-silo): nobody listens" in lines
+    assert made.missing == tuple(
+        name for name in consortium.plan.facts.silos if name in ("hungary", "cleveland")
+    )
+    for home in homes:
+        silos[home] = consortium.silos[home]
+    assert len(made.sum_round(order(consortium, 3)).survivors) == 4, "no-silo is no refusal for ever"

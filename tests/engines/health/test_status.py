@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -11,15 +14,19 @@ from typer.testing import CliRunner
 from discreet.cli.consortium import consortium as consortium_app
 from discreet.cli.silo import silo as silo_app
 from discreet.engines.flower.service import serve_training
-from discreet.errors import ConfigurationError, LedgerError
+from discreet.errors import ConfigurationError, DiscreetError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
 from discreet.privacy.notation import pair_text
+from discreet.session.public import plan_without_data
+from discreet.silo.policy import load_policy
 from discreet.silo.requests import Deliver, Propose, Request
+from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.unit.health.exposition_text import parse
 
 NAME = "hungary"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PATIENCE = 0.05
 
 
@@ -67,6 +74,32 @@ def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(
     assert after.left[0] == pytest.approx(after.budget.max_epsilon - training.epsilon)
     assert after.ledger_changed is not None
     assert pair_text(*after.left, down=True) in " ".join(after.lines())
+
+
+def test_two_trainings_of_one_plan_are_not_read_as_one(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], tmp_path: Path
+) -> None:
+    server = consortium.folder.server
+    said: Any = lambda: "\n".join(read_silo_status(consortium.folder.policy(NAME)).lines())  # noqa: E731
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    assert "3 of 3 releases" in said()
+    server.run.path.rename(tmp_path / "first")
+    with pytest.raises(DiscreetError):
+        serve_training(direct_wire(consortium.silos, after_one_round()), server, patience_seconds=PATIENCE)
+    assert "4 releases in 2 or more trainings of 3" in said()
+    assert "4 of 3" not in said()
+
+
+def after_one_round() -> Any:
+    """Loses every invitation after the first round of four silos."""
+    invitations = []
+
+    def tamper(node: int, request: Request) -> Any:
+        if isinstance(request, Deliver) and request.parameters:
+            invitations.append(node)
+        return None if len(invitations) > 4 else request
+
+    return tamper
 
 
 def test_what_is_left_is_never_rounded_up(consortium: SmallConsortium, direct_wire: type[DirectWire]) -> None:
@@ -123,6 +156,32 @@ def test_a_damaged_ledger_is_refused_and_never_read_as_less(
         read_silo_status(consortium.folder.policy(NAME))
 
 
+@pytest.mark.parametrize("lost", ["the last lines", "the state folder", "the anchor"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+def test_a_ledger_that_its_anchor_contradicts_is_an_error_and_no_smaller_sum(
+    consortium: SmallConsortium, direct_wire: type[DirectWire], lost: str, form: list[str]
+) -> None:
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    path = consortium.folder.policy(NAME)
+    policy = load_policy(path)
+    consortium.silos[consortium.node(NAME)].close()
+    ledger = policy.state / "ledger.jsonl"
+    if lost == "the last lines":
+        ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:3]))
+    elif lost == "the state folder":
+        shutil.rmtree(policy.state)
+    else:
+        policy.anchor.unlink()
+    before = tree(path.parent)
+    with pytest.raises(LedgerError) as refused:
+        SiloState(policy).check_anchor()
+    result = CliRunner().invoke(silo_app, ["status", str(path), *form])
+    assert (type(result.exception), str(result.exception)) == (LedgerError, str(refused.value))
+    assert result.stdout == ""
+    assert tree(path.parent) == before
+    assert policy.state.exists() == (lost != "the state folder")
+
+
 def test_a_training_is_followed_from_its_plan_to_its_end(
     consortium: SmallConsortium, direct_wire: type[DirectWire]
 ) -> None:
@@ -158,6 +217,45 @@ def test_a_silo_that_is_missing_is_named(consortium: SmallConsortium, direct_wir
     serve_training(direct_wire(consortium.silos, tamper), server, patience_seconds=PATIENCE)
     lines = read_run_status(server.path).lines()
     assert any(line.startswith("last round: 3 silos") and line.endswith(f"without {NAME}") for line in lines)
+
+
+def test_a_training_that_stands_says_whom_it_waits_for(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    """Two of four silos go in round 2, where three must be there; they never come back."""
+    server = consortium.folder.server
+    gone: set[int] = set()
+    during: list[Any] = []
+
+    def tamper(node: int, request: Request) -> Any:
+        if isinstance(request, Deliver) and request.parameters:
+            during.append(read_run_status(server.path))
+        if read_run_status(server.path).spent.completed:
+            gone.update(consortium.node(name) for name in ("cleveland", NAME))
+        return None if node in gone else request
+
+    class Waiting(DirectWire):
+        def nodes(self) -> Any:
+            here = tuple(node for node in super().nodes() if node not in gone)
+            during.append(read_run_status(server.path))
+            return here
+
+    with pytest.raises(DiscreetError):
+        serve_training(Waiting(consortium.silos, tamper), server, patience_seconds=PATIENCE)
+    first, last = during[0], during[-1]
+    assert first.absent == consortium.plan.facts.silos, "nobody has joined when the server begins to wait"
+    everybody = [status for status in during if status.state is RunState.RUNNING and not status.absent]
+    assert everybody
+    assert not any(status.waiting or "waiting" in status.lines()[0] for status in everybody)
+    assert last.absent == ("cleveland", NAME)
+    assert last.lines()[0].endswith("running, round 2 of 3; waiting for cleveland, hungary")
+    assert any(
+        line.startswith("silos ") and line.endswith("; without cleveland, hungary") for line in last.lines()
+    )
+    assert (last.to_json()["absent"], last.to_json()["waiting"]) == (["cleveland", NAME], True)
+    log = server.log.read_text()
+    assert log.count('"waiting for cleveland, hungary"') == 1
+    assert read_run_status(server.path).absent == (), "nobody is waited for after the end"
 
 
 def test_a_stop_gives_its_reason_and_a_cut_says_that_there_is_none(
@@ -198,6 +296,56 @@ def test_the_metrics_of_a_training_are_those_of_its_files(
     states = page.families["discreet_run_state"].samples
     assert states[("state", "completed"),] == 1.0
     assert sum(states.values()) == 1.0
+
+
+def another_plan(config: Any) -> Any:
+    training = config.training.model_copy(update={"rounds": config.training.rounds + 2})
+    return plan_without_data(config.model_copy(update={"training": training}))
+
+
+def test_what_was_spent_follows_from_the_plan_that_it_was_spent_under(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    before, numbers = read_run_status(server.path), run_metrics(read_run_status(server.path))
+    assert before.other_plan is None
+    assert not any(line.startswith("plan ") for line in before.lines())
+    other = another_plan(consortium.plan.config)
+    other.save(server.path / "plan.json")
+    after = read_run_status(server.path)
+    assert (after.plan, after.planned, after.epsilon) == (before.plan, 3, before.epsilon)
+    assert run_metrics(after) == numbers
+    (line,) = [line for line in after.lines() if line.startswith("plan ")]
+    assert f"is another plan ({other.digest()[:16]})" in line
+    (server.path / "plan.json").unlink()
+    gone = read_run_status(server.path)
+    assert (gone.state, gone.epsilon) == (RunState.COMPLETED, before.epsilon)
+    assert "plan.json must be readable" in gone.to_json()["other_plan"]
+
+
+def test_a_run_whose_plan_was_exchanged_is_refused(
+    consortium: SmallConsortium, direct_wire: type[DirectWire]
+) -> None:
+    server = consortium.folder.server
+    serve_training(direct_wire(consortium.silos), server, patience_seconds=PATIENCE)
+    another_plan(consortium.plan.config).save(server.run.plan)
+    with pytest.raises(LedgerError, match="must belong to the plan beside it"):
+        read_run_status(server.path)
+
+
+def test_a_frozen_plan_is_never_replaced_by_another(tmp_path: Path) -> None:
+    config, out = EXAMPLES / "heart.toml", tmp_path / "plan.json"
+    planned: Any = lambda path: CliRunner().invoke(consortium_app, ["plan", str(path), "--out", str(out)])  # noqa: E731
+    assert planned(config).exit_code == 0
+    frozen = out.read_bytes()
+    assert planned(config).exit_code == 0, "the same plan again is no other"
+    other = tmp_path / "other.toml"
+    other.write_text(re.sub(r"(?m)^rounds = \d+", "rounds = 3", config.read_text()))
+    refused = planned(other)
+    assert isinstance(refused.exception, ConfigurationError)
+    assert f"{out} holds something else" in str(refused.exception)
+    assert out.read_bytes() == frozen
 
 
 @pytest.mark.parametrize("command", [["status"], ["abort"], ["metrics"], ["status", "--json"]])

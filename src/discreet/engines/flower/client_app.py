@@ -28,7 +28,7 @@ def relay(message: Message, context: Context) -> Message:
         answer = ask(silo_socket(context), from_content(message.content), timeout_seconds=_TIMEOUT_SECONDS)
     except (ConfigurationError, ConnectionError, TimeoutError) as error:
         where = f"node {context.node_id}"
-        answer = encode(Refused(where, "internal", f"its SuperNode cannot reach a silo: {error}"))
+        answer = encode(Refused(where, "no-silo", f"its SuperNode cannot reach a silo: {error}"))
     return Message(to_content(answer), reply_to=message)
 
 

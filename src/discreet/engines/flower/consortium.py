@@ -81,7 +81,7 @@ def rehearse(config: Config, path: Path) -> Plan:
         folder.policy(name).touch(mode=0o600)
         folder.policy(name).write_text(text, encoding="utf-8")
     folder.server.path.mkdir()
-    plan.save(folder.server.path / "plan.json")
+    plan.save(folder.server.plan)
     allow_list = consortium.sign(keys, serial=1).serialise()
     write_durably(folder.server.path / "allow-list.json", allow_list)
     return plan

@@ -102,6 +102,7 @@ class FlowerEngine:
         self._greetings = Greetings(wire, patience_seconds)
         self._traffic: dict[ClientId, int] = {}
         self._secret_noise = False
+        self._awaited: tuple[ClientId, ...] = ()
 
     def require_secret_noise(self) -> None:
         """Leaves silos out from now on whose noise a seed could remove: the run's ledger calls it secret."""
@@ -111,6 +112,12 @@ class FlowerEngine:
     def seeded(self) -> bool:
         """Says whether a silo rehearses with noise that anyone with its seed can remove."""
         return self._members.seeded
+
+    @property
+    def missing(self) -> tuple[ClientId, ...]:
+        """The silos of the plan that take no part at the moment."""
+        present = set(self._members.names)
+        return tuple(name for name in self._proposal.plan.facts.silos if name not in present)
 
     def open(self) -> None:
         """Proposes the plan to every node and makes the first keys; nothing private has moved yet.
@@ -167,6 +174,9 @@ class FlowerEngine:
             return server
         if enough:
             return self._set_up((*self._members.nodes, *returned))
+        if self.missing != self._awaited:
+            self._awaited = self.missing
+            self._announce(f"waiting for {', '.join(self.missing)}")
         return self._set_up(await_nodes(self._wire, self._agreement.floor, patience_seconds=self._patience))
 
     def _set_up(self, nodes: tuple[NodeId, ...]) -> ServerSession:
@@ -191,6 +201,7 @@ class FlowerEngine:
         self._pending = outgoing
         self._members.keep(server.sharers)
         self._server = server
+        self._awaited = ()
         return server
 
     def _welcome(self, server: ServerSession, node: NodeId, reply: Reply) -> None:
@@ -209,7 +220,7 @@ class FlowerEngine:
                     self._members.refuse(node, name, str(verdict.code), verdict.reason)
             case Refused(silo=name, code=code, reason=reason):
                 entitled = self._members.may_speak(node, name, self._wire.nodes())
-                self._refused(node, name if entitled else f"node {node}", code, reason)
+                self._refused(node, name if entitled else self._members.title(node), code, reason)
             case _:
                 self._announce(f"node {node} answered a proposal with something else; ignored")
 
@@ -228,8 +239,8 @@ class FlowerEngine:
         for node, reply in self._exchange(requests, label).items():
             self._take(server, names[node], reply)
         for name in set(server.awaited) & set(self._members.names):
-            self._announce(f"{name} did not answer in time and is out until it returns")
             self._members.remove(name)
+            self._announce(f"{name} did not answer in time and is out until it returns")
 
     def _take(self, server: ServerSession, name: ClientId, reply: Reply) -> None:
         match reply:
@@ -244,8 +255,8 @@ class FlowerEngine:
                 self._announce(f"{name} answered with something else; ignored")
 
     def _refused(self, node: NodeId, name: ClientId, code: str, reason: str) -> None:
-        self._announce(f"{shown(name)} refused ({shown(code)}): {shown(reason)}")
         self._members.refuse(node, name, code, reason)
+        self._announce(f"{shown(name)} refused ({shown(code)}): {shown(reason)}")
 
     def _exchange(self, requests: Mapping[NodeId, Request], label: str) -> dict[NodeId, Reply]:
         """Sends requests and returns the replies that can be read."""
@@ -270,15 +281,14 @@ class FlowerEngine:
 
     def _greet_missing(self) -> None:
         """Greets the nodes that take no part; who answers is proposed to in a later round."""
-        missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
         asked = {*self._members.nodes, *self._members.refusals}
-        if missing:
+        if self.missing:
             self._greetings.send(set(self._wire.nodes()) - asked)
 
     def _returned(self) -> tuple[NodeId, ...]:
         """Returns the nodes that answered a greeting, have not refused and may be a silo that is missing."""
         nodes = []
-        missing = set(self._proposal.plan.facts.silos) - set(self._members.names)
+        missing = self.missing
         for node, answer in self._greetings.answers().items():
             reply = self._readable(node, answer)
             if not isinstance(reply, Present) or reply.silo not in missing:

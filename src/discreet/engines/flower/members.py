@@ -10,8 +10,9 @@ from discreet.engines.flower.wire import NodeId
 from discreet.secagg import ClientId
 from discreet.silo.policy import RefusalCode
 
-# A silo that met a protocol error or failed inside may come back; one that refused by its policy will not.
-_PASSING = {str(RefusalCode.PROTOCOL), str(RefusalCode.INTERNAL)}
+# A silo that met a protocol error, failed inside or was not reached may come back; one that refused by its
+# policy will not.
+_PASSING = {str(RefusalCode.PROTOCOL), str(RefusalCode.INTERNAL), str(RefusalCode.NO_SILO)}
 
 
 @dataclass(slots=True)
@@ -51,6 +52,11 @@ class Members:
         self._homes = {silo: at for silo, at in self._homes.items() if at != node} | {name: node}
         self.refusals.pop(node, None)
         self.seeded = self.seeded or seeded
+
+    def title(self, node: NodeId) -> str:
+        """Names a node for a person: its number, and the silo that signed there last, if one did."""
+        silo = next((silo for silo, at in self._homes.items() if at == node), None)
+        return f"node {node}" if silo is None else f"node {node}, where {silo} was,"
 
     def may_speak(self, node: NodeId, name: ClientId, connected: Collection[NodeId]) -> bool:
         """Says whether nothing speaks against ``node`` being the silo ``name``.

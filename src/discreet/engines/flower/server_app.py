@@ -7,6 +7,7 @@ in this process; empty for real silos).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from flwr.app import Context
@@ -16,13 +17,14 @@ from discreet.engines.flower.client_app import REHEARSAL_KEY
 from discreet.engines.flower.grid_wire import GridWire
 from discreet.engines.flower.rehearsal import rehearsed
 from discreet.engines.flower.service import ServerFolder, serve_training
+from discreet.engines.flower.stopping import StoppedByOperator
 from discreet.errors import ConfigurationError
 
 _DEFAULT_PATIENCE_SECONDS = 120.0
 
 
 def main(grid: Grid, context: Context) -> None:
-    """Carries out the plan in the folder that the run-config names."""
+    """Carries out the plan in the folder that the run-config names; a wanted end is no failure."""
     config = context.run_config
     if not config.get("folder"):
         raise ConfigurationError(
@@ -31,7 +33,8 @@ def main(grid: Grid, context: Context) -> None:
     folder = ServerFolder(Path(str(config["folder"])))
     patience = float(config.get("patience", _DEFAULT_PATIENCE_SECONDS))
     rehearsal = str(config.get(REHEARSAL_KEY, ""))
-    with rehearsed(Path(rehearsal) if rehearsal else None):
+    # Flower would show a stop by the operator as a crash; the log and outcome.json have said what it is.
+    with suppress(StoppedByOperator), rehearsed(Path(rehearsal) if rehearsal else None):
         serve_training(GridWire(grid), folder, patience_seconds=patience)
 
 

@@ -48,6 +48,11 @@ class ServerFolder:
     path: Path
 
     @property
+    def plan(self) -> Path:
+        """What the next start is to carry out; a training that has begun keeps its own in ``run/``."""
+        return self.path / "plan.json"
+
+    @property
     def run(self) -> RunDirectory:
         """Ledger, metrics, checkpoints and model, as of every engine."""
         return RunDirectory(self.path / "run")
@@ -78,12 +83,12 @@ class ServerFolder:
         Raises:
             ConfigurationError: if one is missing or does not fit.
         """
-        plan = load_plan(self.path / "plan.json")
+        plan = load_plan(self.plan)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:
             raise ConfigurationError(f"allow-list.json must be readable; got: {error.strerror}.") from None
-        return Proposal(plan, (self.path / "plan.json").read_bytes(), allow_list)
+        return Proposal(plan, self.plan.read_bytes(), allow_list)
 
 
 def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:
@@ -121,10 +126,14 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
     proposal = folder.proposal()
     plan = proposal.plan
     model = public_model(plan)
+    names = ", ".join(plan.facts.silos)
+    announce(f"waiting for {names}", absent=names)
     await_nodes(wire, len(plan.facts.silos), patience_seconds=patience_seconds)
-    engine = FlowerEngine(
-        proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=announce
-    )
+
+    def tell(event: str) -> None:
+        announce(event, absent=", ".join(engine.missing))
+
+    engine = FlowerEngine(proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=tell)
     if _begun_with_secret_noise(folder.run):
         engine.require_secret_noise()
     engine.open()

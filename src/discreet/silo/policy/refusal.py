@@ -28,6 +28,8 @@ class RefusalCode(StrEnum):
     """More plans were proposed than the policy takes in a day, or than may wait for a person."""
     PROTOCOL = "protocol"
     """The server broke the secure-aggregation protocol."""
+    NO_SILO = "no-silo"
+    """A SuperNode says that no silo answers it."""
     INTERNAL = "internal"
     """The silo failed; its own log says why."""
 
