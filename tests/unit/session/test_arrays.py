@@ -137,7 +137,7 @@ def test_a_real_silo_takes_part_in_a_plan_over_arrays_with_a_file_of_its_own(
     np.testing.assert_array_equal(at_silo.labels, rehearsed.labels)
     with pytest.raises(DataError, match=r"the plan's shape \(4, 5\); got \(2, 5\)"):
         load_records(f"npz:{tmp_path / 'other.npz'}", plan, "west")
-    with pytest.raises(DataError, match=r"must be left out for a table.*got \(4, 5\)"):
+    with pytest.raises(DataError, match=r"must make records of its shape \(4, 5\) .* they make none"):
         load_records(f"csv:{tmp_path / 'own.csv'}", plan, "west")
 
 
