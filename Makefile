@@ -58,7 +58,7 @@ fuzz: install
 # Faults planted one by one into a copy of the tree, in the lines that stop the attacks; exit code 1 if tests miss one.
 .PHONY: mutants
 mutants: install
-	$(BIN)/python tests/security/mutants.py $(ONLY)
+	$(BIN)/python -m tests.security.mutants $(ONLY)
 
 # What is published: sdist, the wheel made from it, and the demo run from that wheel, outside the checkout.
 .PHONY: wheel

@@ -287,6 +287,19 @@ def test_the_server_takes_one_kind_of_share_and_all_of_it(
     assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names))
 
 
+def test_shares_that_are_named_for_another_round_are_not_taken(
+    make_world: MakeWorld, terms_of: Callable[..., SumTerms]
+) -> None:
+    """A reply that answers another request harms its sender only."""
+    world = make_world(Bonawitz(SemiHonest()), terms_of(threshold=3))
+    replies = world.deliver(world.step(world.set_up().begin()))
+    released = world.read(replies["client-0"])
+    replies["client-0"] = world.write(replace(released, round_digest=bytes(32)))
+    world.upload(replies)
+    assert world.rejected("client-0") is not None
+    assert np.array_equal(world.finish(world.server.close_stage()), world.expected(world.names))
+
+
 @pytest.mark.parametrize("roster", [(0, 1, 2, 3, 4, 9), (1, 2, 3, 4)])
 def test_a_roster_holds_sharers_only_and_us(make_world: MakeWorld, roster: Any) -> None:
     """A stranger would lift the count over the floor; without us there is nothing to mask for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.table import Table
 from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
+
+if TYPE_CHECKING:
+    from discreet.silo.check import DryRun
 
 
 def check(
@@ -27,7 +30,6 @@ def check(
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
-    from discreet.plan import judged
     from discreet.silo.check import dry_run
     from discreet.silo.policy import load_policy
 
@@ -49,9 +51,16 @@ def check(
             "notes": found.notes,
         }
         typer.echo(json.dumps(summary, indent=1))
-        if not found.records:
-            raise typer.Exit(EXIT_BAD_REQUEST)
-        return
+    else:
+        _show(found)
+    if not found.records:
+        raise typer.Exit(EXIT_BAD_REQUEST)
+
+
+def _show(found: DryRun) -> None:
+    """Prints what would leave the silo, and what it would cost."""
+    from discreet.plan import judged
+
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
@@ -76,4 +85,3 @@ def check(
         console.print(
             "\nThis silo would take part WITHOUT ANY RECORD and send noise only: mend its source first."
         )
-        raise typer.Exit(EXIT_BAD_REQUEST)

@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 
 from discreet.kinds.fields import Count, Positive, Section
 
+MOST_CLASSES = 1 << 16
+"""Whoever reads a plan writes down a text for each class of a table."""
+
 
 class IidPartition(Section):
     """Splits one table into ``silos`` silos at random; simulation only."""
@@ -86,7 +89,7 @@ class DataConfig(Section):
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
-    num_classes: Annotated[int, Field(ge=2)] | None = None
+    num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None

@@ -44,19 +44,22 @@ class LocalSection(Section):
             ConfigurationError: if table and setting do not fit together.
         """
 
-    @abstractmethod
     def normaliser(
-        self, sampling: SamplingConfig, capacities: Mapping[str, int], survivors: tuple[str, ...]
+        self,
+        sampling: SamplingConfig,  # noqa: ARG002 - one contract for all kinds
+        capacities: Mapping[str, int],  # noqa: ARG002
+        survivors: tuple[str, ...],
     ) -> float:
-        """Returns the public number that the sum over ``survivors`` is divided by.
+        """Returns the public number that the sum over ``survivors`` is divided by: how many they are.
 
-        It is never a count of private records.
+        A kind may say another; it is never a count of private records.
 
         Args:
             sampling: who enters a round.
             capacities: public bound on the records of every planned silo.
             survivors: the silos that are in the sum.
         """
+        return float(len(survivors))
 
 
 class LocalTraining(ABC):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,7 +14,6 @@ from discreet.kinds.capped import ConvexLoss
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability
 from discreet.kinds.float_error import with_slack
-from discreet.kinds.sampling import SamplingConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
@@ -56,15 +54,6 @@ class ConvexStepsSection(LocalSection):
         """Says in one line what a silo computes in a round."""
         steps = f"{self.steps}" if self.steps is not None else f"one for {self.records_per_step} records"
         return f"{self.title}: learning rate {self.learning_rate:g}, steps: {steps}, passes: {self.passes}"
-
-    def normaliser(
-        self,
-        sampling: SamplingConfig,  # noqa: ARG002 - one contract for all kinds
-        capacities: Mapping[str, int],  # noqa: ARG002
-        survivors: tuple[str, ...],
-    ) -> float:
-        """Returns the number of survivors."""
-        return float(len(survivors))
 
     def largest_move(self, setting: SiloSetting, lipschitz: float) -> float:
         """Bounds how far the records of one round move the weights; the update is projected onto that."""

@@ -17,6 +17,11 @@ LINEAR = "logistic"
 _MAIN = "__main__:"
 
 
+def names_own_code(name: str) -> bool:
+    """Says whether a model is ``module:factory``, which somebody has to import, and none that is bundled."""
+    return ":" in name
+
+
 def defined_in_main(name: str) -> bool:
     """Says whether a model is made by the script or notebook that runs: no other process finds it."""
     return name.startswith(_MAIN)

@@ -7,7 +7,7 @@ local DP. Two claims can be made for it, of different standing: see `NoisySteps.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
@@ -20,7 +20,7 @@ from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Momentum, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
 from discreet.kinds.footprint import SHARED, NoiseSharing
-from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
+from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
 from discreet.privacy.events import Sampling
@@ -71,15 +71,6 @@ class NoisyStepsConfig(LocalSection):
             style=self.style,
             expected=setting.expected,
         )
-
-    def normaliser(
-        self,
-        sampling: SamplingConfig,  # noqa: ARG002 - one contract for all kinds
-        capacities: Mapping[str, int],  # noqa: ARG002
-        survivors: tuple[str, ...],
-    ) -> float:
-        """Returns the number of survivors."""
-        return float(len(survivors))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError, DiscreetError, HowTo
-from discreet.kinds.model_facts import LINEAR, defined_in_main, linear_outputs, require_classes
+from discreet.kinds.model_facts import (
+    LINEAR,
+    defined_in_main,
+    linear_outputs,
+    names_own_code,
+    require_classes,
+)
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
@@ -107,7 +113,7 @@ def _made(factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_
 
 
 def _factory(spec: str) -> ModelFactory:
-    if ":" in spec:
+    if names_own_code(spec):
         return _imported(spec)
     if spec in BUNDLED:
         return BUNDLED[spec]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from discreet.config import Config
 from discreet.config.data import data_assumptions
+from discreet.kinds.model_facts import names_own_code
 from discreet.mechanisms import SAMPLER_ASSUMPTION
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.releases import RoundRelease, most_setups
@@ -54,7 +55,7 @@ def assuming(
     """
     # A client is all that it holds: how its records were read makes no other pair of neighbours.
     of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
-    own_model = (STATELESS,) if ":" in config.model.name else ()
+    own_model = (STATELESS,) if names_own_code(config.model.name) else ()
     assumed = [*release.assumptions, *own_model, *of_data]
     assumed += [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status

@@ -132,3 +132,11 @@ def test_a_bundled_model_is_linear_or_not_by_its_name(monkeypatch: pytest.Monkey
     network = plan.config.model_copy(update={"model": plan.config.model.model_copy(update={"name": "mlp"})})
     with pytest.raises(ConfigurationError, match=r"'facts\.linear' must be False for 'mlp'"):
         public_model(dataclasses.replace(plan, config=network))
+
+
+def test_more_classes_than_anybody_writes_down_are_refused() -> None:
+    """A silo makes a text for each, whatever its file holds."""
+    data = load_config(HEART).model_dump(mode="json", exclude_none=True)
+    data["data"].update(num_classes=10**12)
+    with pytest.raises(ConfigurationError, match="65536"):
+        parse_config(data)

@@ -1,0 +1,132 @@
+"""Faults in what is checked of a plan, by the owner's policy and by whoever carries it out."""
+
+from __future__ import annotations
+
+from tests.security.faults.mutant import LIARS, POLICY, REVIEW, SILO, Mutant, attack
+
+IN_PLANS = (
+    Mutant(
+        "a digest lets any code be imported",
+        POLICY + "models.py",
+        'named = ":" not in name if self.name is None else name == self.name',
+        "named = self.name is None or name == self.name",
+        (attack("code_in_a_silo"), REVIEW),
+    ),
+    Mutant(
+        "the built model may have another digest",
+        "src/discreet/plan/public_model.py",
+        "        if planned != here:\n",
+        "        if False:\n",
+        (REVIEW, LIARS),
+    ),
+    Mutant(
+        "nothing is planned again",
+        POLICY + "review.py",
+        "difference = unlike_its_config(plan)",
+        "difference = None",
+        (REVIEW, LIARS),
+    ),
+    Mutant(
+        "the owner's colluders do not reach the shares",
+        POLICY + "review.py",
+        "    _check_colluders(charge)\n",
+        "",
+        (attack("colluders_beyond_the_shares"), REVIEW),
+    ),
+    Mutant(
+        "the owner's colluders do not reach the charge",
+        POLICY + "review.py",
+        "charge = Charge.under(plan, policy)",
+        "charge = Charge(plan, plan.thresholds.max_colluding)",
+        (REVIEW,),
+    ),
+    Mutant(
+        "one honest silo is enough",
+        POLICY + "review.py",
+        "charge.honest_inputs >= 2",
+        "charge.honest_inputs >= 1",
+        (REVIEW,),
+    ),
+    Mutant(
+        "any label",
+        POLICY + "review.py",
+        "    _check_label(plan, policy)\n",
+        "",
+        (attack("label_outside_the_policy"), REVIEW),
+    ),
+    Mutant("any column", POLICY + "review.py", "    _check_columns(plan, policy)\n", "", (REVIEW,)),
+    Mutant(
+        "a sparse graph counts as malicious",
+        POLICY + "review.py",
+        'return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode',
+        "return aggregation.mode",
+        (attack("sparse_graph_called_malicious"), REVIEW),
+    ),
+    Mutant(
+        "a policy never expires", POLICY + "review.py", "if today > policy.expires:", "if False:", (REVIEW,)
+    ),
+    Mutant(
+        "a list that nobody signed",
+        POLICY + "allow_list.py",
+        "        except InvalidSignature:\n",
+        "        except InvalidSignature:\n            return AllowList({n: bytes.fromhex(k) for n, k in "
+        "self.silos.items()})\n        except ZeroDivisionError:\n",
+        (REVIEW, LIARS),
+    ),
+    Mutant(
+        "a factory is imported before its plan is worked out",
+        POLICY + "review.py",
+        "    _check_plan_follows(plan)\n    charge",
+        "    _public_model(plan)\n    _check_plan_follows(plan)\n    charge",
+        (REVIEW,),
+    ),
+    Mutant(
+        "a factory is imported before a person approved",
+        POLICY + "review.py",
+        "    digest = plan.digest()\n    if policy",
+        "    _public_model(plan)\n    digest = plan.digest()\n    if policy",
+        (REVIEW,),
+    ),
+    Mutant(
+        "unproven assumptions need no leave",
+        POLICY + "review.py",
+        "cost.status is Status.CONDITIONAL and not policy.require.accept_conditional",
+        "False",
+        (REVIEW,),
+    ),
+    Mutant(
+        "a machine's tables ride on a plan",
+        "src/discreet/plan/plan.py",
+        'if _LOCAL & data["config"].keys():',
+        "if False:",
+        ("tests/unit/plan/test_without_torch.py",),
+    ),
+    Mutant(
+        "a program carries out any plan",
+        "src/discreet/engines/local/job.py",
+        "        require_follows(plan)\n",
+        "",
+        ("tests/unit/plan/test_without_torch.py",),
+    ),
+    Mutant(
+        "a bundled network is called linear",
+        "src/discreet/plan/public_model.py",
+        "if model.name in BUNDLED and facts.linear != (model.name == LINEAR):",
+        "if False:",
+        ("tests/unit/plan/test_without_torch.py",),
+    ),
+    Mutant(
+        "a width that no model takes",
+        SILO + "records.py",
+        "    _check_rules(source, plan, silo)\n",
+        "",
+        ("tests/engines/silo/test_records.py",),
+    ),
+    Mutant(
+        "a cheaper plan in the place of one that ran",
+        SILO + "state.py",
+        "if plan.digest() != digest:",
+        "if False:",
+        ("tests/engines/silo/test_state.py",),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Faults in secure aggregation."""
+
+from __future__ import annotations
+
+from tests.security.faults.mutant import SECAGG, SUMS, Mutant, attack
+
+IN_SUMS = (
+    Mutant(
+        "the same key in another writing",
+        SECAGG + "offers.py",
+        "if not all(map(keyring.is_canonical, keys)):",
+        "if False:",
+        (attack("key_in_another_writing"), *SUMS),
+    ),
+    Mutant(
+        "the same key twice",
+        SECAGG + "offers.py",
+        "if len(set(public)) != len(public) or not seen.isdisjoint(public):",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "draws in no digest",
+        SECAGG + "binding.py",
+        '_hash(b"graph", digest_of_keys, choices.body())',
+        "digest_of_keys",
+        SUMS,
+    ),
+    Mutant(
+        "sharers in no digest",
+        SECAGG + "binding.py",
+        "index_set(sharers), start.body())",
+        "start.body())",
+        SUMS,
+    ),
+    Mutant(
+        "survivors that masked for no round",
+        SECAGG + "client/rounds.py",
+        "if tuple(signer for signer, _ in shown.attested) != attesting:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a client declared gone", SECAGG + "client/rounds.py", "if me not in survivors:", "if False:", SUMS
+    ),
+    Mutant(
+        "survivors that nobody invited",
+        SECAGG + "client/rounds.py",
+        "if not frozenset(survivors) <= current.roster:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a sum below the floor",
+        SECAGG + "client/rounds.py",
+        '    agreement.require_floor(len(survivors), "sent their masked input")\n',
+        "",
+        SUMS,
+    ),
+    Mutant(
+        "a confirmation of a stranger",
+        SECAGG + "client/rounds.py",
+        "if signer not in survivors:",
+        "if False:",
+        SUMS,
+    ),
+    Mutant(
+        "a confirmation of nobody",
+        SECAGG + "client/rounds.py",
+        "        agreement.identities.verify(agreement.name(signer), content, signature)\n    terms",
+        "    terms",
+        SUMS,
+    ),
+    Mutant(
+        "one confirmation too few",
+        SECAGG + "client/rounds.py",
+        "if not len(confirmations.signatures) >= quorum:",
+        "if not len(confirmations.signatures) >= quorum - 1:",
+        SUMS,
+    ),
+    Mutant(
+        "both kinds of share",
+        SECAGG + "client/rounds.py",
+        "[seed + 1 for seed in seeds] if peer in survivors",
+        "[0, *(seed + 1 for seed in seeds)] if peer in survivors",
+        SUMS,
+    ),
+    Mutant(
+        "too few holders",
+        SECAGG + "client/setup.py",
+        "    require_holders(agreement, place.graph.holders & sharers)\n",
+        "",
+        SUMS,
+    ),
+    Mutant(
+        "shares named for another round",
+        SECAGG + "server/rounds.py",
+        "        self._require_digest(released.round_digest)\n",
+        "",
+        ("tests/secagg/test_what_comes_first.py",),
+    ),
+    Mutant(
+        "a signature without its input",
+        SECAGG + "server/rounds.py",
+        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)\n",
+        "        self.signed_inputs[sender] = masked.consent\n"
+        "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)\n",
+        ("tests/secagg/test_what_comes_first.py",),
+    ),
+)
