@@ -17,6 +17,7 @@ from discreet.secagg import (
     Bonawitz,
     ClientSession,
     MemoryJournal,
+    Rejected,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
@@ -24,11 +25,13 @@ from discreet.secagg import (
     binding,
 )
 from discreet.secagg.client import rounds
+from discreet.secagg.codec import encode
+from discreet.secagg.codes import AbortCode
 from discreet.secagg.draws import neighborhoods
 from discreet.secagg.graph import ChosenGraph
 from discreet.secagg.hazmat import keys as keyring
 from discreet.secagg.journal import Deed
-from discreet.secagg.messages import ConfirmSet, KeyList
+from discreet.secagg.messages import Choices, ConfirmSet, KeyList, UnmaskShares
 from discreet.secagg.server import rounds as server_rounds
 from discreet.secagg.server.recovery import recover_all
 from discreet.secagg.transitions import ClientState
@@ -373,3 +376,20 @@ def test_a_signed_input_that_is_no_vector_harms_its_sender_only(make_world: Make
     world.gone.add("client-3")
     total = world.finish(world.server.close_stage())
     assert np.array_equal(total, world.expected([name for name in world.names if name != "client-3"]))
+
+
+def unreadable(world: World, kind: type[Choices] | type[UnmaskShares]) -> bytes:
+    """A message whose header is right and whose body cannot be read."""
+    empty = encode(Choices(()), world.agreement.digest, world.epoch)
+    return empty[:4] + bytes([kind.TYPE]) + empty[5:-2] + b"\xff" * 64
+
+
+def test_a_body_that_no_state_waits_for_is_never_read(make_world: MakeWorld) -> None:
+    # A coordinator may send as much as a carrier lets through: 64 MiB of draws cost a silo 3 GB to read.
+    world = make_world()
+    with pytest.raises(PeerProtocolError) as caught:
+        world.clients["client-0"].receive(unreadable(world, Choices))
+    assert caught.value.code is AbortCode.OUT_OF_ORDER
+    verdict = world.server.receive("client-0", unreadable(world, UnmaskShares))
+    assert isinstance(verdict, Rejected)
+    assert verdict.code is AbortCode.OUT_OF_ORDER

@@ -22,26 +22,33 @@ def encode(message: Message, agreement_digest: bytes, epoch: int) -> bytes:
     return b"".join((_HEADER.pack(_VERSION, message.TYPE, agreement_digest, epoch), *message.parts()))
 
 
-def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
-    """Reads a message.
+def kind_of(data: bytes, agreement_digest: bytes, epoch: int) -> type[Message]:
+    """Returns which message this is, by its header alone; its body may be as long as a carrier lets through.
 
     Raises:
         PeerProtocolError: ``malformed`` for bytes that are no message, ``wrong-session`` for a message that
             belongs to another agreement or epoch.
     """
-    reader = Reader(data)
-    version, kind, digest, of_epoch = _HEADER.unpack(reader.view(_HEADER.size))
+    version, kind, digest, of_epoch = _HEADER.unpack(Reader(data).view(_HEADER.size))
     if version != _VERSION:
         raise malformed(f"a message must start with {_VERSION!r}; got another version.")
     if kind not in _TYPES:
         raise malformed(f"message types are 1 to {max(_TYPES)}; got {kind}.")
-    # Before the body: what another session or epoch says is not even parsed.
+    # What another session or epoch says is not even parsed.
     if (digest, of_epoch) != (agreement_digest, epoch):
         raise PeerProtocolError(
             AbortCode.WRONG_SESSION,
             f"messages must be made for these terms and epoch {epoch}; got one of another session or epoch.",
         )
-    message = _TYPES[kind].read(reader)
+    return _TYPES[kind]
+
+
+def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
+    """Reads a message; raises as `kind_of` does."""
+    kind = kind_of(data, agreement_digest, epoch)
+    reader = Reader(data)
+    reader.view(_HEADER.size)
+    message = kind.read(reader)
     # Bytes behind the last field would be a second encoding of one message.
     reader.end()
     return message

@@ -107,4 +107,14 @@ IN_SUMS = (
         "        add_packed(self.accumulator, masked.packed, self.agreement.terms.bits)\n",
         ("tests/secagg/test_what_comes_first.py",),
     ),
+    Mutant(
+        "a body read before its turn",
+        SECAGG + "client/session.py",
+        "            self._move(kind)\n"
+        "            reply = self._handlers[kind](decode(data, self._agreement.digest, self._memory.epoch))\n",
+        "            message = decode(data, self._agreement.digest, self._memory.epoch)\n"
+        "            self._move(kind)\n"
+        "            reply = self._handlers[kind](message)\n",
+        ("tests/secagg/test_what_comes_first.py",),
+    ),
 )

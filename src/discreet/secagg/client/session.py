@@ -12,7 +12,7 @@ from discreet.secagg import binding
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.client import neighborhood, rounds, setup
 from discreet.secagg.client.memory import ClientMemory, split_slots
-from discreet.secagg.codec import decode, encode
+from discreet.secagg.codec import decode, encode, kind_of
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import Neighborhood
 from discreet.secagg.hazmat import keys as keyring
@@ -134,11 +134,11 @@ class ClientSession:
             ProtocolAbort: if the message is not what the protocol allows here. The session is over.
         """
         with self._ending_on_error():
-            message = decode(data, self._agreement.digest, self._memory.epoch)
-            # The table comes first: handlers may rely on all that earlier messages have fixed, and nobody
-            # gets a share by sending the last message first.
-            self._move(type(message))
-            reply = self._handlers[type(message)](message)
+            kind = kind_of(data, self._agreement.digest, self._memory.epoch)
+            # The table comes first: handlers may rely on all that earlier messages have fixed, nobody gets a
+            # share by sending the last message first, and 64 MiB that no state waits for are never parsed.
+            self._move(kind)
+            reply = self._handlers[kind](decode(data, self._agreement.digest, self._memory.epoch))
             return None if reply is None else self._encode(reply)
 
     def submit(self, values: InputVector) -> bytes:

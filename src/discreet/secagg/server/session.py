@@ -8,7 +8,7 @@ from typing import final
 
 from discreet.errors import LocalProtocolError, NotEnoughSurvivors, PeerProtocolError, ProtocolAbort
 from discreet.secagg.agreement import Agreement
-from discreet.secagg.codec import decode, encode
+from discreet.secagg.codec import decode, encode, kind_of
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.messages import (
     Advertise,
@@ -106,10 +106,9 @@ class ServerSession:
     def receive(self, sender: ClientId, data: bytes) -> Verdict:
         """Handles one message; whatever is wrong with it harms nobody but its sender."""
         try:
-            message = decode(data, self._agreement.digest, self._epoch)
             # An input that comes after its sender was declared gone ends here, unread: with the revealed
             # masks it could be opened (docs/threat-model.md, one phase).
-            next_server_state(self._table, self._state, type(message))
+            next_server_state(self._table, self._state, kind_of(data, self._agreement.digest, self._epoch))
             index = self._numbers.get(sender, -1)
             # One answer a stage: a second masked input would be summed as well.
             if index not in self._awaited or index in self._answered:
@@ -117,7 +116,7 @@ class ServerSession:
                     AbortCode.UNKNOWN_CLIENT,
                     f"{sender!r} must be awaited in this stage; it is not, or not any more.",
                 )
-            self._take(index, message)
+            self._take(index, decode(data, self._agreement.digest, self._epoch))
         except ProtocolAbort as abort:
             # Anybody can send anything; only its sender may lose by it.
             return Rejected(abort.code, str(abort))
