@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from discreet.cli.console import spell_out
+from discreet.cli.failures import report
 from discreet.cli.lazy import LazyCommands
-from discreet.cli.log import log_to_stderr
-from discreet.documents import shown
-from discreet.errors import DiscreetError
+from discreet.cli.log import LOGGER, log_to_stderr
 from discreet.log_line import LogFormat
 from discreet.version import __version__
-
-_LONGEST_ERROR = 5000
 
 app = typer.Typer(
     name="discreet",
@@ -24,6 +22,7 @@ app = typer.Typer(
     help="Differentially private federated learning with secure aggregation and guarantees that hold.",
     no_args_is_help=True,
     add_completion=True,
+    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -40,7 +39,9 @@ def options(
     version: Annotated[  # noqa: ARG001 (its callback acts on it)
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each step to stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log each step, and the trace of an error, to stderr.")
+    ] = False,
     log_format: Annotated[
         LogFormat, typer.Option(help="Form of the log; auto is text on a terminal and JSON elsewhere.")
     ] = LogFormat.AUTO,
@@ -51,16 +52,12 @@ def options(
 
 
 def main() -> None:
-    """Runs the command line; exit code 2 for a bad request, 3 for a privacy refusal."""
+    """Runs the command line; exit code 2 for a bad request, 3 for a privacy refusal, 1 for a defect."""
     # Before numpy is loaded: silos are trained in parallel, so matrix products need no threads of their own.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        spell_out(stream)
     try:
         app()
-    except DiscreetError as error:
-        hint = "" if error.see is None else f" See {error.see.value}."
-        # What is quoted may come from elsewhere, such as a plan that an owner looks at.
-        line = shown(f"error: {error}{hint}", _LONGEST_ERROR)
-        details = [f"  {shown(note, _LONGEST_ERROR)}" for note in getattr(error, "__notes__", ())]
-        screen = Console(stderr=True, highlight=False, soft_wrap=True)
-        screen.print("\n".join([line, *details]), markup=False)
-        sys.exit(error.exit_code)
+    except Exception as error:
+        sys.exit(report(error, verbose=LOGGER.isEnabledFor(logging.INFO)))

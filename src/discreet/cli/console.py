@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable
+from io import TextIOWrapper
+from typing import TextIO
 
 import typer
 from rich.console import Console
@@ -24,3 +27,41 @@ def tell_owner(notes: Iterable[str]) -> None:
     """Writes what the owner of the records should know of them to the terminal, one line each."""
     for note in notes:
         typer.echo(f"records: {note}", err=True)
+
+
+# For terminals and pipes of another encoding than UTF-8; what is not here becomes a question mark.
+_PLAIN = {
+    "α": "alpha",
+    "β": "beta",
+    "γ": "gamma",
+    "δ": "delta",
+    "ε": "epsilon",
+    "μ": "mu",
+    "σ": "sigma",
+    "²": "^2",
+    "·": "*",
+    "×": "x",
+    "±": "+-",
+    "−": "-",
+    "–": "-",
+    "≤": "<=",
+    "≥": ">=",
+    "√": "sqrt",
+    "→": "->",
+    "…": "...",
+}
+_SPELLED_OUT = "discreet-spelled-out"
+
+
+def spell_out(stream: TextIO) -> None:
+    """Makes a stream whose encoding lacks a letter write it out, so that no output ends in an error."""
+    if isinstance(stream, TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        codecs.register_error(_SPELLED_OUT, _plain)
+        stream.reconfigure(errors=_SPELLED_OUT)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in lacking), error.end

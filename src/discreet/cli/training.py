@@ -81,17 +81,27 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
                 announce=watch.announce,
                 early=early,
             )
+            report = finish(result, identity)
         except KeyboardInterrupt:
-            again = f"discreet run {request.source} --out {directory} --resume"
-            typer.echo(f"interrupted; go on with: {again}", err=True)
+            typer.echo(f"interrupted; {_how_to_go_on(request)}", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
-    report = finish(result, identity)
+        except OSError as error:
+            error.add_note(_how_to_go_on(request))
+            raise
     log("done", directory=directory, manifest=manifest_digest(directory))
     if request.as_json:
         # The files are for others, so what depends on records is printed and not written.
         typer.echo(json.dumps(summarise(result) | {"warnings": result.told}, indent=1))
     elif not request.quiet:
         _show(screen, result, report)
+
+
+def _how_to_go_on(request: Request) -> str:
+    """Returns the command that goes on with what is on disk, or says that there is nothing yet."""
+    run = RunDirectory(request.directory)
+    if run.plan.is_file() and run.ledger.is_file():
+        return f"go on with: discreet run {request.source} --out {request.directory} --resume"
+    return "nothing was released yet; start again" + " with --overwrite" * request.directory.exists()
 
 
 def _say_finished(request: Request) -> None:

@@ -110,11 +110,9 @@ IN_SUMS = (
     Mutant(
         "a body read before its turn",
         SECAGG + "client/session.py",
-        "            self._move(kind)\n"
-        "            reply = self._handlers[kind](decode(data, self._agreement.digest, self._memory.epoch))\n",
-        "            message = decode(data, self._agreement.digest, self._memory.epoch)\n"
-        "            self._move(kind)\n"
-        "            reply = self._handlers[kind](message)\n",
+        "            self._move(kind)\n            reply =",
+        "            decode(data, self._agreement.digest, self._memory.epoch)\n"
+        "            self._move(kind)\n            reply =",
         ("tests/secagg/test_what_comes_first.py",),
     ),
 )
