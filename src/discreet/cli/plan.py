@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +15,11 @@ from discreet.cli.listing import Listing
 from discreet.cli.promises import assumptions_table, plan_table, promises
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
-from discreet.plan import Plan
+from discreet.plan import Plan, judged
 from discreet.plan.over_records import Planned, plan_over_records
+from discreet.plan.persons import for_persons
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_is, delta_text, epsilon_text
 
 _FIGURES: dict[str, Callable[[Costs], str]] = {
@@ -79,8 +81,19 @@ def _one(plan: Plan, *, as_json: bool) -> None:
     out.print(plan_table(plan), "")
     guarantees = plan.guarantees
     out.print(promises(plan, guarantees, title="who could learn what"))
+    persons = for_persons(plan)
+    if persons:
+        out.print("", _persons(plan, persons))
     if any(row.assumptions for row in guarantees):
         out.print("", assumptions_table(guarantees))
+
+
+def _persons(plan: Plan, persons: Sequence[tuple[int, Guarantee]]) -> Listing:
+    """What the same noise leaves to somebody with several records at one silo."""
+    who = persons[0][1].adversary.describe()
+    rows = tuple((f"{count}", epsilon_text(row.epsilon), judged(plan, row).short) for count, row in persons)
+    title = f"somebody with several records, against {who}, {delta_is(persons[0][1].delta)}"
+    return Listing(title, ("records", "ε", "judgement"), rows, frozenset({"ε"}))
 
 
 def _sweep(
