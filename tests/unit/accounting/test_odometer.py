@@ -1,14 +1,21 @@
-"""Budgets: refuse before they are exceeded, survive a resume, merge."""
+"""A budget for what is chosen on the way: never exceeded, nothing free, no part lent to another."""
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.accounting import Rdp, epsilon
-from discreet.accounting.odometer import AdaptiveFilter, PlannedBudget, parallel, sequential
+from discreet.accounting.gdp import gaussian_epsilon
+from discreet.accounting.odometer import AdaptiveFilter
 from discreet.errors import BudgetExhausted, ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import (
+    Composed,
+    DiscreteGaussianNoise,
+    Event,
     Failure,
     GaussianNoise,
     PoissonSampling,
@@ -18,78 +25,117 @@ from discreet.privacy.events import (
     StatisticalDistance,
 )
 
-STEP = Release(GaussianNoise(4.0), 1.0, 1, PoissonSampling(0.2))
+STEP = Release(GaussianNoise(20.0), 1.0, 1, PoissonSampling(0.2))
 
 
-def spend_all(
-    state: AdaptiveFilter | PlannedBudget, event: Release | Repeated, limit: int = 10_000
-) -> tuple[Any, ...]:
+def spend_all(state: AdaptiveFilter, event: Event) -> tuple[AdaptiveFilter, int]:
     count = 0
-    while count < limit:
+    while True:
         try:
             state = state.admit(event)
         except BudgetExhausted:
-            break
+            return state, count
         count += 1
-    return state, count
 
 
-def test_planned_budget_stops_one_step_before() -> None:
-    budget, count = spend_all(PlannedBudget(1.0, 1e-5), Repeated(STEP, 10))
-    assert budget.cost().epsilon <= 1.0
-    assert epsilon(Repeated(STEP, 10 * count + 10), delta=1e-5).epsilon > 1.0
+@pytest.mark.parametrize(("budget", "delta"), [(0.3, 1e-6), (1.0, 1e-5), (8.0, 1e-5)])
+@pytest.mark.parametrize("event", [STEP, replace(STEP, sampling=PoissonSampling(1.0))])
+def test_what_passed_costs_no_more_than_the_budget_by_any_accountant(
+    budget: float, delta: float, event: Release
+) -> None:
+    state, count = spend_all(AdaptiveFilter(budget, delta), event)
+    assert count > 0
+    assert state.used <= 1.0
+    one_order = Rdp(orders=(state.order,))
+    assert epsilon(Repeated(event, count), delta=delta, accountant=one_order).epsilon <= budget
+    assert epsilon(Repeated(event, count), delta=delta).epsilon <= budget
 
 
-def test_state_is_a_value_so_a_resume_is_the_same() -> None:
-    first = PlannedBudget(1.0, 1e-5).admit(STEP)
-    resumed = PlannedBudget(1.0, 1e-5, spent=first.spent)
-    assert resumed.admit(STEP) == first.admit(STEP)
+def test_ten_trainings_cost_what_the_page_says() -> None:
+    """docs/theory/budgets.md: ten of (1, 1e-6) fit into (3.47, 1e-5), where adding ε would charge 10."""
+    mu = 0.23670438
+    assert gaussian_epsilon(mu, 1e-6) == pytest.approx(1.0, abs=1e-6)
+    training = Release(GaussianNoise(1.0), mu, 1)
+    state, count = spend_all(AdaptiveFilter(3.47, 1e-5), training)
+    assert count == 10
+    assert spend_all(AdaptiveFilter(3.40, 1e-5), training)[1] == 9
+    assert 0.9 < state.used <= 1.0
 
 
-def test_adaptive_filter_never_exceeds_its_target() -> None:
-    budget = AdaptiveFilter(1.0, 1e-5, order=20.0)
-    state, count = spend_all(budget, STEP)
-    assert 0.0 < state.cost() <= 1.0
-    exact = epsilon(Repeated(STEP, count), delta=1e-5, accountant=Rdp(orders=(20.0,)))
-    assert state.cost() == pytest.approx(exact.epsilon, rel=1e-9)
-    assert epsilon(Repeated(STEP, count), delta=1e-5).epsilon <= 1.0
+@given(
+    stddevs=st.lists(st.floats(1.0, 50.0), min_size=1, max_size=12),
+    budget=st.floats(0.1, 10.0),
+    log_delta=st.floats(-9.0, -3.0),
+)
+def test_no_order_of_events_passes_more_than_the_budget(
+    stddevs: list[float], budget: float, log_delta: float
+) -> None:
+    delta = 10.0**log_delta
+    state, passed = AdaptiveFilter(budget, delta), list[Event]()
+    for stddev in stddevs:
+        event = Release(GaussianNoise(stddev), 1.0, 1)
+        try:
+            state = state.admit(event)
+        except BudgetExhausted:
+            continue
+        passed.append(event)
+    if passed:
+        assert epsilon(Composed(tuple(passed)), delta=delta).epsilon <= budget
 
 
-def test_adaptive_filter_charges_everything_else_too() -> None:
-    clean = AdaptiveFilter(1.0, 1e-5, order=20.0).admit(STEP)
-    failing = clean.admit(Failure(5e-6, "rounding"))
-    assert failing.cost() > clean.cost()
-    distant = clean.admit(StatisticalDistance(1e-6, "sampler"))
-    assert distant.cost() > clean.cost()
+def test_everything_else_is_charged_too() -> None:
+    clean = AdaptiveFilter(1.0, 1e-5).admit(STEP)
+    assert clean.admit(Failure(5e-8, "rounding")).failure == 5e-8
+    assert clean.admit(StatisticalDistance(1e-9, "sampler")).failure == pytest.approx(1e-9 * (1.0 + math.e))
+    assert clean.admit(Release(SkellamNoise(10_000.0, 1), 5.0, 10)).renyi > clean.renyi
+    compared = AdaptiveFilter(100.0, 1e-5).admit(Release(DiscreteGaussianNoise(1.5, 3), 1.0, 10))
+    assert compared.log_ratio > 0.0
+
+
+def test_no_part_of_the_budget_is_lent_to_another() -> None:
+    """What Rényi divergence leaves over must not be used for failures: that choice would see the outputs."""
+    budget = AdaptiveFilter(1.0, 1e-5)
     with pytest.raises(BudgetExhausted):
-        clean.admit(Failure(2e-5, "more than delta"))
-    coarse = clean.admit(Release(SkellamNoise(10_000.0, 1), 5.0, 10))
-    assert coarse.cost() > clean.cost()
+        budget.admit(Failure(1.1 * budget.failure_limit, "more than was set aside, with nothing else spent"))
+    with pytest.raises(BudgetExhausted):
+        replace(budget, log_ratio=1.1 * budget.log_ratio_limit).admit(STEP)
 
 
-def test_comparison_costs_are_paid_twice_in_epsilon_and_once_in_delta() -> None:
-    spent = AdaptiveFilter(5.0, 1e-5, order=20.0, renyi=0.05, log_ratio=0.1)
-    clean = AdaptiveFilter(5.0, 1e-5 * math.exp(-0.1), order=20.0, renyi=0.05)
-    assert spent.cost() == pytest.approx(clean.cost() + 0.2)
+def test_limits_together_are_the_budget() -> None:
+    """Set aside and left, put together again by the conversion, give (ε, δ) and no more."""
+    budget = AdaptiveFilter(2.0, 1e-6)
+    order, cost = budget.order, budget.log_ratio_limit
+    left = (budget.delta - budget.failure_limit) * math.exp(-cost)
+    converted = (
+        budget.renyi_limit + math.log1p(-1.0 / order) - (math.log(left) + math.log(order)) / (order - 1.0)
+    )
+    assert converted + 2.0 * cost == pytest.approx(budget.epsilon, rel=1e-12)
+
+
+def test_the_order_is_the_best_one_for_gaussian_releases() -> None:
+    budget = AdaptiveFilter(1.0, 1e-5)
+    best = budget.renyi_limit / budget.order
+
+    def bears(order: float) -> float:
+        left = (budget.delta - budget.failure_limit) * math.exp(-budget.log_ratio_limit)
+        room = budget.epsilon - 2.0 * budget.log_ratio_limit
+        return (room - math.log1p(-1.0 / order) + (math.log(left) + math.log(order)) / (order - 1.0)) / order
+
+    assert all(bears(order) <= best * (1.0 + 1e-9) for order in map(float, range(2, 200)))
+
+
+def test_a_message_says_how_much_would_be_used() -> None:
+    state, _ = spend_all(AdaptiveFilter(1.0, 1e-5), STEP)
+    with pytest.raises(BudgetExhausted, match=r"would use 10\d"):
+        state.admit(STEP)
 
 
 def test_unknown_events_are_refused() -> None:
-    for budget in (PlannedBudget(1.0, 1e-5), AdaptiveFilter(1.0, 1e-5, order=8.0)):
-        with pytest.raises(UnsupportedAnalysisError):
-            budget.admit(cast(Any, "something"))
+    with pytest.raises(UnsupportedAnalysisError):
+        AdaptiveFilter(1.0, 1e-5).admit(cast(Any, "something"))
 
 
-def test_merging() -> None:
-    both = sequential([Repeated(STEP, 5), Repeated(STEP, 7)])
-    assert epsilon(both, delta=1e-5).epsilon == epsilon(Repeated(STEP, 12), delta=1e-5).epsilon
-    one, two = (epsilon(Repeated(STEP, n), delta=1e-5) for n in (5, 7))
-    assert parallel([one, two]) is two
-    with pytest.raises(ConfigurationError, match="one delta"):
-        parallel([one, epsilon(STEP, delta=1e-6)])
-    with pytest.raises(ConfigurationError, match="at least one"):
-        parallel([])
-
-
-def test_bad_filters() -> None:
+@pytest.mark.parametrize(("budget", "delta"), [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0), (math.nan, 1e-5)])
+def test_bad_budgets(budget: float, delta: float) -> None:
     with pytest.raises(ConfigurationError):
-        AdaptiveFilter(1.0, 1e-5, order=1.0)
+        AdaptiveFilter(budget, delta)
