@@ -101,7 +101,7 @@ def local_state_finding(plan: Plan, confidence: float, randomness: SeededRandom)
         confidence: of the lower bound.
         randomness: of the simulated rounds.
     """
-    honest, release, delta = plan.thresholds.honest_survivors, plan.release, plan.config.privacy.delta
+    honest, release, delta = plan.thresholds.honest_survivors, plan.release, plan.privacy.delta
     share = per_silo(release.share, 1).variance
     multiplier = math.sqrt(honest * share) / release.l2_sensitivity
     counted = release.counted_shares(honest)

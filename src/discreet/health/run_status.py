@@ -217,7 +217,7 @@ def _read(folder: ServerFolder) -> RunStatus:
         state=state,
         reason=reason,
         plan=plan.digest(),
-        name=shown(plan.config.name),
+        name=shown(plan.name),
         silos=tuple(map(shown, plan.facts.silos)),
         absent=_absent(plan.facts.silos, log) if running else (),
         floor=max(plan.thresholds.threshold, plan.thresholds.min_survivors),

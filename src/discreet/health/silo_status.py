@@ -183,7 +183,7 @@ def _trainings(state: SiloState, ledger: Path) -> tuple[TrainingSpent, ...]:
         found.append(
             TrainingSpent(
                 plan=digest,
-                name=charge.plan.config.name,
+                name=charge.plan.name,
                 releases=releases,
                 planned=charge.plan.rounds,
                 epsilon=0.0 if cost is None else cost.epsilon,

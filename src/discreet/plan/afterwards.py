@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan.plan import Plan, adversary_guarantee
+from discreet.plan.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Spending
 
@@ -21,11 +21,9 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
         spent: what its ledger says.
     """
     return tuple(
-        adversary_guarantee(
-            plan.config,
-            plan.release,
-            adversary=adversary,
-            honest_silos=honest,
+        plan.against(
+            adversary,
+            honest,
             rounds=plan.rounds,
             aborted=spent.aborted,
             over=spent.charged >= plan.rounds,

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
+from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
@@ -80,14 +82,44 @@ class Plan:
     guarantees: tuple[Guarantee, ...]
 
     @property
+    def name(self) -> str:
+        """What the training is called."""
+        return self.config.name
+
+    @property
+    def data(self) -> DataConfig:
+        """The rules by which every silo reads its records."""
+        return self.config.data
+
+    @property
+    def model(self) -> ModelConfig:
+        """Which model is trained, from which seed."""
+        return self.config.model
+
+    @property
+    def training(self) -> TrainingConfig:
+        """What silos and server compute: local kind, sampling, server rule."""
+        return self.config.training
+
+    @property
+    def privacy(self) -> PrivacyConfig:
+        """Unit, target, clipping norm and noise law."""
+        return self.config.privacy
+
+    @property
+    def aggregation(self) -> AggregationConfig:
+        """Protocol, mode and floors."""
+        return self.config.aggregation
+
+    @property
     def unit(self) -> Unit:
         """Whom the guarantees protect."""
-        return Unit(self.config.privacy.unit)
+        return Unit(self.privacy.unit)
 
     @property
     def rounds(self) -> int:
         """How many releases are planned; interrupted ones count."""
-        return self.config.training.rounds
+        return self.training.rounds
 
     @property
     def unit_length(self) -> float:
@@ -100,7 +132,7 @@ class Plan:
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
-        norm = self.config.privacy.clip_norm
+        norm = self.privacy.clip_norm
         return norm.rule() if isinstance(norm, QuantileNormConfig) else None
 
     @property
@@ -111,7 +143,7 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.config.training.server.rule()
+        return self.training.server.rule()
 
     @property
     def bytes_per_vector(self) -> int:
@@ -128,7 +160,7 @@ class Plan:
     def silo_training(self, silo: str) -> SiloTraining:
         """Returns the local training that ``silo`` runs, as of the first round."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.config.training.local, silo_setting(self.config, self.facts, capacity))
+        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
@@ -144,15 +176,26 @@ class Plan:
 
     def spent(self, rounds: int) -> Guarantee:
         """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""
-        adversary, honest = self.budget_adversary()
+        return self.against(*self.budget_adversary(), rounds=rounds)
+
+    def against(
+        self, adversary: Adversary, honest_silos: int, *, rounds: int, aborted: int = 0, over: bool = False
+    ) -> Guarantee:
+        """Returns the guarantee of so many rounds; `adversary_guarantee` says what the arguments mean."""
         return adversary_guarantee(
-            self.config, self.release, adversary=adversary, honest_silos=honest, rounds=rounds
+            self.config,
+            self.release,
+            adversary=adversary,
+            honest_silos=honest_silos,
+            rounds=rounds,
+            aborted=aborted,
+            over=over,
         )
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number that a sum over ``survivors`` is divided by."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
-        training = self.config.training
+        training = self.training
         return training.local.normaliser(training.sampling, capacities, survivors)
 
     def decoded(
@@ -197,7 +240,7 @@ class Plan:
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
         what = f"{self.rounds} rounds over {', '.join(named)}"
-        return f"Plan({self.config.name!r}, {self.digest()[:12]}…: {what})"
+        return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:
         return guarantees_text(repr(self), self.guarantees)

@@ -19,7 +19,7 @@ def public_model(plan: Plan) -> nn.Module:
     Raises:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
     """
-    model, facts = plan.config.model, plan.facts
+    model, facts = plan.model, plan.facts
     if model.name in BUNDLED and facts.linear != (model.name == LINEAR):
         raise ConfigurationError(
             f"'facts.linear' must be {model.name == LINEAR} for {model.name!r}; the plan names "

@@ -28,14 +28,13 @@ _SOFTWARE = f"""@software{{discreet,
 
 def citations(plan: Plan) -> tuple[Citation, ...]:
     """Returns the sources of the definition, the accounting, the noise, the protocol and the training."""
-    config = plan.config
     used = {
         "Differential privacy": ("dwork2014",),
         "Trade-off curve": ("dong2022",),
-        "Integer noise and rounding": _NOISE[config.privacy.mechanism],
-        "Secure aggregation": _PROTOCOLS[config.aggregation.protocol],
-        f"Local training: {config.training.local.kind}": config.training.local.sources,
-        "Clipping norm": ("andrew2021",) if isinstance(config.privacy.clip_norm, QuantileNormConfig) else (),
+        "Integer noise and rounding": _NOISE[plan.privacy.mechanism],
+        "Secure aggregation": _PROTOCOLS[plan.aggregation.protocol],
+        f"Local training: {plan.training.local.kind}": plan.training.local.sources,
+        "Clipping norm": ("andrew2021",) if isinstance(plan.privacy.clip_norm, QuantileNormConfig) else (),
     }
     return (
         Citation("This software", _SOFTWARE),

@@ -51,7 +51,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
     outcomes = _outcomes(run.entries, {line["release"]: line for line in directory.read_metrics()}, plan)
     completed = [outcome for outcome in outcomes if isinstance(outcome, CompletedRound)]
     return ReportInput(
-        title=plan.config.name,
+        title=plan.name,
         seeded=run.seeded,
         silos=plan.facts.silos,
         planned_rounds=plan.rounds,
@@ -71,7 +71,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         ledger_head=run.head,
         signer=signer,
         versions=_versions(),
-        attribution=bundled_attribution(plan.config.data.source),
+        attribution=bundled_attribution(plan.data.source),
     )
 
 

@@ -83,7 +83,7 @@ def _exploration(plan: Plan, rows: Iterable[SweepRow], asked: list[tuple[str, An
     )
     adversary, _ = plan.budget_adversary()
     return Exploration(
-        title=plan.config.name,
+        title=plan.name,
         adversary=adversary.describe(),
         unit=plan.unit.value,
         dimensions=dimensions,

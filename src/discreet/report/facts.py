@@ -18,30 +18,27 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
 
 
 def _training_facts(plan: Plan) -> tuple[Fact, ...]:
-    config = plan.config
     capacities = ", ".join(
         f"{silo} {capacity}" for silo, capacity in zip(plan.facts.silos, plan.capacities, strict=True)
     )
     return (
-        Fact("Data", config.data.source, "where the records come from"),
+        Fact("Data", plan.data.source, "where the records come from"),
         Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
-        Fact(
-            "Model", f"{config.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"
-        ),
-        Fact("Local training", config.training.local.describe(), "what a silo computes in one round"),
+        Fact("Model", f"{plan.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"),
+        Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(
             "Server",
-            config.training.server.describe(),
+            plan.training.server.describe(),
             "post-processing of what is released; costs no privacy",
         ),
-        Fact("Sampling", config.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
+        Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
     )
 
 
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
-    clip = plan.config.privacy.clip_norm
+    clip = plan.privacy.clip_norm
     measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
@@ -54,7 +51,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         Fact(
             "Noise",
-            f"{plan.config.privacy.mechanism}, standard deviation {silo_stddev:.5g} grid units a silo",
+            f"{plan.privacy.mechanism}, standard deviation {silo_stddev:.5g} grid units a silo",
             "integers, drawn at the silo before anything is sent",
         ),
         Fact(
@@ -91,7 +88,7 @@ def _clipping(clip: float | QuantileNormConfig | None, unit: str) -> Fact:
 def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
     grid, thresholds = plan.grid, plan.thresholds
     return (
-        Fact("Aggregation", _protocol(plan.config.aggregation), "how the silos' integers are summed"),
+        Fact("Aggregation", _protocol(plan.aggregation), "how the silos' integers are summed"),
         Fact(
             "Survivors",
             f"at least {thresholds.min_survivors} of {thresholds.num_silos}",

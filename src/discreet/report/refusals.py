@@ -41,7 +41,6 @@ def _weak_guarantees(plan: Plan) -> list[Refusal]:
 
 
 def _claims_not_made(plan: Plan) -> list[Refusal]:
-    config = plan.config
     found = [
         Refusal(
             "secrecy of who took part, and of public facts in the plan",
@@ -54,11 +53,11 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
     ]
     if plan.unit is Unit.RECORD:
         found.append(Refusal("one ε for a person with several records", "the protected unit is one record"))
-    if isinstance(config.training.sampling, NoSamplingConfig):
+    if isinstance(plan.training.sampling, NoSamplingConfig):
         found.append(
             Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
         )
-    if config.training.local.steps_share_state:
+    if plan.training.local.steps_share_state:
         found.append(
             Refusal(
                 "noise added once for each local step, accounted over the sum of all silos",

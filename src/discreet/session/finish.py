@@ -59,7 +59,7 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
 def summarise(result: RunResult) -> dict[str, Any]:
     """Returns the result as plain JSON."""
     return {
-        "name": result.plan.config.name,
+        "name": result.plan.name,
         "plan": result.plan.digest(),
         "randomness": "seeded" if result.seeded else "secure",
         "rounds": {

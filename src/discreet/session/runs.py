@@ -70,7 +70,7 @@ class Run:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false.
         """
-        name = self.plan.config.model.name
+        name = self.plan.model.name
         if not (self.own_code or name in BUNDLED):
             raise ConfigurationError(
                 f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
@@ -139,7 +139,7 @@ class Run:
         return "\n".join([repr(self), *([self.failing] if self.failing else [])])
 
     def _features(self, records: Any) -> npt.NDArray[np.float32]:
-        shape, data = self.plan.facts.feature_shape, self.plan.config.data
+        shape, data = self.plan.facts.feature_shape, self.plan.data
         if data.feature_shape is not None or not isinstance(records, np.ndarray):
             return features_of(records, public_facts(data))
         if records.shape[1:] != shape:

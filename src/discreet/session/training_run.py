@@ -71,7 +71,7 @@ def train(
     Raises:
         DiscreetError: nothing is written if the request itself is at fault.
     """
-    source = plan.config.data.source
+    source = plan.data.source
     if (source == IN_MEMORY) != (records is not None):
         given = "none" if records is None else "some"
         raise ConfigurationError(
@@ -79,7 +79,7 @@ def train(
             f"for {source!r}. Plan from what their public() returns, or leave the records out."
         )
     if records is not None:
-        _require_same_facts(plan.config.data, records)
+        _require_same_facts(plan.data, records)
     directory, identity = Path(out), None if sign is None else load_key(Path(sign))
     if opening is Opening.RESUME:
         require_key(directory, identity)

@@ -79,7 +79,7 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
 
 def _held_out(plan: Plan) -> str:
     """Says what becomes of the records that training does not touch."""
-    fraction = plan.config.data.test_fraction
+    fraction = plan.data.test_fraction
     if fraction == 0.0:
         return "no record is held out"
     return (

@@ -63,7 +63,7 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
     """
     if not source.startswith(_TABLES):
         return
-    facts, found = plan.facts, table_shape(plan.config.data)
+    facts, found = plan.facts, table_shape(plan.data)
     if found is None or ((found[0],), found[1]) != (facts.feature_shape, facts.num_classes):
         raise DataError(
             f"{silo}: the plan's columns and classes must make records of its shape {facts.feature_shape} "
@@ -98,7 +98,7 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
 
 
 def _federation(source: str, plan: Plan, silo: str) -> Federation:
-    data = plan.config.data
+    data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
     if source == REHEARSED or source.startswith(f"{REHEARSED}:"):
         shared = source.removeprefix(REHEARSED).removeprefix(":") or data.source

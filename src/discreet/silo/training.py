@@ -163,7 +163,7 @@ class SiloTraining:
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
-        trusts_server = self._approval.plan.config.aggregation.mode != "malicious"
+        trusts_server = self._approval.plan.aggregation.mode != "malicious"
         last = self._start
         return trusts_server and last is not None and last.terms.round_index == start.terms.round_index
 

@@ -46,7 +46,7 @@ def check_result(evidence: Evidence) -> Finding:
     stated = _read(evidence, "result.json")
     compared = directory.file("comparison.json")
     found: dict[str, Any] = {
-        "name": plan.config.name,
+        "name": plan.name,
         "plan": plan.digest(),
         "randomness": "seeded" if evidence.run.seeded else "secure",
         "rounds": {

@@ -102,7 +102,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     if not _may_build(evidence):
         raise VerificationFailure(
             f"the model must be bundled to be measured, or imported by --own-code; the plan names "
-            f"{evidence.run.plan.config.model.name!r}. Leave --records out, or add --own-code if you trust "
+            f"{evidence.run.plan.model.name!r}. Leave --records out, or add --own-code if you trust "
             "it."
         )
     completed = evidence.run.spending.completed
@@ -127,12 +127,12 @@ def _exchanged(evidence: Evidence) -> bool:
 
 def _may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
-    return evidence.own_code or evidence.run.plan.config.model.name in BUNDLED
+    return evidence.own_code or evidence.run.plan.model.name in BUNDLED
 
 
 def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
-    data = evidence.run.plan.config.data
+    data = evidence.run.plan.data
     scheme, colon, name = data.source.partition(":")
     update = {}
     if colon and scheme in ("csv", "parquet", "npz"):

@@ -115,7 +115,7 @@ def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Conf
     cost: Guarantee = plan.spent(plan.rounds)
     epsilon, delta = _ROOM * cost.epsilon, _ROOM * cost.delta
     expires = (datetime.now(UTC) + timedelta(days=_REHEARSAL_DAYS)).date()
-    aggregation = plan.config.aggregation
+    aggregation = plan.aggregation
     seed = config.run.seed
     simulation = "" if seed is None else f"\n[simulation]\nseed = {seed}\n"
     return f"""# A rehearsal: this silo reads the plan's own public source, not records of its own.
@@ -135,11 +135,11 @@ max_epsilon_per_training = {epsilon!r}
 max_delta_per_training = {delta!r}
 
 [require]
-unit = "{plan.config.privacy.unit}"
+unit = "{plan.privacy.unit}"
 min_survivors = {plan.thresholds.min_survivors}
 max_colluding = {plan.thresholds.max_colluding}
 protocols = ["{aggregation.protocol}"]
 modes = ["{carried_out_mode(plan)}"]
-models = ["{plan.config.model.name}@sha256:{plan.facts.model_digest}"]
-accept_conditional = {str(bool(getattr(plan.config.privacy, "accept_assumptions", ()))).lower()}
+models = ["{plan.model.name}@sha256:{plan.facts.model_digest}"]
+accept_conditional = {str(bool(getattr(plan.privacy, "accept_assumptions", ()))).lower()}
 {simulation}"""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from discreet.plan import Plan
-from discreet.plan.plan import adversary_guarantee
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
@@ -62,13 +61,8 @@ class Charge:
         """Returns the guarantee for this silo's units after ``releases`` releases."""
         if releases not in self._known:
             colluding = self.max_colluding
-            self._known[releases] = adversary_guarantee(
-                self.plan.config,
-                self.plan.release,
-                adversary=ServerWithColluders(colluding) if colluding else AggregationServer(),
-                honest_silos=self.honest_silos,
-                rounds=releases,
-            )
+            adversary = ServerWithColluders(colluding) if colluding else AggregationServer()
+            self._known[releases] = self.plan.against(adversary, self.honest_silos, rounds=releases)
         return self._known[releases]
 
 

@@ -96,18 +96,18 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
 
 def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
     """Compares what the plan asks with what the policy allows; nothing is built or loaded yet."""
-    require, config = policy.require, plan.config
+    require = policy.require
     if today > policy.expires:
         raise PolicyRefusal(
             RefusalCode.EXPIRED, f"{policy.silo}'s policy must be valid; it expired on {policy.expires}."
         )
     if policy.silo not in plan.facts.silos:
         raise _not_allowed("silos", f"a list with {policy.silo!r}", ", ".join(plan.facts.silos))
-    if config.privacy.unit != require.unit:
-        raise _not_allowed("privacy.unit", require.unit, config.privacy.unit)
-    if config.aggregation.protocol not in require.protocols:
+    if plan.privacy.unit != require.unit:
+        raise _not_allowed("privacy.unit", require.unit, plan.privacy.unit)
+    if plan.aggregation.protocol not in require.protocols:
         raise _not_allowed(
-            "aggregation.protocol", "one of " + ", ".join(require.protocols), config.aggregation.protocol
+            "aggregation.protocol", "one of " + ", ".join(require.protocols), plan.aggregation.protocol
         )
     mode = carried_out_mode(plan)
     if mode not in require.modes:
@@ -120,8 +120,8 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
         )
     _check_columns(plan, policy)
     _check_label(plan, policy)
-    if not permitted(require.models, config.model.name, plan.facts.model_digest):
-        raise _not_allowed("model", "one of " + ", ".join(require.models), config.model.name)
+    if not permitted(require.models, plan.model.name, plan.facts.model_digest):
+        raise _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
 
 
 def carried_out_mode(plan: Plan) -> str:
@@ -130,7 +130,7 @@ def carried_out_mode(plan: Plan) -> str:
     Above 50 silos ``bell`` is sparse: what its config calls ``malicious`` needs a server that is honest until
     the keys are listed.
     """
-    aggregation = plan.config.aggregation
+    aggregation = plan.aggregation
     sparse = aggregation.protocol == "bell" and len(plan.facts.silos) > COMPLETE_UP_TO
     return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode
 
@@ -140,7 +140,7 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
 
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
-    data = plan.config.data
+    data = plan.data
     if policy.data.source == "plan" and data.source not in BUNDLED:
         raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), data.source)
     kind, colon, name = (data.transform or "").partition(":")
@@ -154,7 +154,7 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
 
 
 def _check_label(plan: Plan, policy: Policy) -> None:
-    allowed, label = policy.data.labels, plan.config.data.label
+    allowed, label = policy.data.labels, plan.data.label
     if allowed is not None and label not in allowed:
         raise _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
 
@@ -163,7 +163,7 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
     allowed = policy.data.columns
     if allowed is None:
         return
-    data = plan.config.data
+    data = plan.data
     wanted = [*(data.ranges or {}), *(data.categories or {})]
     if not wanted:
         raise _not_allowed("data", "a list of feature columns ('ranges', 'categories')", "none")
