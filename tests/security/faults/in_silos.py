@@ -152,7 +152,7 @@ IN_SILOS = (
     Mutant(
         "an abort is believed",
         SILO + "training.py",
-        'self._approval.plan.config.aggregation.mode != "malicious"',
+        'self._approval.plan.aggregation.mode != "malicious"',
         "True",
         ("tests/engines/silo/test_limits.py",),
     ),
