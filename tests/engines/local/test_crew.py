@@ -17,8 +17,7 @@ import pytest
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Prepared
 from discreet.engines.local.crew import Crew, crew_size, even_shares
-from discreet.engines.local.frames import WorkerFailed
-from discreet.engines.local.processes import WorkerProcess, early_processes, start_workers
+from discreet.engines.local.processes import WorkerFailed, WorkerProcess, early_processes, start_workers
 from discreet.engines.local.work import Assignment, source_for
 from discreet.errors import ConfigurationError
 from discreet.rounds import RoundOrder
@@ -141,8 +140,8 @@ def test_a_worker_whose_engine_is_gone_ends_without_a_word(capfd: pytest.Capture
     made = prepared("linear")
     records = {silo.name: silo.train for silo in made.federation.silos}
     (worker,) = start_workers(1)
-    worker.answers.close()
-    worker.send(Assignment(made.plan, records, 5, "cpu").to_frame())
+    worker.send(Assignment(made.plan, records, 5, "cpu"))
+    worker.connection.close()
     assert worker.family.wait(60) == 0
     worker.end()
     assert capfd.readouterr().err == ""

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from discreet.config.speed import SpeedConfig
 from discreet.data import Federation
 from discreet.engines.local.processes import WorkerProcess, processors, start_workers
-from discreet.engines.local.work import Assignment, order_frame, read_contributions
+from discreet.engines.local.work import Assignment
 from discreet.plan import Plan
 from discreet.rounds import Contribution, RoundOrder
 
@@ -81,10 +81,10 @@ class Crew:
             if not self._workers:
                 self._start()
             for worker in self._workers:
-                worker.send(order_frame(order))
+                worker.send(order)
             found: dict[str, Contribution] = {}
             for worker in self._workers:
-                found |= zip(worker.silos, read_contributions(worker.receive()), strict=True)
+                found |= worker.receive()
         except BaseException:
             self.close()
             raise
@@ -104,9 +104,8 @@ class Crew:
         self._idle += start_workers(job.size - len(self._idle))
         self._workers, self._idle = self._idle[: job.size], self._idle[job.size :]
         for worker, share in zip(self._workers, shares, strict=True):
-            worker.silos = share
             own = {name: records[name] for name in share}
-            worker.send(Assignment(job.plan, own, self._seed, self._speed.device).to_frame())
+            worker.send(Assignment(job.plan, own, self._seed, self._speed.device))
         for worker in self._workers:
             worker.receive()
 

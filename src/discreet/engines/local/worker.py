@@ -8,82 +8,76 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import BinaryIO, NoReturn
+from multiprocessing.connection import Connection
+from typing import NoReturn
 
 import torch
 
-from discreet.engines.local.device import torch_device
-from discreet.engines.local.frames import Frame, failure_frame, read_frame, write_frame
-from discreet.engines.local.work import Assignment, contributions_frame, read_order, source_for
-from discreet.plan.public_model import public_model
-from discreet.rounds import RoundOrder, contributions
+from discreet.engines.local.processes import WorkerFailed, send
+from discreet.engines.local.work import Worker
+from discreet.errors import DiscreetError, ProtocolAbort
 
 
-class Worker:
-    """Trains the silos of one assignment, one after the other, with one model.
-
-    Raises:
-        ConfigurationError: if the model cannot be built as planned.
-    """
-
-    def __init__(self, assignment: Assignment) -> None:
-        self._assignment = assignment
-        self._randomness = source_for(assignment.seed)
-        self._model = public_model(assignment.plan).to(torch_device(assignment.device))
-
-    def train(self, order: RoundOrder) -> Frame:
-        """Returns the contributions of all silos to one round."""
-        found = contributions(
-            self._assignment.plan,
-            self._assignment.records,
-            order,
-            model=self._model,
-            randomness=self._randomness,
-        )
-        return contributions_frame(list(found.values()))
-
-
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until there are no more; an error is an answer too."""
+def serve(engine: Connection) -> None:
+    """Answers an assignment with None, then every order with its contributions; an error is an answer too."""
     worker: Worker | None = None
-    while (frame := read_frame(requests)) is not None:
-        try:
-            if worker is None:
-                worker, answer = Worker(Assignment.from_frame(frame)), Frame()
-            else:
-                answer = worker.train(read_order(frame))
-        except Exception as error:  # whatever it is, the engine must hear of it
-            answer = failure_frame(error)
-        write_frame(answers, answer)
+    with suppress(EOFError, ConnectionError):  # nobody is left to tell
+        while True:
+            message = engine.recv()
+            answer: object = None
+            try:
+                if worker is None:
+                    worker = Worker(message)
+                else:
+                    answer = worker.train(message)
+            except Exception as error:  # whatever it is, the engine must hear of it
+                answer = told(error)
+            send(engine, answer)
+
+
+def told(error: Exception) -> DiscreetError:
+    """Returns what the engine raises: an error of ours as it is, any other with the user's line of code.
+
+    A user's own class may exist in this process alone, and one that ends secure aggregation is no worker's.
+    """
+    if isinstance(error, DiscreetError) and not isinstance(error, ProtocolAbort):
+        return error
+    within_torch = os.path.dirname(torch.__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = next(frame for frame in reversed(frames) if not frame.filename.startswith(within_torch))
+    return WorkerFailed(
+        f"Training must not fail in a worker process; got {type(error).__name__}: {error} "
+        f"({place.filename}, line {place.lineno}). Set speed.workers = 1 to see what led there."
+    )
 
 
 def main() -> None:
-    """Serves over pipes, two for each worker, whose numbers are the arguments; several workers are forked.
+    """Serves over sockets, one for each worker, whose numbers are the arguments; several workers are forked.
 
     What a user's model prints goes to standard error.
     """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    numbers = [int(number) for number in sys.argv[1:]]
-    pipes = list(zip(numbers[::2], numbers[1::2], strict=True))
-    if len(pipes) == 1:
-        _serve(pipes[0])
+    sockets = [int(number) for number in sys.argv[1:]]
+    if len(sockets) == 1:
+        _serve(sockets[0])
     else:
-        _fork_for_each(pipes)
+        _fork_for_each(sockets)
 
 
-def _fork_for_each(pipes: list[tuple[int, int]]) -> None:
-    """Serves over every pair of pipes from a process of its own, and ends with them."""
+def _fork_for_each(sockets: list[int]) -> None:
+    """Serves over every socket from a process of its own, and ends with them."""
     children = []
-    for own in pipes:
+    for own in sockets:
         child = os.fork()
         if child == 0:
-            _close(other for other in pipes if other is not own)
+            _close(other for other in sockets if other != own)
             _serve(own)
             return
         children.append(child)
-    _close(pipes)
+    _close(sockets)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends them; this process then reaps them
     _end_with_the_first(children)
 
@@ -106,18 +100,12 @@ def _end_with_the_first(children: list[int]) -> NoReturn:
     sys.exit(os.waitstatus_to_exitcode(status))
 
 
-def _serve(pipes: tuple[int, int]) -> None:
+def _serve(socket: int) -> None:
     torch.set_num_threads(1)  # after the fork: it may start threads, which no fork copies
-    requests, answers = pipes
-    with (
-        suppress(BrokenPipeError),  # nobody is left to tell
-        os.fdopen(requests, "rb") as reading,
-        os.fdopen(answers, "wb") as writing,
-    ):
-        serve(reading, writing)
+    with Connection(socket) as engine:
+        serve(engine)
 
 
-def _close(pipes: Iterable[tuple[int, int]]) -> None:
-    for pair in pipes:
-        for end in pair:
-            os.close(end)
+def _close(sockets: Iterable[int]) -> None:
+    for own in sockets:
+        os.close(own)
