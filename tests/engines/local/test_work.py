@@ -84,7 +84,7 @@ def test_a_worker_goes_on_after_an_error_and_tells_of_any_kind() -> None:
     wrong = RoundOrder(1, 1, np.zeros(3))
     right = RoundOrder(1, 1, flatten(made.model))
     _, refused, answered = answers(start, wrong, right)
-    with pytest.raises(WorkerFailed, match=r"ValueError: .*\.py, line \d+\)\. Set speed\.workers = 1"):
+    with pytest.raises(WorkerFailed, match=r"ValueError: .*\. Set speed\.workers = 1"):
         raise refused
     assert len(answered) == 3
 
@@ -137,3 +137,12 @@ def raised(error: Exception) -> Exception:
 
 def test_an_assignment_shows_no_records() -> None:
     assert "0." not in repr(assignment(prepared("linear")).records)
+
+
+def test_a_failure_names_the_line_of_the_users_own_code() -> None:
+    try:
+        raise KeyError("column")
+    except KeyError as error:
+        found = told(error)
+    assert isinstance(found, WorkerFailed)
+    assert re.search(r"KeyError: 'column', raised in .*test_work\.py, line \d+, in test_", str(found))

@@ -14,9 +14,9 @@ import pytest
 
 from discreet.cli import main
 from discreet.cli.console import spell_out
-from discreet.cli.failures import place_in_own_code
 from discreet.cli.log import LOGGER
 from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
+from discreet.own_code import place_in_own_code
 from discreet.rounds import RunDirectory
 
 HEART = Path(__file__).parents[3] / "examples" / "heart.toml"

@@ -13,7 +13,7 @@ from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import Contribution, RoundOrder, contributions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Assignment:
     """One worker's inputs for the whole training.
 

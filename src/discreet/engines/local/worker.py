@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -19,6 +18,7 @@ import torch
 from discreet.engines.local.processes import WorkerFailed, send
 from discreet.engines.local.work import Worker
 from discreet.errors import DiscreetError, ProtocolAbort
+from discreet.own_code import place_in_own_code
 
 
 def serve(engine: Connection) -> None:
@@ -45,12 +45,11 @@ def told(error: Exception) -> DiscreetError:
     """
     if isinstance(error, DiscreetError) and not isinstance(error, ProtocolAbort):
         return error
-    within_torch = os.path.dirname(torch.__file__)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = next(frame for frame in reversed(frames) if not frame.filename.startswith(within_torch))
+    place = place_in_own_code(error)
+    where = "" if place is None else f", raised in {place}"
     return WorkerFailed(
-        f"Training must not fail in a worker process; got {type(error).__name__}: {error} "
-        f"({place.filename}, line {place.lineno}). Set speed.workers = 1 to see what led there."
+        f"Training must not fail in a worker process; got {type(error).__name__}: {error}{where}. "
+        "Set speed.workers = 1 to see what led there."
     )
 
 

@@ -1,0 +1,42 @@
+"""Where code of the user raised, in whatever was raised from it."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+# All but "data", which is the whole prefix: on many systems ``/usr``, with folders of users below it.
+_NOT_OWN = (
+    Path(__file__).resolve().parent,
+    *(Path(folder).resolve() for name, folder in sysconfig.get_paths().items() if name != "data"),
+)
+
+
+def place_in_own_code(error: BaseException) -> str | None:
+    """Returns the innermost place outside Python, installed packages and discreet, if there is one.
+
+    Example:
+        >>> place_in_own_code(ValueError("never raised")) is None
+        True
+    """
+    for each in reversed(list(_causes(error))):
+        for frame, line in reversed(list(traceback.walk_tb(each.__traceback__))):
+            path = Path(frame.f_code.co_filename)
+            if path.is_file() and not any(path.resolve().is_relative_to(folder) for folder in _NOT_OWN):
+                return f"{_near(path.resolve())}, line {line}, in {frame.f_code.co_name}"
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yields an error and what it was raised from, outermost first."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def _near(path: Path) -> Path:
+    """Returns a path as seen from the current folder, if it is below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
