@@ -121,10 +121,10 @@ def test_any_other_error_is_one_line_with_the_users_line_of_code() -> None:
 
     sent = told(raised(OfTheUser("no luck")))
     read = pickle.loads(pickle.dumps(sent))  # noqa: S301 - our own
-    assert re.search(rf"OfTheUser: no luck \({re.escape(__file__)}, line \d+\)", str(read))
+    assert re.search(r"OfTheUser: no luck, raised in \S*test_work\.py, line \d+, in raised", str(read))
     with pytest.raises(TypeError) as failed:
         nn.functional.linear(torch.zeros(3), "weights")  # type: ignore[arg-type]
-    assert f"({__file__}, line " in str(told(failed.value))
+    assert re.search(r"raised in \S*test_work\.py, line \d+, in test_any", str(told(failed.value)))
 
 
 def raised(error: Exception) -> Exception:
@@ -136,13 +136,6 @@ def raised(error: Exception) -> Exception:
 
 
 def test_an_assignment_shows_no_records() -> None:
-    assert "0." not in repr(assignment(prepared("linear")).records)
-
-
-def test_a_failure_names_the_line_of_the_users_own_code() -> None:
-    try:
-        raise KeyError("column")
-    except KeyError as error:
-        found = told(error)
-    assert isinstance(found, WorkerFailed)
-    assert re.search(r"KeyError: 'column', raised in .*test_work\.py, line \d+, in test_", str(found))
+    shown = repr(assignment(prepared("linear")))
+    assert "array" not in shown
+    assert "0." not in shown
