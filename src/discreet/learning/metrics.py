@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 import torch
 from torch import nn
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Integers
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.learning.clipping.shapes import chunks, longest_chunk
 from discreet.learning.losses import record_losses
 from discreet.learning.torch_state import on_device_of, use_fast_layout
+from discreet.quality.ranking import area_under_roc
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,3 @@ def base_rate(labels: Integers) -> float:
         0.5
     """
     return float(np.bincount(labels).max() / len(labels))
-
-
-def area_under_roc(scores: Floats, labels: Integers) -> float | None:
-    """Probability that a random positive scores above a random negative, ties counting one half.
-
-    The Mann-Whitney statistic on mid-ranks (Hanley and McNeil 1982). None when a class is absent.
-
-    Example:
-        >>> area_under_roc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0, 0, 1, 1]))
-        0.875
-    """
-    positives = labels == 1
-    num_positive, num_negative = int(positives.sum()), int((~positives).sum())
-    if num_positive == 0 or num_negative == 0:
-        return None
-    rank_sum = float(scipy.stats.rankdata(scores)[positives].sum())
-    return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)

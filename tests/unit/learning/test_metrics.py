@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning import evaluation, logits
-from discreet.learning.metrics import area_under_roc, is_right
+from discreet.learning.metrics import is_right
 from discreet.models import LinearHead, load_flat
+from discreet.quality.ranking import area_under_roc
 
 
 @given(

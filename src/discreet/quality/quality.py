@@ -1,0 +1,202 @@
+"""What is known of a model's quality on some records, as values and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from discreet.errors import ConfigurationError
+from discreet.quality.intervals import Interval
+
+MOST_CLASSES = 20
+"""With more classes there is no row for each and no confusion matrix."""
+
+MOST_GROUPS = 400
+
+_STRICT: ConfigDict = {"extra": "forbid"}
+_Short = Annotated[str, Field(max_length=2000)]
+
+
+class Verdict(Enum):
+    """What the records say of the accuracy beside the base rate."""
+
+    ABOVE = "above"
+    NOT_DISTINGUISHABLE = "not distinguishable"
+    BELOW = "below"
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstBaseRate:
+    """The model beside one that always names the commonest class, record by record.
+
+    Attributes:
+        base_rate: accuracy of always naming the commonest class.
+        gained: records that the model has right and the other has wrong.
+        lost: records that the other has right and the model has wrong.
+        p_value: exact probability of such a difference or a larger one if neither were better (McNemar).
+        verdict: ``above`` or ``below`` if the p-value is at most 0.05.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    base_rate: float
+    gained: int
+    lost: int
+    p_value: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ClassQuality:
+    """One class against all others; None where there is nothing to divide by.
+
+    Attributes:
+        name: of the class.
+        records: how many are of it.
+        recall: share of its records that the model names so.
+        precision: share of the records named so that are of it.
+        f1: harmonic mean of both.
+        auc: area under the ROC curve of its probability.
+        average_precision: area under the precision-recall curve of its probability.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: _Short
+    records: int
+    recall: Interval | None
+    precision: Interval | None
+    f1: Interval | None
+    auc: Interval | None
+    average_precision: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Records of similar probability: how sure the model was, and how often it was right.
+
+    For two classes it is the probability of the second, and its share; for more, that of the likeliest.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    records: int
+    stated: float
+    observed: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The records that have one thing in common, such as the silo.
+
+    Attributes:
+        by: what divides the records, such as ``silo``.
+        name: what these have.
+        records: how many.
+        base_rate: accuracy of always naming their commonest class.
+        accuracy: share that the model has right.
+        balanced_accuracy: mean recall over the classes that occur.
+        recall: two classes: of the second.
+        precision: two classes: of the second.
+        auc: two classes.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    by: _Short
+    name: _Short
+    records: int
+    base_rate: float
+    accuracy: Interval
+    balanced_accuracy: Interval
+    recall: Interval | None
+    precision: Interval | None
+    auc: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """A model on n labelled records. Not private: exact functions of these records.
+
+    Attributes:
+        records: n.
+        accuracy: share of records whose likeliest class is their label.
+        against: the accuracy beside the base rate.
+        balanced_accuracy: mean recall over the classes that occur.
+        brier: mean squared error of the probabilities, halved sum over classes; 0 is best, 1 worst.
+        classes: a row for each class, in order; empty if there are more than `MOST_CLASSES`.
+        confusion: records by label (row) and likeliest class (column); empty likewise.
+        calibration: at most ten bins of about as many records.
+        roc: two classes that both occur: (false-positive rate, true-positive rate), else empty.
+        precision_recall: two classes that both occur: (recall, precision), else empty.
+        groups: the same by silo and by public columns.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    records: int
+    accuracy: Interval
+    against: AgainstBaseRate
+    balanced_accuracy: Interval
+    brier: Interval
+    classes: Annotated[tuple[ClassQuality, ...], Field(max_length=MOST_CLASSES)]
+    confusion: Annotated[tuple[tuple[int, ...], ...], Field(max_length=MOST_CLASSES)]
+    calibration: Annotated[tuple[Bin, ...], Field(max_length=10)]
+    roc: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
+    precision_recall: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
+    groups: Annotated[tuple[Group, ...], Field(max_length=MOST_GROUPS)]
+
+    @property
+    def warning(self) -> str:
+        """One sentence if the accuracy is no better than the base rate; else nothing."""
+        base, n = f"{100 * self.against.base_rate:.1f} %", f"{self.records} held-out records"
+        found = f"The accuracy, {100 * self.accuracy.value:.1f} % of {n}, "
+        advice = " Look at recall and precision before anybody uses the model."
+        match self.against.verdict:
+            case Verdict.ABOVE:
+                return ""
+            case Verdict.BELOW:
+                return f"{found}is below that of always naming the commonest class, {base}.{advice}"
+            case Verdict.NOT_DISTINGUISHABLE:
+                return (
+                    f"{found}cannot be told from that of always naming the commonest class, {base}.{advice}"
+                )
+
+
+_QUALITY = TypeAdapter(Quality)
+_NOTE = "not private: exact functions of held-out records, which no guarantee covers"
+_METHOD = (
+    "95 % intervals: Wilson (proportions, F1, average precision over its positives), Newcombe's method 5 "
+    "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test"
+)
+_VERSION = 1
+
+
+def quality_json(quality: Quality) -> dict[str, Any]:
+    """Returns the measurements as plain JSON, with the note that they are not private."""
+    return {
+        "version": _VERSION,
+        "note": _NOTE,
+        "method": _METHOD,
+        **_QUALITY.dump_python(quality, mode="json"),
+    }
+
+
+def quality_from_json(data: object, *, source: str = "evaluation.json") -> Quality:
+    """Reads what `quality_json` wrote; types, names and lengths are checked.
+
+    Raises:
+        ConfigurationError: one line, if it is anything else.
+    """
+    about = {"version": _VERSION, "note": _NOTE, "method": _METHOD}
+    if not isinstance(data, dict) or any(data.get(key) != value for key, value in about.items()):
+        raise ConfigurationError(f"{source} must hold measurements of version {_VERSION}; it does not.")
+    try:
+        return _QUALITY.validate_python({key: data[key] for key in data if key not in about})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(f"{source}: {where!r} must be as it was written; {first['msg']}.") from None
