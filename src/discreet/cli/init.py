@@ -1,4 +1,4 @@
-"""``discreet init``: five questions, one valid config."""
+"""``discreet init``: seven questions, one valid config."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Answers:
     epsilon: float
     capacity: int
     classes: str = ""
+    purpose: str = ""
+    why: str = ""
 
 
 def init(
@@ -52,8 +54,10 @@ def init(
     capacity: Annotated[
         int | None, typer.Option(help="Public upper bound on the training records of a silo.")
     ] = None,
+    purpose: Annotated[str | None, typer.Option(help="What the model is for; shown in the report.")] = None,
+    why: Annotated[str | None, typer.Option(help="Why this ε; shown in the report.")] = None,
 ) -> None:
-    """Ask five questions (or take the options) and write a config that `discreet plan` accepts.
+    """Ask seven questions (or take the options) and write a config that `discreet plan` accepts.
 
     Example: [bold]discreet init --source heart-disease --epsilon 1[/bold]
     """
@@ -71,11 +75,22 @@ def init(
         epsilon=typer.prompt("5. Privacy budget ε", default=1.0, type=float) if epsilon is None else epsilon,
         capacity=capacity or _CAPACITIES.get(source, _USUAL_CAPACITY),
         classes=classes or "",
+        purpose=_if_asked(
+            epsilon, purpose, "6. What is the model for? (the report says so; may be left out)"
+        ),
+        why=_if_asked(epsilon, why, "7. Why this ε? (may be left out)"),
     )
     text = write_config(answers, name=out.stem)
     parse_config(tomllib.loads(text), source=out.name)
     out.write_text(text, encoding="utf-8")
     typer.echo(f"{out}: look at record_capacity and min_survivors, then: discreet plan {out}")
+
+
+def _if_asked(epsilon: float | None, given: str | None, question: str) -> str:
+    """Returns the option, else the answer where ε was asked for as well; empty if nothing was said."""
+    if given is not None or epsilon is not None:
+        return given or ""
+    return str(typer.prompt(question, default="", show_default=False))
 
 
 def _ask(given: str | None, question: str, *, needed: bool) -> str:
@@ -114,7 +129,25 @@ delta = 1e-5
 # Left out, every silo must survive every round: min_survivors = 3
 # As every policy assumes unless its owner says otherwise.
 max_colluding = 1
+
+# What a board will ask; shown in the report, and part of the agreed plan.
+[about]
+{_about(answers)}# controller = "who is responsible"
+# contact = "whom to write to"
+# legal_basis = "consent, law or contract, and until when"
+# population = "whose records: period, inclusion, where they come from"
+# contributions = "how many records one person may have, and who sees to it"
+# decided_by = "who decided on ε and δ"
 """
+
+
+def _about(answers: Answers) -> str:
+    """Returns what was said of purpose and ε, and comments in place of what was not."""
+    said = (("purpose", answers.purpose, "what the model is for"),
+            ("why_epsilon", answers.why, "why this ε and this δ"))  # fmt: skip
+    return "".join(
+        f"{key} = {_text(words)}\n" if words else f'# {key} = "{hint}"\n' for key, words, hint in said
+    )
 
 
 def _partition(silos: str) -> str:

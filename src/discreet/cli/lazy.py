@@ -23,7 +23,7 @@ SUMMARIES = {
     "audit": "Attack the guarantees of TARGET in seeded rehearsals; exit code 1 if one of "
     "them does not hold.",
     "reproduce": "Run reproductions; exit code 1 if a number is outside its tolerance, 0 if none is.",
-    "init": "Ask five questions (or take the options) and write a config that `discreet plan` accepts.",
+    "init": "Ask seven questions (or take the options) and write a config that `discreet plan` accepts.",
     "doctor": "Look at versions, processor, memory, clock and disk; exit code 1 if something must be mended.",
     "up": "Run CONFIG over SuperLink, SuperNodes and silos on this machine, with TLS and "
     "node authentication.",

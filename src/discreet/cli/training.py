@@ -25,6 +25,8 @@ from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.plan import load_plan
 from discreet.privacy.ledger import read_ledger, spending
+from discreet.quality import Quality
+from discreet.quality.intervals import Interval, percents
 from discreet.rounds import RunDirectory
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
@@ -91,7 +93,8 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     log("done", directory=directory, manifest=manifest_digest(directory))
     if request.as_json:
         # The files are for others, so what depends on records is printed and not written.
-        typer.echo(json.dumps(summarise(result) | {"warnings": result.told}, indent=1))
+        quality = [] if result.quality is None or not result.quality.warning else [result.quality.warning]
+        typer.echo(json.dumps(summarise(result) | {"warnings": [*result.told, *quality]}, indent=1))
     elif not request.quiet:
         _show(screen, result, report)
 
@@ -143,6 +146,10 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     if result.metrics:
         screen.print("")
         screen.print(_price(result))
+    if result.quality is not None:
+        screen.print(_how_good(result.quality), highlight=False)
+        if result.quality.warning:
+            screen.print(Text(result.quality.warning, style="bold yellow"))
     lost = len(result.spending.lost)
     if lost:
         screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
@@ -151,6 +158,17 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
         for line in result.told:
             screen.print(Text(f"- {line}", overflow="fold"))
     screen.print(f"\nreport: {report}")
+
+
+def _how_good(quality: Quality) -> str:
+    """Says in one line what accuracy alone hides; the report has the rest."""
+    found = f"{quality.records} held-out records, not private: "
+    parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
+    if len(quality.classes) == 2:
+        parts += [("recall", quality.classes[1].recall), ("precision", quality.classes[1].precision)]
+    return found + ", ".join(
+        f"{name} –" if part is None else f"{name} {percents(part)}" for name, part in parts
+    )
 
 
 def _price(result: RunResult) -> Listing:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from discreet.arrays import Integers
+from discreet.arrays import Floats, Integers
 from discreet.data.records import Records
 from discreet.errors import DataError
 from discreet.learning.clipping.chunks import in_order, models_for_threads
@@ -64,6 +64,14 @@ def evaluation(outputs: torch.Tensor, labels: Integers) -> Evaluation:
         return Evaluation(loss, accuracy, auc=None)
     scores = outputs[:, 0] if outputs.shape[1] == 1 else outputs[:, 1] - outputs[:, 0]
     return Evaluation(loss, accuracy, area_under_roc(scores.double().numpy(), labels))
+
+
+def probabilities(outputs: torch.Tensor) -> Floats:
+    """Returns the probability of each class, shape ``(n, k)`` with k at least 2, of a model's outputs."""
+    if outputs.shape[1] == 1:
+        second = torch.sigmoid(outputs.double()[:, 0])
+        return torch.stack([1 - second, second], dim=1).numpy()
+    return torch.softmax(outputs.double(), dim=1).numpy()
 
 
 def is_right(outputs: torch.Tensor, labels: Integers) -> npt.NDArray[np.bool_]:

@@ -25,6 +25,16 @@ class Interval(NamedTuple):
     high: float
 
 
+def percents(found: Interval) -> str:
+    """Writes a share and its interval for people.
+
+    Example:
+        >>> percents(proportion(8, 12))
+        '66.7 % (39 to 86)'
+    """
+    return f"{100 * found.value:.1f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
 def proportion(successes: float, trials: float) -> Interval:
     """Returns Wilson's score interval of a proportion (Wilson 1927); at least one trial.
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from datetime import date
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
+from discreet.documents import read_json
+from discreet.errors import ConfigurationError
 from discreet.plan import Plan, public_units
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
+from discreet.quality import Quality, quality_from_json
 from discreet.report.attack import attack_bound
+from discreet.report.board import columns, stated
 from discreet.report.citations import citations
 from discreet.report.content import (
     AbortedRound,
@@ -72,6 +77,10 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         signer=signer,
         versions=_versions(),
         attribution=bundled_attribution(plan.data.source),
+        finished=_finished(directory.file("result.json")),
+        about=stated(plan),
+        columns=columns(plan.data),
+        quality=_quality(directory.evaluation),
     )
 
 
@@ -137,6 +146,27 @@ def _comparison(path: Path) -> Comparison | None:
     if pooled is None:
         return None
     return Comparison(pooled, tuple((silo, measured) for silo, measured in alone if measured is not None))
+
+
+def _finished(path: Path) -> str:
+    """Returns the date in the result, which a training has once it is finished."""
+    if not path.exists():
+        return ""
+    try:
+        return date.fromisoformat(read_json(path.read_bytes(), finite=False)["finished"]).isoformat()
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(f"{path.name} must state the day on which the run was finished.") from None
+
+
+def _quality(path: Path) -> Quality | None:
+    """Reads how good the model is, if it was measured."""
+    if not path.exists():
+        return None
+    try:
+        data = read_json(path.read_bytes())
+    except ValueError:
+        raise ConfigurationError(f"{path.name} must be JSON; it cannot be read.") from None
+    return quality_from_json(data)
 
 
 def _attack(plan: Plan) -> AttackBound | None:

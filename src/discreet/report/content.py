@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.privacy.guarantee import Guarantee
+from discreet.quality import Quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,15 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the records: its name, what it is used as, and the public rule that it is read by."""
+
+    name: str
+    kind: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Something that was refused, or a claim that is deliberately not made, with the reason."""
 
@@ -189,6 +199,10 @@ class ReportInput:
         signer: public key, in hexadecimal, of who signs the run; empty if nobody does.
         versions: names and versions of the software that wrote the report.
         attribution: who made the data, under which licence; empty if unknown.
+        finished: date (UTC) of the last round; empty before.
+        about: what the parties stated for the file.
+        columns: of a table, with their public rules.
+        quality: of the released model, in detail; None if nothing was measured.
     """
 
     title: str
@@ -212,6 +226,10 @@ class ReportInput:
     signer: str
     versions: tuple[tuple[str, str], ...]
     attribution: str = ""
+    finished: str = ""
+    about: tuple[Fact, ...] = ()
+    columns: tuple[Column, ...] = ()
+    quality: Quality | None = None
 
     @property
     def completed(self) -> tuple[CompletedRound, ...]:

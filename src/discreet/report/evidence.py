@@ -79,7 +79,7 @@ def verification(report: ReportInput) -> Html:
         ),
         table("Digests and signature", ("What", "Value", "Meaning"), digests),
         table("Software that wrote this report", ("Package", "Version"), report.versions),
-        tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex, open="open"),
+        tag("details", tag("summary", "Citations (BibTeX) of what this run used"), *bibtex),
     )
 
 

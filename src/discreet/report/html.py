@@ -60,16 +60,19 @@ def table(
     rows: Iterable[Sequence[Content]],
     *,
     numeric: Sequence[int] = (),
+    stack: bool = True,
 ) -> Html:
     """Returns a titled table whose first cell in each row is the row's header, inside a scrollable region.
 
     The title stands outside the region, so that it stays readable when a phone scrolls the table sideways.
+    A stacked table is not scrolled there: each row becomes a block of lines, titles beside their cells.
 
     Args:
         caption: what the table shows; also its name for screen readers.
         header: titles of the columns.
         rows: as many cells as there are titles.
         numeric: columns whose cells are aligned to the right.
+        stack: whether a phone shows each row as a block.
     """
 
     def style(column: int) -> dict[str, str]:
@@ -80,10 +83,14 @@ def table(
         tag(
             "tr",
             tag("th", row[0], scope="row"),
-            *(tag("td", cell, **style(n)) for n, cell in enumerate(row[1:], start=1)),
+            *(
+                tag("td", cell, **style(n), **({"data_label": header[n]} if stack else {}))
+                for n, cell in enumerate(row[1:], start=1)
+            ),
         )
         for row in rows
     ]
     inside = tag("table", tag("thead", head), tag("tbody", *body), aria_label=caption)
-    region = tag("div", inside, class_="scroll", role="region", tabindex="0", aria_label=caption)
+    kind = "scroll stack" if stack else "scroll"
+    region = tag("div", inside, class_=kind, role="region", tabindex="0", aria_label=caption)
     return join([tag("h3", caption), region])

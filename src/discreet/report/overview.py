@@ -31,7 +31,7 @@ def header(report: ReportInput) -> Html:
     """Writes the title and what the report is about."""
     about = (
         f"{len(report.silos)} silos, {len(report.completed)} of {report.planned_rounds} planned rounds "
-        f"completed. Plan {report.plan_digest[:16]}…"
+        f"completed{f' on {report.finished}' if report.finished else ''}. Plan {report.plan_digest[:16]}…"
     )
     return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
 

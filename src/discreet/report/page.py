@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from discreet.report import evidence, overview, training
+from discreet.report.board import board
 from discreet.report.content import ReportInput
+from discreet.report.how_good import how_good
 from discreet.report.html import tag
 from discreet.report.shell import document, resource
 
@@ -21,8 +23,10 @@ def render(report: ReportInput) -> str:
         overview.guarantees(report),
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
+        *([how_good(report.quality)] if report.quality is not None else []),
         training.course(report),
         training.price(report),
+        board(report),
         evidence.refused(report),
         evidence.method(report),
         evidence.verification(report),

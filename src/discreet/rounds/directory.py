@@ -21,8 +21,8 @@ from discreet.rounds.memory import Arrays
 
 _MARKER = "plan.json"
 _OURS = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", "state.safetensors",
-         "comparison.json", "budgets.json", "result.json", "report.html", "report.json", "manifest.json",
-         "signature.json")  # fmt: skip
+         "comparison.json", "evaluation.json", "budgets.json", "result.json", "report.html", "report.json",
+         "manifest.json", "signature.json")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,11 @@ class RunDirectory:
     def model(self) -> Path:
         """The released model."""
         return self.path / "model.safetensors"
+
+    @property
+    def evaluation(self) -> Path:
+        """How good the released model is on held-out records; not private."""
+        return self.path / "evaluation.json"
 
     def file(self, name: str) -> Path:
         """Returns the path of another file of the run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,10 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
 
 
 def summarise(result: RunResult) -> dict[str, Any]:
-    """Returns the result as plain JSON."""
+    """Returns the result as plain JSON, with the date of today (UTC)."""
     return {
         "name": result.plan.name,
+        "finished": datetime.now(UTC).date().isoformat(),
         "plan": result.plan.digest(),
         "randomness": "seeded" if result.seeded else "secure",
         "rounds": {

@@ -14,6 +14,7 @@ from torch import nn
 from discreet.config.federation import public_facts
 from discreet.data import features_of
 from discreet.errors import ConfigurationError
+from discreet.learning.metrics import probabilities
 from discreet.models import load_flat
 from discreet.models.build import BUNDLED
 from discreet.plan import Plan
@@ -98,11 +99,7 @@ class Run:
             DataError: if a frame lacks a column, or what was read as for training has another shape.
         """
         with torch.no_grad():
-            outputs = self.model(torch.from_numpy(self._features(records))).double()
-        if self.plan.facts.num_classes == 2 and outputs.shape[-1] == 1:
-            positive = torch.sigmoid(outputs[:, 0])
-            return torch.stack([1 - positive, positive], dim=1).numpy()
-        return torch.softmax(outputs, dim=1).numpy()
+            return probabilities(self.model(torch.from_numpy(self._features(records))))
 
     def predict(self, records: Any) -> npt.NDArray[np.int64]:
         """Returns the most probable class of each record, shape ``(n,)``; see `predict_proba`."""

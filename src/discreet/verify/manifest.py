@@ -21,7 +21,7 @@ MANIFEST = "manifest.json"
 VERSION = 1
 REQUIRED = ("plan.json", "ledger.jsonl", "metrics.jsonl", "state.safetensors", "model.safetensors",
             "result.json", "report.json", "report.html")  # fmt: skip
-OPTIONAL = ("comparison.json", "budgets.json")
+OPTIONAL = ("comparison.json", "evaluation.json", "budgets.json")
 _REPORT = ("report.json", "report.html", "budgets.json")
 
 

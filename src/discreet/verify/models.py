@@ -11,7 +11,8 @@ from safetensors.numpy import load
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
-from discreet.engines.local.measure import measure
+from discreet.documents import read_json
+from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.models import flatten, model_file
 from discreet.models.build import BUNDLED
@@ -19,6 +20,7 @@ from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
+from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -112,13 +114,21 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    measured = measure(public_model(evidence.run.plan), federation, _final_parameters(evidence))
+    model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
+    measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}
     if not shared:
         raise VerificationFailure("metrics.jsonl must hold measurements of the last release; it holds none. "
                                   "Leave --records out.")  # fmt: skip
     require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
-    return Finding("held-out records", Basis.RECOMPUTED, f"{len(shared)} measurements of the released model")
+    found = f"{len(shared)} measurements of the released model"
+    if evidence.run.directory.evaluation.exists():
+        classes = evidence.run.plan.config.data.classes
+        quality = quality_of(model, federation, parameters, classes=classes)
+        again = None if quality is None else quality_json(quality)
+        require_same(read_json(evidence.run.directory.evaluation.read_bytes()), again, "evaluation.json")
+        found += ", and all of evaluation.json"
+    return Finding("held-out records", Basis.RECOMPUTED, found)
 
 
 def _exchanged(evidence: Evidence) -> bool:

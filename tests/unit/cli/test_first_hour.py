@@ -1,4 +1,4 @@
-"""The first hour: a look at the machine, five questions, a config that plans."""
+"""The first hour: a look at the machine, seven questions, a config that plans."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.device import torch_device
 from discreet.engines.local.engine import LocalEngine, check_dropouts
-from discreet.engines.local.measure import measure
+from discreet.engines.local.measure import measure, quality_of
 from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
@@ -36,6 +36,7 @@ from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
+from discreet.quality import Quality, quality_json
 from discreet.rounds import (
     RoundReport,
     RunDirectory,
@@ -78,6 +79,7 @@ class RunResult:
             is held out.
         seeded: True for a simulation whose noise anyone with the seed can remove.
         directory: where the files are.
+        quality: of the released model on held-out records, in detail; None as ``metrics`` is empty.
         notes: of records that could not be used as they are; for their owner alone, and in no file.
         surplus: silo to its number of training records above its capacity; likewise.
     """
@@ -88,6 +90,7 @@ class RunResult:
     comparison: Comparison | None
     seeded: bool
     directory: RunDirectory
+    quality: Quality | None = None
     notes: tuple[str, ...] = ()
     surplus: Mapping[str, int] = field(default_factory=dict)
 
@@ -200,8 +203,11 @@ def run(
     write_durably(directory.model, model_file(prepared.model, final.parameters))
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
     metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
+    quality = _quality(prepared, final.parameters) if config.run.evaluate else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
+    if quality is not None:
+        write_durably(directory.evaluation, json.dumps(quality_json(quality), indent=1).encode())
     return RunResult(
         prepared.plan,
         spent,
@@ -209,9 +215,15 @@ def run(
         comparison,
         seeded,
         directory,
+        quality=quality,
         notes=prepared.notes,
         surplus=prepared.surplus,
     )
+
+
+def _quality(prepared: Prepared, parameters: Floats) -> Quality | None:
+    classes = prepared.config.data.classes
+    return quality_of(prepared.model, prepared.federation, parameters, classes=classes)
 
 
 def _where_its_model_is(config: Config) -> Config:

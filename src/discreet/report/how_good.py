@@ -1,0 +1,173 @@
+"""How good the released model is on held-out records: figures, curves, and tables by class and by group."""
+
+from __future__ import annotations
+
+from discreet.quality import Group, Quality, Verdict
+from discreet.quality.intervals import Interval, percents
+from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
+from discreet.report.html import Html, join, table, tag
+from discreet.report.wording import accuracy_text
+
+_UNKNOWN = "–"
+_SHARE = nice_scale([0.0, 1.0])
+# Fewer records say little about a group.
+_FEW = 30
+
+_VERDICTS = {
+    Verdict.ABOVE: "is better",
+    Verdict.NOT_DISTINGUISHABLE: "cannot be told from it",
+    Verdict.BELOW: "is worse",
+}
+
+
+def how_good(quality: Quality) -> Html:
+    """Shows what is known of the model's quality, with a warning if its accuracy says nothing for it."""
+    note = (
+        f"Measured on {quality.records:,} held-out records, without noise: not private, and no guarantee "
+        "covers these numbers. In brackets: 95 % intervals, for other records drawn as these were. They say "
+        "nothing of people who differ from them, nor whether the model is fair or safe to use."
+    )
+    parts = [tag("h2", "How good is it"), *([_warning(quality.warning)] if quality.warning else [])]
+    parts += [tag("p", note), _overall(quality)]
+    charts = [*_curves(quality), _calibration(quality)]
+    parts.append(tag("div", *charts, class_="charts"))
+    if quality.classes:
+        parts += [_classes(quality), _confusion(quality)]
+    parts += [_groups(by, quality) for by in dict.fromkeys(group.by for group in quality.groups)]
+    return tag("section", *parts)
+
+
+def _warning(words: str) -> Html:
+    return tag("div", tag("p", words), class_="warning", role="note", aria_label="Accuracy and base rate")
+
+
+def _overall(quality: Quality) -> Html:
+    against = quality.against
+    compared = (
+        f"accuracy of always naming the commonest class. The model has {against.gained} records right that "
+        f"this has wrong, and {against.lost} the other way: it {_VERDICTS[against.verdict]} "
+        f"(McNemar, p = {against.p_value:.2g})"
+    )
+    rows = [
+        ("Accuracy", percents(quality.accuracy), "share of records that the model has right"),
+        ("Base rate", accuracy_text(against.base_rate), compared),
+        ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
+        ("Brier score", _number(quality.brier), "squared error of the probabilities: 0 best, 1 worst"),
+    ]
+    if len(quality.classes) == 2:
+        second = quality.classes[1]
+        rows += [
+            ("Area under the ROC curve", _number(second.auc), "guessing has 0.5"),
+            (
+                "Average precision",
+                _number(second.average_precision),
+                f"area under the precision-recall curve; guessing has {second.records / quality.records:.3f}",
+            ),
+        ]
+    return table("Overall", ("Measure", "Value", "What it means"), rows)
+
+
+def _number(found: Interval | None) -> str:
+    return _UNKNOWN if found is None else f"{found.value:.3f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _share(found: Interval | None) -> str:
+    return _UNKNOWN if found is None else percents(found)
+
+
+def _curves(quality: Quality) -> list[Html]:
+    """Draws ROC and precision-recall curves of two classes."""
+    if not quality.roc:
+        return []
+    share = quality.classes[1].records / quality.records
+    return [
+        _chart(
+            "ROC curve (not private)",
+            ("false-positive rate", "true-positive rate"),
+            Line("model", quality.roc),
+            Line("guessing", ((0.0, 0.0), (1.0, 1.0))),
+        ),
+        _chart(
+            "Precision and recall (not private)",
+            ("recall", "precision"),
+            Line("model", quality.precision_recall),
+            Line("guessing", ((0.0, share), (1.0, share))),
+        ),
+    ]
+
+
+def _calibration(quality: Quality) -> Html:
+    """Draws how often what the model states happens."""
+    points = tuple((part.stated, part.observed.value) for part in quality.calibration)
+    return _chart(
+        "Calibration (not private)",
+        ("stated probability", "observed share"),
+        Line("model", points),
+        Line("as stated", ((0.0, 0.0), (1.0, 1.0))),
+    )
+
+
+def _chart(title: str, axes: tuple[str, str], *lines: Line) -> Html:
+    ends = (
+        f"from ({lines[0].points[0][0]:.2f}, {lines[0].points[0][1]:.2f}) to ({lines[0].points[-1][0]:.2f}, "
+    )
+    return draw(
+        Chart(
+            title=title,
+            description=f"{axes[1]} over {axes[0]}, {ends}{lines[0].points[-1][1]:.2f}). evaluation.json has "
+            "all values.",
+            x=Axis(axes[0], _SHARE),
+            y=Axis(axes[1], _SHARE),
+            lines=lines,
+        )
+    )
+
+
+def _classes(quality: Quality) -> Html:
+    rows = [
+        (
+            row.name,
+            f"{row.records:,}",
+            _share(row.recall),
+            _share(row.precision),
+            _number(row.f1),
+            _number(row.auc),
+            _number(row.average_precision),
+        )
+        for row in quality.classes
+    ]
+    header = ("Class", "Records", "Recall", "Precision", "F1", "AUC", "Average precision")
+    return table("Class by class", header, rows)
+
+
+def _confusion(quality: Quality) -> Html:
+    """Shows who was taken for what."""
+    names = [row.name for row in quality.classes]
+    rows = [
+        (name, *(f"{count:,}" for count in counts))
+        for name, counts in zip(names, quality.confusion, strict=True)
+    ]
+    header = ("Label", *(f"named {name}" for name in names))
+    return table("Confusion matrix", header, rows, numeric=range(1, len(header)), stack=False)
+
+
+def _groups(by: str, quality: Quality) -> Html:
+    own = [group for group in quality.groups if group.by == by]
+    few = any(group.records < _FEW for group in own)
+    header = ("Group", "Records", "Base rate", "Accuracy", "Balanced accuracy", "Recall", "Precision", "AUC")
+    shown = table(f"By {by}", header, [_group_row(group) for group in own])
+    note = f"Groups of fewer than {_FEW} records say little, and their numbers tell most of single people."
+    return join([shown, tag("p", note, class_="soft")]) if few else shown
+
+
+def _group_row(group: Group) -> tuple[str, ...]:
+    return (
+        group.name,
+        f"{group.records:,}",
+        accuracy_text(group.base_rate),
+        percents(group.accuracy),
+        percents(group.balanced_accuracy),
+        _share(group.recall),
+        _share(group.precision),
+        _number(group.auc),
+    )
