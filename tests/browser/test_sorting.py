@@ -37,7 +37,7 @@ def sorted_by(page: Page, table: str, title: str) -> str:
 
 
 def test_a_click_sorts_numbers_up_then_down(visit: Visit) -> None:
-    page = visit("report", width=360)
+    page = visit("report")
     written = column(page, "Rounds", "Loss")
     assert sorted_by(page, "Rounds", "Loss") == "none"
     page.click(button("Rounds", "Loss"))

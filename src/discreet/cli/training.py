@@ -94,7 +94,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     if request.as_json:
         # The files are for others, so what depends on records is printed and not written.
         quality = [] if result.quality is None or not result.quality.warning else [result.quality.warning]
-        typer.echo(json.dumps(summarise(result) | {"warnings": [*result.told, *quality]}, indent=1))
+        typer.echo(json.dumps(summarise(result) | {"warnings": [*quality, *result.told]}, indent=1))
     elif not request.quiet:
         _show(screen, result, report)
 

@@ -15,6 +15,7 @@ from discreet.cli import doctor as doctor_module
 from discreet.cli.app import app, main
 from discreet.cli.doctor import Observation
 from discreet.config import load_config
+from discreet.config.sections import AboutConfig
 from discreet.engines.local import prepare
 from discreet.errors import EXIT_BAD_REQUEST
 
@@ -102,10 +103,10 @@ def test_a_label_of_texts_is_named_by_its_classes(command: Command, tmp_path: Pa
     assert load_config(tmp_path / "pq.toml").data.label == "disease"
 
 
-def test_the_five_questions_are_asked_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seven_questions_are_asked_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "patients.csv").write_text(TABLE)
-    answers = ["csv:patients.csv", "hospital", "disease", FEATURES, "1.5"]
+    answers = ["csv:patients.csv", "hospital", "disease", FEATURES, "1.5", "to find the ill early", ""]
     result = CliRunner().invoke(app, ["init"], input="\n".join(answers) + "\n")
     assert result.exit_code == 0, result.output
     assert [line for line in result.output.splitlines() if line[:2] in {f"{n}." for n in range(1, 9)}] != []
@@ -114,6 +115,8 @@ def test_the_five_questions_are_asked_in_order(tmp_path: Path, monkeypatch: pyte
     assert config.data.ranges == {"age": (20.0, 90.0), "pressure": (80.0, 220.0)}
     assert config.data.categories == {"sex": ("female", "male")}
     assert config.privacy.epsilon == 1.5
+    assert config.about == AboutConfig(purpose="to find the ill early")
+    assert "\n# why_epsilon = " in (tmp_path / "discreet.toml").read_text()
 
 
 @pytest.mark.parametrize(

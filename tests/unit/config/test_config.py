@@ -91,3 +91,15 @@ def test_a_config_is_immutable() -> None:
     config = parse_config(VALID)
     with pytest.raises(ValueError, match="frozen"):
         config.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("words", ["", " ", "a" * 2001, "\x1b[2J", 3])
+def test_what_is_said_about_a_training_is_short_printable_text(words: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"'about\.purpose'"):
+        parse_config(changed("about", {"purpose": words}))
+
+
+def test_what_is_said_about_a_training_may_have_lines() -> None:
+    about = parse_config(changed("about", {"purpose": "one\ntwo"})).about
+    assert about is not None
+    assert about.purpose == "one\ntwo"

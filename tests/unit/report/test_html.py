@@ -28,6 +28,6 @@ def test_attributes_and_void_elements() -> None:
 def test_tables_have_headers_for_rows_and_columns() -> None:
     written = table("Title", ("a", "b"), [("x", "1")], numeric=(1,))
     assert '<th scope="col">a</th><th scope="col" class="number">b</th>' in written
-    assert '<th scope="row">x</th><td class="number">1</td>' in written
+    assert '<th scope="row">x</th><td class="number" data-label="b">1</td>' in written
     assert written.startswith("<h3>Title</h3>")
     assert 'role="region" tabindex="0" aria-label="Title"' in written

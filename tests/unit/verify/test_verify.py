@@ -206,6 +206,20 @@ def test_a_better_accuracy_is_found_where_the_records_are(run_directory: Path) -
         list(verify(run_directory, records=Path()))
 
 
+def test_a_better_recall_is_found_where_the_records_are(run_directory: Path) -> None:
+    def better(found: dict[str, Any]) -> None:
+        found["classes"][1]["recall"] = [0.99, 0.98, 1.0]
+
+    edit_json(run_directory / "evaluation.json", better)
+    from discreet.report import write_report
+
+    write_report(run_directory)
+    seal(run_directory)
+    list(verify(run_directory))
+    with pytest.raises(VerificationFailure, match=r"evaluation\.json: 'classes\.1\.recall"):
+        list(verify(run_directory, records=Path()))
+
+
 def test_another_model_is_found(run_directory: Path) -> None:
     model = run_directory / "model.safetensors"
     data = bytearray(model.read_bytes())
