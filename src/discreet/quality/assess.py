@@ -9,7 +9,7 @@ import scipy
 
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
-from discreet.quality.intervals import Interval, harmonic, mean_loss, mean_of, proportion, wilson
+from discreet.quality.intervals import Interval, harmonic, bounded_mean, mean_of, proportion, wilson
 from discreet.quality.quality import (
     MOST_CLASSES,
     MOST_GROUPS,
@@ -64,7 +64,7 @@ def assess(
         accuracy=_share(named == labels),
         against=_against(named, labels),
         balanced_accuracy=_balanced(named, labels),
-        brier=mean_loss(_squared_errors(probabilities, labels)),
+        brier=bounded_mean(_squared_errors(probabilities, labels)),
         classes=tuple(
             _class(texts[number], number, probabilities, named, labels)
             for number in range(num_classes)

@@ -75,7 +75,7 @@ def harmonic(true_positives: int, wrong: int) -> Interval | None:
     return None if share is None else Interval(*(2 * end / (1 + end) for end in share))
 
 
-def mean_loss(losses: Floats) -> Interval:
+def bounded_mean(losses: Floats) -> Interval:
     """Returns the mean of losses in [0, 1] and its normal interval; [0, 1] for a single record."""
     value = float(losses.mean())
     if len(losses) < 2:

@@ -1,7 +1,7 @@
 """The questions of NIST SP 800-226 about a guarantee: what a run answers, what is left to the organisation.
 
-Near, Darais, Lefkovitz, Howarth (2025), https://doi.org/10.6028/NIST.SP.800-226. The rows follow its pyramid
-from the top down, in our own words; they are no official checklist.
+Near, Darais, Lefkovitz, Howarth (2025), https://doi.org/10.6028/NIST.SP.800-226. The rows are made after its
+pyramid, in our own words: the numbers, what can undermine them, what lies below. It is no official checklist.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def nist_table(report: ReportInput) -> str:
             "|---|---|---|",
             *lines[1:],
             "",
-            "The rows follow the pyramid of NIST SP 800-226 (2025) from the top down, in our own words. "
-            "`discreet verify` works every number out again.",
+            "The rows are made after the pyramid of NIST SP 800-226 (2025), in our own words; it is no official "
+            "checklist. `discreet verify` works every number out again.",
             "",
         ]
     )

@@ -87,7 +87,7 @@ def categories_of(names: Sequence[str], features: Float32s) -> dict[str, list[st
     found = {}
     for column, own in few:
         present = features[:, [number for number, _ in own]] > 0
-        texts = [category for _, category in own]
+        texts = np.array([category for _, category in own])
         other = "any other" if len(own) > 1 else f"not {texts[0]}"
-        found[column] = [texts[int(row.argmax())] if row.any() else other for row in present]
+        found[column] = np.where(present.any(axis=1), texts[present.argmax(axis=1)], other).tolist()
     return found
