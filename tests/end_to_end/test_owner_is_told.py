@@ -94,6 +94,29 @@ def test_the_base_rate_stands_beside_every_accuracy(go: Run, tmp_path: Path) -> 
     assert json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]["base_rate"] == rate
 
 
+def test_what_accuracy_hides_is_said_and_warned_of_in_the_end(go: Run, tmp_path: Path) -> None:
+    shown = one_line(go().stdout)
+    found = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    recall = found["classes"][1]["recall"][0]
+    assert f"{found['records']} held-out records, not private: balanced accuracy" in shown
+    assert f"recall {100 * recall:.1f} % (" in shown
+    assert found["against"]["verdict"] != "above", "so few records say nothing for any model"
+    warned = "that of always naming the commonest class"
+    assert warned in shown
+    assert warned in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_evaluation_switched_off_leaves_no_file(go: Run, tmp_path: Path) -> None:
+    go()
+    config = (tmp_path / "t.toml").read_text().replace("[run]", "[run]\nevaluate = false")
+    (tmp_path / "off.toml").write_text(config)
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "off.toml"), "--out", str(tmp_path / "off")])
+    assert result.exit_code == 0, result.output
+    assert "held-out records, not private" not in one_line(result.stdout)
+    assert not (tmp_path / "off" / "evaluation.json").exists()
+    assert "How good is it" not in (tmp_path / "off" / "report.html").read_text()
+
+
 def test_resuming_a_finished_run_changes_nothing_and_says_so(go: Run, tmp_path: Path) -> None:
     assert go().exit_code == 0
     before = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}

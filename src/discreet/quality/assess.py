@@ -9,7 +9,7 @@ import scipy
 
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
-from discreet.quality.intervals import Interval, harmonic, bounded_mean, mean_of, proportion, wilson
+from discreet.quality.intervals import Interval, bounded_mean, harmonic, mean_of, proportion, wilson
 from discreet.quality.quality import (
     MOST_CLASSES,
     MOST_GROUPS,

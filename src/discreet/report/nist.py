@@ -35,8 +35,8 @@ def nist_table(report: ReportInput) -> str:
             "|---|---|---|",
             *lines[1:],
             "",
-            "The rows are made after the pyramid of NIST SP 800-226 (2025), in our own words; it is no official "
-            "checklist. `discreet verify` works every number out again.",
+            "The rows are made after the pyramid of NIST SP 800-226 (2025), in our own words; it is no "
+            "official checklist. `discreet verify` works every number out again.",
             "",
         ]
     )
