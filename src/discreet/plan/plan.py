@@ -14,7 +14,7 @@ import numpy.typing as npt
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig, ModelConfig
-from discreet.config.sections import AggregationConfig, PrivacyConfig, TrainingConfig
+from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
@@ -85,6 +85,11 @@ class Plan:
     def name(self) -> str:
         """What the training is called."""
         return self.config.name
+
+    @property
+    def about(self) -> AboutConfig:
+        """What the parties stated for a board; nothing is computed from it."""
+        return self.config.about or AboutConfig()
 
     @property
     def data(self) -> DataConfig:

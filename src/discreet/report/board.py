@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from discreet.config.data import DataConfig
-from discreet.config.sections import AboutConfig
 from discreet.plan import Plan
 from discreet.privacy.judgement import judge
 from discreet.privacy.notation import pair_text
@@ -30,9 +29,9 @@ _FOLDED = 30
 
 def stated(plan: Plan) -> tuple[Fact, ...]:
     """Returns what the config's ``[about]`` says, and for the rest that it is not stated."""
-    about = plan.config.about or AboutConfig()
     return tuple(
-        Fact(label, getattr(about, key) or NOT_STATED, meaning) for key, (label, meaning) in _ASKED.items()
+        Fact(label, getattr(plan.about, key) or NOT_STATED, meaning)
+        for key, (label, meaning) in _ASKED.items()
     )
 
 
