@@ -45,7 +45,9 @@ PartitionConfig = Annotated[IidPartition | DirichletPartition | ColumnPartition,
 
 
 Transform = (
-    Literal["scattering", "scattering-maps", "centred-pixels"] | Annotated[str, Field(pattern="^residual:.")]
+    Literal["scattering", "scattering-maps", "centred-pixels"]
+    | Annotated[str, Field(pattern="^residual:.")]
+    | Annotated[str, Field(pattern=r"^map:\w+(\.\w+)*:\w+$")]
 )
 
 
@@ -76,7 +78,8 @@ class DataConfig(Section):
         partition: which record belongs to which silo; left out, the source's own silos.
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
             and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
-            heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``.
+            heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
+            a function of one's own from one record to a vector, for arrays in memory.
     """
 
     source: str
@@ -98,6 +101,17 @@ class DataConfig(Section):
     @model_validator(mode="after")
     def _only_arrays_have_a_shape(self) -> Self:
         """Refuses a shape for what is no array in memory, and what only others have for arrays."""
+        kind, _, _ = (self.transform or "").partition(":")
+        if kind == "map" and self.feature_shape is None:
+            raise ValueError(
+                "a feature map of one's own must be for arrays that a program hands over; the source is "
+                f"{self.source!r}. Let a source of one's own, module:function, make the features"
+            )
+        if kind == "residual" and self.feature_shape is not None:
+            raise ValueError(
+                f"records of a feature_shape must be without a network's file; got {self.transform!r}. "
+                "Load it in a feature map of one's own"
+            )
         if self.feature_shape is None:
             return self
         if self.source != _IN_MEMORY:
@@ -118,7 +132,7 @@ CAPACITY = "no silo holds more training records than its record_capacity"
 
 _IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
-_NOT_OF_ARRAYS = ("label", "ranges", "categories", "classes", "partition", "transform")
+_NOT_OF_ARRAYS = ("label", "ranges", "categories", "classes", "partition")
 
 
 def data_assumptions(data: DataConfig) -> tuple[str, ...]:

@@ -47,6 +47,11 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     )
 
 
+def mapped_records(records: Float32s, feature_map: FeatureMap, norm_bound: float | None) -> Float32s:
+    """Returns the features of records, made as `mapped` makes them; shape ``(n, ...)``, also for none."""
+    return _mapped([records], feature_map, norm_bound)[0]
+
+
 def _mapped(parts: list[Float32s], feature_map: FeatureMap, norm_bound: float | None) -> list[Float32s]:
     """Maps all parts, chunk by chunk, and returns them as they were divided."""
     counts = [len(part) for part in parts]

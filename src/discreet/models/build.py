@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import math
 from collections.abc import Callable
 
@@ -13,7 +12,6 @@ from torch import nn
 from discreet.errors import ConfigurationError, DiscreetError, HowTo
 from discreet.kinds.model_facts import (
     LINEAR,
-    defined_in_main,
     linear_outputs,
     names_own_code,
     require_classes,
@@ -21,6 +19,7 @@ from discreet.kinds.model_facts import (
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
 from discreet.models.convexity import LinearHead
+from discreet.models.own_code import imported
 
 ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
 
@@ -114,7 +113,7 @@ def _made(factory: ModelFactory, spec: str, feature_shape: tuple[int, ...], num_
 
 def _factory(spec: str) -> ModelFactory:
     if names_own_code(spec):
-        return _imported(spec)
+        return imported(spec, "model factory")
     if spec in BUNDLED:
         return BUNDLED[spec]
     near = difflib.get_close_matches(spec, BUNDLED, n=1)
@@ -122,16 +121,3 @@ def _factory(spec: str) -> ModelFactory:
     raise ConfigurationError(
         f"Model must be one of {', '.join(sorted(BUNDLED))} or 'module:factory'; got {spec!r}.{hint}"
     )
-
-
-def _imported(spec: str) -> ModelFactory:
-    module_name, _, attribute = spec.partition(":")
-    try:
-        factory = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        where = " Build it in the program that defines it, or move it into a module." * defined_in_main(spec)
-        raise ConfigurationError(f"Cannot import model factory {spec!r}: {error}.{where}") from error
-    if not callable(factory):
-        raise ConfigurationError(f"Model factory {spec!r} must be callable; got {type(factory).__name__}.")
-    checked: ModelFactory = factory
-    return checked

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
+from discreet.arrays import Float32s
 from discreet.data import Federation
-from discreet.data.transform import mapped
+from discreet.data.transform import mapped, mapped_records
 from discreet.errors import ConfigurationError
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering, scattering_maps
+from discreet.models.own_map import OwnMap
 from discreet.models.residual import FrozenResidual
 
 _NORM_BOUND = 1.0
@@ -22,24 +25,51 @@ def transformed(federation: Federation, transform: str, norm_bound: float | None
     """Returns the federation with every record mapped.
 
     Args:
-        federation: images.
-        transform: a known map, or ``residual:FILE`` for the last layer of a network.
+        federation: images, or records of the shape that a map of the user's own takes.
+        transform: a known map, ``residual:FILE`` for the last layer of a network, or ``map:module:function``.
         norm_bound: that features are scaled to, 1 if None; networks on top of maps have none.
 
     Raises:
         ConfigurationError: if the map cannot be applied.
     """
+    found, bound = _map_and_bound(transform, norm_bound, federation.feature_shape)
+    made = mapped(federation, found, bound)
+    if not (isinstance(found, OwnMap) and found.unusable):
+        return made
+    note = (
+        f"feature map {found.name!r}: for {found.unusable} records it raised, or gave no vector of "
+        f"{found.length} numbers; their features are 0."
+    )
+    return dataclasses.replace(made, warnings=(*made.warnings, note))
+
+
+def features_by(records: Float32s, transform: str, norm_bound: float | None) -> Float32s:
+    """Returns the features of records as `transformed` makes them.
+
+    Raises:
+        ConfigurationError: if the map cannot be applied.
+    """
+    found, bound = _map_and_bound(transform, norm_bound, records.shape[1:])
+    return mapped_records(records, found, bound)
+
+
+def _map_and_bound(
+    transform: str, norm_bound: float | None, feature_shape: tuple[int, ...]
+) -> tuple[FeatureMap, float | None]:
+    """Returns the map that a config names, and the norm that its features are scaled to, if any."""
     if transform == "scattering-maps":
         if norm_bound is not None:
             raise ConfigurationError(
                 "'data.feature_norm_bound' must be left out with scattering-maps, made for networks; got "
                 f'{norm_bound}. Use transform = "scattering" for a linear head.'
             )
-        return mapped(federation, scattering_maps, norm_bound=None)
-    return mapped(federation, _linear_features(transform), norm_bound or _NORM_BOUND)
-
-
-def _linear_features(transform: str) -> FeatureMap:
-    """Returns the map that makes features for a linear head: a known one, or a network's last layer."""
-    scheme, colon, path = transform.partition(":")
-    return FrozenResidual.load(Path(os.path.expandvars(path))) if colon else _FEATURE_MAPS[scheme]
+        return scattering_maps, None
+    bound = norm_bound or _NORM_BOUND
+    scheme, _, name = transform.partition(":")
+    match scheme:
+        case "residual":
+            return FrozenResidual.load(Path(os.path.expandvars(name))), bound
+        case "map":
+            return OwnMap.of(name, feature_shape), bound
+        case _:
+            return _FEATURE_MAPS[scheme], bound

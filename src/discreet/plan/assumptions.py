@@ -24,6 +24,10 @@ STATELESS = (
     "the model that the plan names is a function of its weights and of the record alone: one that is not "
     "bundled keeps nothing from call to call"
 )
+OWN_MAP = (
+    "the feature map that the plan names is a function of one record alone: it keeps nothing from call to "
+    "call, and whatever it was fitted to is public"
+)
 PRESENCE = "which clients take part (answer) in the federation is public"
 DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
 ONE_SET = "one survivor set a round is opened"
@@ -56,7 +60,9 @@ def assuming(
     # A client is all that it holds: how its records were read makes no other pair of neighbours.
     of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
     own_model = (STATELESS,) if names_own_code(config.model.name) else ()
-    assumed = [*release.assumptions, *own_model, *of_data]
+    # A map that was fitted to clients' records would tell of them, whatever the unit is.
+    own_map = (OWN_MAP,) if (config.data.transform or "").startswith("map:") else ()
+    assumed = [*release.assumptions, *own_model, *own_map, *of_data]
     assumed += [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:

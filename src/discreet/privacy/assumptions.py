@@ -38,6 +38,7 @@ _KNOWN = (
     "the model that the plan names is a function",
     "every record of the arrays and data sets that a program handed over",
     "the type of every array that a program handed over",
+    "the feature map that the plan names is a function",
 )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from discreet.arrays import Float32s
 from discreet.data import stated_shape
 from discreet.errors import ConfigurationError
 from discreet.session.in_memory import InMemory, require_by_silo
+from discreet.session.own_model import importable_name
 
 
 @final
@@ -30,13 +32,20 @@ class Arrays(InMemory):
             data set of such pairs with a length, as torch's map-style ones.
         num_classes: labels are below this.
         norm_bound: L2 norm that every record is scaled to, flattened and with a constant appended, as linear
-            models need; left out, records keep their shape and no bound is promised.
+            models need; left out, records keep their shape and no bound is promised. With ``features`` it is
+            1 if left out, but for ``scattering-maps``.
         feature_shape: shape of one record's features; left out, that of the arrays. Data sets alone state
             none.
         test_fraction: probability that a record is held out for measurements.
         split_seed: public seed of the split.
         id: what a third member says of each record, such as ``"patient"``; records of equal id are held out
             together.
+        features: a feature map: ``scattering``, ``scattering-maps`` or ``centred-pixels``; or a function of
+            your own from one record, an array of the feature shape, to a vector. It is called for one record
+            at a time, and on one of zeros when the plan is made. Its vectors get a constant appended and are
+            scaled to the norm bound, so linear models can train on them. A record on which it raises, or
+            gives another number of features, counts as zeros. That it keeps nothing from call to call, and
+            that whatever it was fitted to is public, is an assumption that the guarantee names.
 
     Raises:
         ConfigurationError: if records are not given by silo, or their shape is stated nowhere or in two ways.
@@ -58,6 +67,7 @@ class Arrays(InMemory):
     test_fraction: float = 0.25
     split_seed: int = 0
     id: str | None = None
+    features: str | Callable[[Float32s], Any] | None = None
 
     def __post_init__(self) -> None:
         require_by_silo("silos", self.silos, "{'north': (features, labels), 'south': data_set}")
@@ -92,7 +102,13 @@ class Arrays(InMemory):
             "test_fraction": self.test_fraction,
             "split_seed": self.split_seed,
             "id": self.id,
+            "transform": self._transform(),
         }
+
+    def _transform(self) -> str | None:
+        if self.features is None or isinstance(self.features, str):
+            return self.features
+        return "map:" + importable_name(self.features, "feature map", "a function of one record")
 
     def __repr__(self) -> str:
         return f"Arrays({', '.join(self.silos)}; shape {self.feature_shape}, {self.num_classes} classes)"

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
 from discreet.config.federation import public_facts, table_shape
-from discreet.data import IN_MEMORY
+from discreet.data import IN_MEMORY, Federation, Records, Silo
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR
 from discreet.plan import Plan, federation_facts, make_plan
@@ -74,7 +76,13 @@ def plan_training(
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    named = model if isinstance(model, str) else importable_name(model)
+    named = (
+        model
+        if isinstance(model, str)
+        else importable_name(
+            model, "model", "a function of (feature_shape, num_classes), or a class of module,"
+        )
+    )
     if local is None and named != LINEAR:
         raise ConfigurationError(
             f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {named!r}. "
@@ -117,15 +125,15 @@ def plan_without_data(config: Config) -> Plan:
     """Plans a training over tables or arrays that stay at their silos.
 
     The silos are the names in ``data.record_capacity``; features follow from ``data.ranges`` and
-    ``data.categories``, or from ``data.feature_shape``. Any other source, and one that is transformed, must
-    be public (bundled, or a sample made for planning) and is loaded here.
+    ``data.categories``, or from ``data.feature_shape``. Any other source, and a file that is transformed,
+    must be public (bundled, or a sample made for planning) and is loaded here.
 
     Raises:
         ConfigurationError: if the config does not say enough.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     source = config.data.source
-    if not (source == IN_MEMORY or source.startswith(_TABLES)) or config.data.transform is not None:
+    if not (source == IN_MEMORY or (source.startswith(_TABLES) and config.data.transform is None)):
         return plan_over_records(config).plan
     shape = _shape(config)
     capacity = config.data.record_capacity
@@ -148,6 +156,12 @@ def _shape(config: Config) -> _Shape:
     """Works the shape of a record out as what reads it will at every silo."""
     data, facts = config.data, public_facts(config.data)
     arrays = facts.array_facts()
+    if arrays is not None and data.transform is not None:
+        from discreet.models.transforms import transformed  # torch, which planning over tables does without
+
+        empty = _no_records(arrays.shape, arrays.num_classes)
+        made = transformed(empty, data.transform, data.feature_norm_bound)
+        return _Shape(made.feature_shape, made.num_classes, made.feature_norm_bound)
     if arrays is not None:
         return _Shape(arrays.shape, arrays.num_classes, arrays.feature_norm_bound)
     table = table_shape(data)
@@ -161,3 +175,9 @@ def _shape(config: Config) -> _Shape:
         num_classes=table[1],
         norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
     )
+
+
+def _no_records(shape: tuple[int, ...], num_classes: int) -> Federation:
+    """Returns a federation that holds nothing, on which a feature map shows the shape that it makes."""
+    none = Records(np.zeros((0, *shape), dtype=np.float32), np.zeros(0, dtype=np.int64))
+    return Federation("no records", (Silo("nobody", none, none),), num_classes, shape)

@@ -11,12 +11,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from discreet.arrays import Float32s
 from discreet.config.federation import public_facts
 from discreet.data import features_of
 from discreet.errors import ConfigurationError
 from discreet.learning.metrics import probabilities
 from discreet.models import load_flat
 from discreet.models.build import BUNDLED
+from discreet.models.transforms import features_by
 from discreet.plan import Plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -138,12 +140,24 @@ class Run:
     def _features(self, records: Any) -> npt.NDArray[np.float32]:
         shape, data = self.plan.facts.feature_shape, self.plan.data
         if data.feature_shape is not None or not isinstance(records, np.ndarray):
-            return features_of(records, public_facts(data))
+            return self._mapped(features_of(records, public_facts(data)))
         if records.shape[1:] != shape:
             raise ConfigurationError(
                 f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
             )
         return np.ascontiguousarray(records, dtype=np.float32)
+
+    def _mapped(self, features: Float32s) -> Float32s:
+        """Applies the plan's feature map to records in memory; one of the user's own is imported by leave."""
+        data = self.plan.data
+        if data.feature_shape is None or data.transform is None:
+            return features
+        if data.transform.startswith("map:") and not self.own_code:
+            raise ConfigurationError(
+                f"the feature map must be imported by your leave; the plan names {data.transform!r}. Open "
+                "the run with own_code=True if you trust it."
+            )
+        return features_by(features, data.transform, data.feature_norm_bound)
 
 
 def open_run(path: str | Path, *, own_code: bool = False) -> Run:

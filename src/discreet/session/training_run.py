@@ -27,7 +27,7 @@ from discreet.verify import require_key
 
 _STATED = (
     "feature_shape", "label", "ranges", "categories", "classes", "num_classes", "id", "test_fraction",
-    "split_seed", "feature_norm_bound",
+    "split_seed", "feature_norm_bound", "transform",
 )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def test_nothing_need_be_held_out_and_never_everything() -> None:
         ({"label": "ill"}, "without label"),
         ({"ranges": {"age": (0, 1)}, "categories": {"sex": ("f", "m")}}, "without ranges, categories"),
         ({"partition": {"kind": "iid", "silos": 3}}, "without partition"),
-        ({"transform": "scattering"}, "without transform"),
+        ({"transform": "residual:weights.npz"}, "without a network's file; got 'residual:weights.npz'"),
     ],
 )
 def test_a_shape_is_for_arrays_in_memory_alone(data: dict[str, Any], message: str) -> None:

@@ -167,6 +167,22 @@ def test_weights_of_a_transform_are_read_from_the_owners_path_only(
     assert approval.plan.config.data.transform == f"residual:{tmp_path / 'weights.npz'}"
 
 
+def test_no_feature_map_that_a_plan_names_is_imported(
+    altered: Callable[..., Any], policy: Policy, tmp_path: Path
+) -> None:
+    def change(plan: dict[str, Any]) -> None:
+        plan["config"]["data"].update(
+            {"source": "memory", "feature_shape": [2], "num_classes": 2, "transform": "map:evil:weights"}
+        )
+
+    document = altered(change)
+    for source in (policy.data.source, "heart-disease"):
+        with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|no map network)"):
+            reviewed(document, policy, data={"source": source})
+    with pytest.raises(PolicyRefusal, match=r"must be (one of heart-disease|residual:|map:weights\.npz)"):
+        reviewed(document, policy, data={"residual": tmp_path / "weights.npz"})
+
+
 def test_a_label_must_be_among_those_that_may_be_predicted(
     altered: Callable[..., Any], policy: Policy
 ) -> None:

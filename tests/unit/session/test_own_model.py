@@ -54,10 +54,10 @@ def test_what_was_deleted_or_defined_anew_is_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(
         ConfigurationError, match=r"there is another function\. Give what is defined there now"
     ):
-        importable_name(before)
+        importable_name(before, "model", "a function")
     monkeypatch.delattr(own_nets, "small")
     with pytest.raises(ConfigurationError, match="there is nothing"):
-        importable_name(before)
+        importable_name(before, "model", "a function")
 
 
 def test_what_makes_no_module_is_one_clear_line() -> None:
