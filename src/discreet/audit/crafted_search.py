@@ -17,8 +17,9 @@ from discreet.audit.crafted_records import BATCH_SIZES, EXTREMES, crafted_rows
 from discreet.audit.findings import NeighbourFinding
 from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.audit.rehearsal import initial_parameters
-from discreet.config.data import ColumnPartition, DataConfig
+from discreet.config.data import ColumnPartition, DataConfig, features_named
 from discreet.data import Records
+from discreet.data.table_files import of_several
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.privacy.units import Unit
@@ -171,7 +172,10 @@ def _loaded(load: Loader, source: str) -> Records | str:
 def _own_file(prepared: Prepared) -> SiloFile | None:
     """Returns some rows of the config's file as the first silo would hold them; None if it is no file."""
     data = prepared.config.data
-    scheme, _, path = os.path.expandvars(data.source).partition(":")
+    source = data.source
+    if not isinstance(source, str) or of_several(source):
+        return None
+    scheme, _, path = os.path.expandvars(source).partition(":")
     match scheme:
         case "csv":
             file: SiloFile = _table(Path(path), data, prepared.plan.facts.silos[0])
@@ -184,7 +188,7 @@ def _own_file(prepared: Prepared) -> SiloFile | None:
 
 def _table(path: Path, data: DataConfig, silo: str) -> TableFile:
     """Returns the rows of one silo where a column says which those are, else all rows."""
-    used = (*(data.ranges or {}), *(data.categories or {}))
+    used = features_named(data)
     table = TableFile.read(path, label=data.label or "", used=used)
     if not isinstance(data.partition, ColumnPartition):
         return table

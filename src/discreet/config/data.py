@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from datetime import date
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from discreet.data.dates import DateOrder
+from discreet.data.table_files import of_several
 from discreet.kinds.fields import Count, Positive, Section
 
 MOST_CLASSES = 1 << 16
@@ -51,13 +56,36 @@ Transform = (
 )
 
 
+class DateRange(Section):
+    """The first and the last plausible day of a column, and how its cells write a date."""
+
+    first: Annotated[date, Field(alias="from")]
+    last: Annotated[date, Field(alias="to")]
+    order: DateOrder = DateOrder.YMD
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+def _text_or_texts(source: object) -> object:
+    """Refuses a source that is neither one text nor one for each silo, in one line for both."""
+    texts = list(source.values()) if isinstance(source, Mapping) else [source]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError('must be a text, or one for each silo as in { north = "csv:north.csv" }')
+    return source
+
+
+Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
+Missing = Literal["indicator", "neutral"]
+
+
 class DataConfig(Section):
     """Where the records are, and what is publicly known of them; never computed from private records.
 
     Attributes:
         source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH``, ``parquet:PATH`` or
-            ``module:function``. A PATH may hold environment variables such as ``$DISCREET_DATA``; its folder
-            is not part of the agreed plan.
+            ``module:function``; or a table for each silo by name. The PATH of tables may hold ``*``, or
+            end in ``/`` for a folder: each file is then the silo of its name. It may hold environment
+            variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
             silo by name. It is part of the plan, so it must not be counted from private data. Surplus records
             are left out. With fixed-size sampling it is the number of places from which records are drawn.
@@ -69,8 +97,16 @@ class DataConfig(Section):
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
         label: the column to predict (csv).
-        ranges: numeric feature columns with their plausible range (csv).
+        ranges: numeric feature columns with their plausible range (csv). Here and below ``*`` in a name
+            stands for any text, and a column that is named itself follows its own rule.
         categories: categorical feature columns with their possible texts (csv).
+        dates: feature columns of dates, with the first and last plausible day (csv).
+        missing: what a missing cell becomes: ``neutral``, the middle of its range or no category; or
+            ``indicator``, besides a feature of its own. For all feature columns, or by column (csv).
+        drop: columns that are no features whatever their names; nobody is told that they are unused (csv).
+        separator: the character between cells; left out, a comma (csv).
+        encoding: of the text; left out, UTF-8. Encodings of one byte a character will do (csv).
+        decimal: the decimal sign; left out, a point (csv).
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
@@ -82,7 +118,7 @@ class DataConfig(Section):
             a function of one's own from one record to a vector, for arrays in memory.
     """
 
-    source: str
+    source: Source
     record_capacity: Count | dict[str, Count] | None = None
     test_fraction: Annotated[float, Field(ge=0, lt=1)] = 0.25
     keep_test_set: bool = True
@@ -91,12 +127,28 @@ class DataConfig(Section):
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
+    dates: dict[str, DateRange] | None = None
+    missing: Missing | dict[str, Missing] | None = None
+    drop: tuple[str, ...] | None = None
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_drafts(cls, data: Any) -> Any:
+        """Refuses what `discreet look` read from records, until somebody replaced it."""
+        if isinstance(data, Mapping) and (drafts := _drafts(data)):
+            raise ValueError(
+                f"what was read from records must be replaced by public knowledge: {', '.join(drafts)}"
+            )
+        return data
 
     @model_validator(mode="after")
     def _only_arrays_have_a_shape(self) -> Self:
@@ -130,9 +182,49 @@ class DataConfig(Section):
 CAPACITY = "no silo holds more training records than its record_capacity"
 """What makes one record more or less of a silo one training record more or less."""
 
+DRAFT = "draft: "
+"""What a value of the config begins with that was read from records."""
+
 _IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
-_NOT_OF_ARRAYS = ("label", "ranges", "categories", "classes", "partition")
+_SCHEMES = ("csv", "parquet", "npz", "residual")
+_NOT_OF_ARRAYS = (
+    "label", "ranges", "categories", "dates", "missing", "drop", "separator", "encoding", "decimal",
+    "classes", "partition",
+)  # fmt: skip
+
+
+def features_named(data: DataConfig) -> tuple[str, ...]:
+    """Returns the columns of a table that become features, by whatever rule."""
+    return (*(data.ranges or {}), *(data.dates or {}), *(data.categories or {}))
+
+
+def source_text(source: str | Mapping[str, str]) -> str:
+    """Returns a source as a reader sees it."""
+    if isinstance(source, str):
+        return source
+    return ", ".join(f"{silo} = {one}" for silo, one in source.items())
+
+
+def without_folder(source: str | dict[str, str]) -> str | dict[str, str]:
+    """Returns a source of records or of weights without its folder, which differs from party to party."""
+    if not isinstance(source, str):
+        return {silo: str(without_folder(one)) for silo, one in source.items()}
+    scheme, colon, path = source.partition(":")
+    if not (colon and scheme in _SCHEMES):
+        return source
+    return f"{scheme}:{PurePath(path).name}{'/' if path.endswith('/') else ''}"
+
+
+def _drafts(data: Mapping[str, Any], under: str = "") -> list[str]:
+    """Returns the names of the keys whose values are drafts."""
+    found = []
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            found += _drafts(value, f"{under}{key}.")
+        elif isinstance(value, str) and value.startswith(DRAFT):
+            found.append(f"{under}{key}")
+    return found
 
 
 def data_assumptions(data: DataConfig) -> tuple[str, ...]:
@@ -150,8 +242,10 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             )
         case ColumnPartition(names=None):
             found.append("which silos there are, read from the records, is public")
-        case None if data.source.startswith("npz:"):
+        case None if _starts(data, "npz:"):
             found.append("which silos there are, read from the records, is public")
+        case None if isinstance(data.source, str) and of_several(data.source):
+            found.append("which silos there are, read from the names of files, is public")
         case _:
             pass
     if data.feature_shape is not None:
@@ -166,14 +260,18 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             "every row of the tables that a program handed over was made from one unit alone: nothing in it "
             "was fitted to other rows, as scalers, imputers and encoders are"
         )
-    if data.source.startswith("npz:"):
+    if _starts(data, "npz:"):
         found.append("the type of every array of the file is the same whatever its records hold")
-    if ":" in data.source and not data.source.startswith(_FILES):
+    if isinstance(data.source, str) and ":" in data.source and not data.source.startswith(_FILES):
         found.append(
             f"{data.source} makes every record from one unit alone, and which silo it deals a record to, and "
             "whether it holds it out, depends on no other record"
         )
     return tuple(found)
+
+
+def _starts(data: DataConfig, scheme: str) -> bool:
+    return isinstance(data.source, str) and data.source.startswith(scheme)
 
 
 class ModelConfig(Section):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from discreet.config.data import ColumnPartition, DataConfig, DirichletPartition, IidPartition
+from discreet.config.data import (
+    ColumnPartition,
+    DataConfig,
+    DirichletPartition,
+    IidPartition,
+    features_named,
+)
 from discreet.data import (
     ColumnSilos,
     DirichletSilos,
@@ -18,6 +24,10 @@ from discreet.data import (
     load_federation,
     table_columns,
 )
+from discreet.data.dialect import Dialect
+from discreet.data.names import expanded, has_pattern
+from discreet.data.table_files import of_tables, table_files, together
+from discreet.errors import DataError
 
 
 def public_facts(data: DataConfig) -> PublicFacts:
@@ -31,7 +41,69 @@ def public_facts(data: DataConfig) -> PublicFacts:
         num_classes=data.num_classes,
         feature_norm_bound=None if data.transform else data.feature_norm_bound,
         feature_shape=data.feature_shape,
+        dates={name: (one.first, one.last, one.order) for name, one in (data.dates or {}).items()} or None,
+        missing=_missing(data),
+        drop=data.drop or (),
+        dialect=Dialect(data.separator or ",", data.encoding or "utf-8", data.decimal or "."),
     )
+
+
+def _missing(data: DataConfig) -> frozenset[str]:
+    """Returns the columns whose missing cells have a feature of their own."""
+    if data.missing is None or data.missing == "neutral":
+        return frozenset()
+    if data.missing == "indicator":
+        return frozenset(features_named(data))
+    return frozenset(name for name, rule in data.missing.items() if rule == "indicator")
+
+
+def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) -> DataConfig:
+    """Returns the table with every pattern replaced by the columns that it fits.
+
+    Names of columns are public, as the config's are, and a plan names all of them: every silo reads the same
+    columns by the same rules, whatever further ones its file has.
+
+    Args:
+        data: the config's table.
+        header: the columns of the tables; None reads the headers of the source's files, and no record.
+
+    Raises:
+        DataError: all that is wrong: a pattern fits nothing, or two fit one column, or a file has no header.
+    """
+    rules = {key: dict(getattr(data, key) or {}) for key in ("ranges", "dates", "categories")}
+    missing = data.missing if isinstance(data.missing, dict) else {}
+    if not has_pattern([*features_named(data), *missing]):
+        return data
+    known = list(dict.fromkeys(_header(data) if header is None else header))
+    column = data.partition.column if isinstance(data.partition, ColumnPartition) else None
+    taken = [name for name in (data.label, data.id, column, *(data.drop or ())) if name is not None]
+    found, problems = expanded(rules, known, taken)
+    features = [name for stated in found.values() for name in stated]
+    of_missing, more = expanded({"missing": missing}, features, ())
+    problems += more
+    if problems:
+        raise together(problems, "patterns do not fit the columns")
+    update: dict[str, object] = {key: stated or None for key, stated in found.items()}
+    if missing:
+        update["missing"] = of_missing["missing"]
+    return data.model_copy(update=update)
+
+
+def _header(data: DataConfig) -> list[str]:
+    """Returns the columns of all files of a source."""
+    if not of_tables(data.source):
+        raise DataError("a pattern of columns is for csv: and parquet: sources, whose headers are read.")
+    found, problems = table_files(_expanded_path(data.source), public_facts(data).dialect).headers()
+    if problems:
+        raise together(problems, "files cannot be read")
+    return [name for header in found.values() for name in header]
+
+
+def _expanded_path(source: str | dict[str, str]) -> str | dict[str, str]:
+    """Replaces environment variables by what they hold here."""
+    if isinstance(source, str):
+        return os.path.expandvars(source)
+    return {silo: os.path.expandvars(one) for silo, one in source.items()}
 
 
 def table_shape(data: DataConfig) -> tuple[int, int] | None:
@@ -67,7 +139,7 @@ def federation_of(
         ConfigurationError: if the transform cannot be applied.
     """
     federation = load_federation(
-        os.path.expandvars(data.source),
+        _expanded_path(data.source),
         test_fraction=data.test_fraction,
         split_seed=data.split_seed,
         keep_test_set=data.keep_test_set,

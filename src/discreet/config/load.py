@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from discreet.config.data import DataConfig
+from discreet.config.federation import with_named_columns
 from discreet.config.problems import first_problem
 from discreet.config.sections import Config
 from discreet.documents import read_toml
@@ -40,7 +41,7 @@ def parse_data(facts: Mapping[str, Any]) -> DataConfig:
 
 
 def load_config(path: Path) -> Config:
-    """Reads and validates a TOML file.
+    """Reads and validates a TOML file; patterns of columns are looked up in the headers of its tables.
 
     Raises:
         ConfigurationError: if the file is missing, not TOML, or not a valid config.
@@ -51,4 +52,5 @@ def load_config(path: Path) -> Config:
         raise ConfigurationError(f"the config must be a readable file; {path}: {error.strerror}.") from None
     except ValueError as error:
         raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
-    return parse_config(data, source=path.name)
+    config = parse_config(data, source=path.name)
+    return config.model_copy(update={"data": with_named_columns(config.data)})

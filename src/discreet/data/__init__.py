@@ -1,15 +1,9 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
 from discreet.data.array_source import stated_shape
+from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
-from discreet.data.load import (
-    IN_MEMORY,
-    PublicFacts,
-    bundled_attribution,
-    features_of,
-    load_federation,
-    table_columns,
-)
+from discreet.data.load import IN_MEMORY, bundled_attribution, features_of, load_federation
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.partition import ColumnSilos, DirichletSilos, IidSilos, OneSilo, Partition
 from discreet.data.records import Records

@@ -26,9 +26,9 @@ from discreet.data.array_records import (
     shape_of,
     whole_labels,
 )
-from discreet.data.frames import SILO, values_of
+from discreet.data.frames import values_of
 from discreet.data.identity import Marks
-from discreet.data.pool import Pool
+from discreet.data.pool import SILO, Pool
 from discreet.errors import DataError
 
 _NO_DATASET = (tuple, list, str, bytes, Mapping)

@@ -3,6 +3,10 @@
 A range or a list of categories that was computed from the records (their minimum, mean or quantiles) would
 reveal something about them that no noise covers. Every rule here reads one row at a time, and has an answer
 for every cell: what one record holds must not decide whether a silo takes part.
+
+A column's features have length at most 1, with or without a feature for missing cells: that one is 1 only
+where the others are 0. So a record of k columns and a constant has length at most sqrt(k + 1) before it is
+scaled to the public norm bound, which holds afterwards for every record alike.
 """
 
 from __future__ import annotations
@@ -11,13 +15,33 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Booleans, Floats, Integers
+from discreet.data.dates import DateOrder, day_number
 from discreet.data.spelling import spelling
 from discreet.data.table import Table, cells_note
 from discreet.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """How many cells a rule could not read as they are.
+
+    Attributes:
+        unread: hold nothing that the rule reads, and no feature says so.
+        blank: those of ``unread`` that are empty.
+        outside: are outside of the range, and were clipped.
+    """
+
+    unread: int = 0
+    blank: int = 0
+    outside: int = 0
+
+    def __add__(self, other: Unusable) -> Unusable:
+        return Unusable(self.unread + other.unread, self.blank + other.blank, self.outside + other.outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +55,15 @@ class Numeric:
         low: publicly known plausible minimum.
         high: publicly known plausible maximum.
         not_measured: a code that stands for "not measured". Such a cell becomes 0, the middle of the range,
-            and a second feature is 1 for it and 0 otherwise. None: no such code, no second feature.
+            and a second feature is 1 for it and 0 otherwise. None: no such code.
+        missing: whether the second feature is 1 for a cell that holds no finite number as well.
     """
 
     column: str
     low: float
     high: float
     not_measured: float | None = None
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if not (-math.inf < self.low < self.high < math.inf and math.isfinite(self.high - self.low)):
@@ -49,41 +75,105 @@ class Numeric:
     @property
     def names(self) -> tuple[str, ...]:
         """The features that this column becomes."""
-        if self.not_measured is None:
-            return (self.column,)
-        return (self.column, f"{self.column} not measured")
+        if self.not_measured is not None:
+            return (self.column, f"{self.column} not measured")
+        return (self.column, f"{self.column} missing") if self.missing else (self.column,)
 
-    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
-        """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and notes for the owner."""
+    def encode(self, table: Table) -> tuple[Floats, Unusable]:
+        """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and what could not be read."""
         numbers = table.numbers(self.column)
-        unreadable = np.isnan(numbers)
-        notes = self._notes(table, numbers)
-        position = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
-        scaled = 2.0 * position - 1.0
-        if self.not_measured is None:
-            return np.where(unreadable, 0.0, scaled)[:, None], notes
-        absent = numbers == self.not_measured
-        neutral = np.where(absent | unreadable, 0.0, scaled)
-        return np.stack([neutral, absent.astype(np.float64)], axis=1), notes
+        coded = (
+            np.zeros(len(numbers), dtype=np.bool_)
+            if self.not_measured is None
+            else (numbers == self.not_measured)
+        )
+        return _on_a_scale(table, self, numbers, coded)
 
-    def _notes(self, table: Table, numbers: Floats) -> tuple[str, ...]:
-        """Counts the cells that hold no number, and those that are clipped."""
-        unreadable = cells_note(
-            table,
+    def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
+        """Returns what the owner should know of the column in a file of ``rows`` rows."""
+        column = json.dumps(self.column)
+        unread = cells_note(
+            name,
+            rows,
             self.column,
-            int(np.isnan(numbers).sum()),
-            "hold no finite number; they count as the middle of the range",
-            f'texts need categories = {{ {json.dumps(self.column)} = ["TEXT", "OTHER TEXT"] }}',
+            found.unread,
+            what="hold no finite number; they count as the middle of the range",
+            accept=_accept(
+                self.column, found, f'texts need categories = {{ {column} = ["TEXT", "OTHER TEXT"] }}'
+            ),
         )
-        outside = ((numbers < self.low) | (numbers > self.high)) & (numbers != self.not_measured)
-        if not outside.any():
-            return unreadable
-        clipped = (
-            f"{table.name}, column {self.column!r}: {int(outside.sum())} of {len(table)} cells are outside "
-            f"[{self.low:g}, {self.high:g}] and are clipped to it. If that is more than mistakes, widen the "
-            f"range by public knowledge: ranges = {{ {json.dumps(self.column)} = [LOW, HIGH] }}.",
+        limits = f"[{self.low:g}, {self.high:g}]"
+        return unread + _clipped_note(
+            name, rows, self.column, found, limits=limits, knob=f"ranges = {{ {column} = [LOW, HIGH] }}"
         )
-        return unreadable + clipped
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A date, as days on a public range [``first``, ``last``] that is mapped onto [-1, 1].
+
+    A cell that holds no date becomes 0, the middle of the range.
+
+    Attributes:
+        column: name of the column.
+        first: publicly known first plausible day.
+        last: publicly known last plausible day.
+        order: which of year, month and day comes first in a cell.
+        missing: whether a second feature is 1 for a cell that holds no date.
+    """
+
+    column: str
+    first: date
+    last: date
+    order: DateOrder = DateOrder.YMD
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.first < self.last:
+            raise DataError(
+                f"the dates of column {self.column!r} must be from a day to a later one; "
+                f"got {self.first} to {self.last}."
+            )
+
+    @property
+    def low(self) -> float:
+        """The number of the first day."""
+        return float(self.first.toordinal())
+
+    @property
+    def high(self) -> float:
+        """The number of the last day."""
+        return float(self.last.toordinal())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that this column becomes."""
+        return (self.column, f"{self.column} missing") if self.missing else (self.column,)
+
+    def encode(self, table: Table) -> tuple[Floats, Unusable]:
+        """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and what could not be read."""
+        days = np.array(
+            [day_number(cell, self.order) for cell in table.column(self.column)], dtype=np.float64
+        )
+        return _on_a_scale(table, self, days, np.zeros(len(days), dtype=np.bool_))
+
+    def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
+        """Returns what the owner should know of the column in a file of ``rows`` rows."""
+        column, order = json.dumps(self.column), self.order.value
+        example = {DateOrder.YMD: "2020-05-17", DateOrder.DMY: "17.5.2020", DateOrder.MDY: "5/17/2020"}
+        unread = cells_note(
+            name,
+            rows,
+            self.column,
+            found.unread,
+            what=f"hold no date of the order {order!r}, as in {example[self.order]}; "
+            "they count as the middle of the range",
+            accept=_accept(self.column, found, f'another order is dates.{column}.order = "dmy" or "mdy"'),
+        )
+        knob = f'dates = {{ {column} = {{ from = "FIRST", to = "LAST" }} }}'
+        return unread + _clipped_note(
+            name, rows, self.column, found, limits=f"{self.first} to {self.last}", knob=knob
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +184,44 @@ class Categories:
         column: name of the column.
         values: the texts that get an indicator.
         baseline: a further text that is known and gets none, such as "normal"; None: there is none.
+        missing: whether a blank cell has an indicator of its own.
     """
 
     column: str
     values: tuple[str, ...]
     baseline: str | None = None
+    missing: bool = False
 
     def __post_init__(self) -> None:
-        known = {None if text is None else spelling(text) for text in (*self.values, self.baseline)}
-        if not (self.values and len(known) == len(self.values) + 1):
+        known = {None if text is None else spelling(text) for text in (*self._indicated, self.baseline)}
+        if not (self.values and len(known) == len(self._indicated) + 1):
             raise DataError(f"the categories of column {self.column!r} must be distinct and at least one.")
+
+    @property
+    def _indicated(self) -> tuple[str, ...]:
+        return (*self.values, "") if self.missing else self.values
 
     @property
     def names(self) -> tuple[str, ...]:
         """The features that this column becomes."""
-        return tuple(f"{self.column} = {value}" for value in self.values)
+        names = tuple(f"{self.column} = {value}" for value in self.values)
+        return (*names, f"{self.column} missing") if self.missing else names
 
-    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
-        """Returns the indicators, shape ``(n, len(values))``, and notes for the owner."""
-        texts = self.values if self.baseline is None else (*self.values, self.baseline)
+    def encode(self, table: Table) -> tuple[Floats, Unusable]:
+        """Returns the indicators, shape ``(n, len(names))``, and what could not be read."""
+        indicated = self._indicated
+        texts = indicated if self.baseline is None else (*indicated, self.baseline)
         numbers = category_numbers(table, self.column, texts)
-        indicators = np.zeros((len(numbers), len(self.values)))
+        indicators = np.zeros((len(numbers), len(indicated)))
         # Unknown texts have number -1, and the baseline the one behind the last indicator.
-        known = np.flatnonzero((numbers >= 0) & (numbers < len(self.values)))
+        known = np.flatnonzero((numbers >= 0) & (numbers < len(indicated)))
         indicators[known, numbers[known]] = 1.0
-        return indicators, _unknown(table, self.column, numbers, texts)
+        return indicators, _unknown(table, self.column, numbers)
+
+    def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
+        """Returns what the owner should know of the column in a file of ``rows`` rows."""
+        values = self.values if self.baseline is None else (*self.values, self.baseline)
+        return _unknown_note(name, rows, self.column, values, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +237,17 @@ class Contrast:
         """The feature that this column becomes."""
         return (f"{self.column} = {self.positive}",)
 
-    def encode(self, table: Table) -> tuple[Floats, tuple[str, ...]]:
-        """Returns the feature, shape ``(n, 1)``, and notes for the owner."""
-        texts = (self.negative, self.positive)
-        numbers = category_numbers(table, self.column, texts)
-        return np.array([-1.0, 1.0, 0.0])[numbers][:, None], _unknown(table, self.column, numbers, texts)
+    def encode(self, table: Table) -> tuple[Floats, Unusable]:
+        """Returns the feature, shape ``(n, 1)``, and what could not be read."""
+        numbers = category_numbers(table, self.column, (self.negative, self.positive))
+        return np.array([-1.0, 1.0, 0.0])[numbers][:, None], _unknown(table, self.column, numbers)
+
+    def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
+        """Returns what the owner should know of the column in a file of ``rows`` rows."""
+        return _unknown_note(name, rows, self.column, (self.negative, self.positive), found)
 
 
-Column = Numeric | Categories | Contrast
+Column = Numeric | Days | Categories | Contrast
 
 
 def category_numbers(table: Table, column: str, values: Sequence[str]) -> Integers:
@@ -155,17 +261,68 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> Intege
     return np.array(found, dtype=np.int64)
 
 
-def _unknown(table: Table, column: str, numbers: Integers, values: Sequence[str]) -> tuple[str, ...]:
-    """Returns a note about cells that are none of ``values``."""
-    what = f"are none of {', '.join(values)}; they count as none of them"
-    known = json.dumps([*values, "TEXT"], ensure_ascii=False)
-    accept = f"name every text, categories = {{ {json.dumps(column)} = {known} }}"
-    return cells_note(table, column, int((numbers < 0).sum()), what, accept)
-
-
-def encode(table: Table, columns: Sequence[Column]) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
-    """Returns the features of all columns side by side, shape ``(n, d)``, their names, and notes."""
+def encode(table: Table, columns: Sequence[Column]) -> tuple[Floats, tuple[Unusable, ...]]:
+    """Returns the features of all columns side by side, shape ``(n, d)``, and what each could not read."""
     encoded = [column.encode(table) for column in columns]
     features = np.ascontiguousarray(np.concatenate([part for part, _ in encoded], axis=1))
-    names = tuple(name for column in columns for name in column.names)
-    return features, names, tuple(note for _, notes in encoded for note in notes)
+    return features, tuple(found for _, found in encoded)
+
+
+def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Returns the names of the features that `encode` makes."""
+    return tuple(name for column in columns for name in column.names)
+
+
+def _on_a_scale(
+    table: Table, rule: Numeric | Days, numbers: Floats, coded: Booleans
+) -> tuple[Floats, Unusable]:
+    """Maps numbers from the rule's range onto [-1, 1]; 0 where there is none, or a code stands for none."""
+    unread = np.isnan(numbers)
+    position = (np.clip(numbers, rule.low, rule.high) - rule.low) / (rule.high - rule.low)
+    scaled = np.where(coded | unread, 0.0, 2.0 * position - 1.0)
+    blank = np.array([not cell for cell in table.column(rule.column)], dtype=np.bool_) & unread
+    outside = ((numbers < rule.low) | (numbers > rule.high)) & ~coded
+    # Blank cells are expected where they have a feature; texts are not.
+    told = unread & ~blank if rule.missing else unread
+    found = Unusable(int(told.sum()), int((blank & told).sum()), int(outside.sum()))
+    if len(rule.names) == 1:
+        return scaled[:, None], found
+    marked = coded | unread if rule.missing else coded
+    return np.stack([scaled, marked.astype(np.float64)], axis=1), found
+
+
+def _unknown(table: Table, column: str, numbers: Integers) -> Unusable:
+    """Counts the cells that are no known text."""
+    unread = numbers < 0
+    blank = sum(not cell and one for cell, one in zip(table.column(column), unread.tolist(), strict=True))
+    return Unusable(int(unread.sum()), blank)
+
+
+def _accept(column: str, found: Unusable, otherwise: str) -> str:
+    """Says which public rule would accept cells that could not be read."""
+    if not found.blank:
+        return otherwise
+    indicator = f'blank cells need missing = {{ {json.dumps(column)} = "indicator" }}'
+    return indicator if found.blank == found.unread else f"{indicator}; {otherwise}"
+
+
+def _clipped_note(
+    name: str, rows: int, column: str, found: Unusable, *, limits: str, knob: str
+) -> tuple[str, ...]:
+    """Returns a line about cells outside of a range; nothing if there are none."""
+    if not found.outside:
+        return ()
+    return (
+        f"{name}, column {column!r}: {found.outside} of {rows} cells are outside {limits} and are clipped to "
+        f"it. If that is more than mistakes, widen the range by public knowledge: {knob}.",
+    )
+
+
+def _unknown_note(
+    name: str, rows: int, column: str, values: Sequence[str], found: Unusable
+) -> tuple[str, ...]:
+    """Returns a line about cells that are none of ``values``."""
+    what = f"are none of {', '.join(values)}; they count as none of them"
+    known = json.dumps([*values, "TEXT"], ensure_ascii=False)
+    texts = f"name every text, categories = {{ {json.dumps(column)} = {known} }}"
+    return cells_note(name, rows, column, found.unread, what=what, accept=_accept(column, found, texts))

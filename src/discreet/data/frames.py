@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.data.table import Table, nearest_hint
+from discreet.data.table import Table, no_column
 from discreet.errors import DataError
-
-SILO = "(silo)"
-"""The column that says, in tables of several silos joined, whose row it is."""
 
 # pandas writes a missing value in its own types; both print as text that a category could hold.
 _MISSING = frozenset({"NAType", "NaTType"})
@@ -33,13 +30,11 @@ def table_of(frame: Any, columns: Sequence[str], *, name: str) -> Table:
         >>> table_of({"age": [51, None], "sex": ["f", "m"]}, ["sex", "age"], name="north").columns
         {'sex': ('f', 'm'), 'age': ('51', '')}
     """
-    known = _column_names(frame, name)
-    if SILO in columns:
-        raise DataError(f"{name}: no column may be called {SILO!r}, which is reserved; rename it.")
+    known = column_names(frame, name)
     cells = {}
     for column in columns:
         if column not in known:
-            raise DataError(f"{name}: there is no column {column!r}.{nearest_hint(column, known)}")
+            raise DataError(f"{name}: {no_column(column, known)}")
         cells[column] = tuple(map(_text, values_of(frame[column])))
     lengths = {column: len(values) for column, values in cells.items()}
     if len(set(lengths.values())) > 1:
@@ -48,23 +43,12 @@ def table_of(frame: Any, columns: Sequence[str], *, name: str) -> Table:
     return Table(name, cells, np.arange(rows, dtype=np.int64))
 
 
-def joined(tables: Mapping[str, Table], *, name: str) -> Table:
-    """Returns the tables of all silos one after another, with a column `SILO`; places stay each silo's."""
-    every = tuple(tables.values())
-    columns = {
-        column: tuple(cell for table in every for cell in table.column(column)) for column in every[0].columns
-    }
-    whose = tuple(silo for silo, table in tables.items() for _ in range(len(table)))
-    return Table(
-        name,
-        {**columns, SILO: whose},
-        np.concatenate([table.places for table in every]),
-        tuple(note for table in every for note in table.notes),
-    )
+def column_names(frame: Any, name: str) -> list[str]:
+    """Returns the names of a frame's columns.
 
-
-def _column_names(frame: Any, name: str) -> list[str]:
-    """Returns the names of a frame's columns."""
+    Raises:
+        DataError: if it is no frame.
+    """
     names = getattr(frame, "columns", None)
     if names is None and isinstance(frame, Mapping):
         names = frame.keys()

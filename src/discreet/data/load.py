@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Float32s
-from discreet.data.array_source import ArrayFacts, features_in_memory, pool_of_arrays
+from discreet.data.array_source import features_in_memory, pool_of_arrays
 from discreet.data.bundled import digits, heart_disease
-from discreet.data.columns import Categories, Column, Numeric, encode
-from discreet.data.csv_source import TableSchema, pool_of_table
+from discreet.data.columns import encode
+from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
-from discreet.data.frames import SILO, joined, table_of
+from discreet.data.frames import table_of
 from discreet.data.function_source import federation_of_function
 from discreet.data.identity import Identities
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.npz_source import pool_of_npz
-from discreet.data.parquet_source import read_parquet
 from discreet.data.partition import ColumnSilos, Partition, deal
-from discreet.data.pool import Pool
+from discreet.data.pool import SILO, Pool
 from discreet.data.remarks import unused_note
 from discreet.data.split import Split
-from discreet.data.table import nearest_hint, read_table
+from discreet.data.table import nearest_hint
+from discreet.data.table_files import Source, missing_columns, of_several, of_tables, table_files, together
+from discreet.data.table_source import pool_of_tables
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
@@ -34,67 +35,9 @@ BUNDLED: Mapping[str, Callable[[], Pool]] = {"heart-disease": heart_disease, "di
 IN_MEMORY = "memory"
 """The source of records that a program hands over: tables or arrays; no file can name them."""
 
-_DEFAULT_NORM_BOUND = 1.0
-_BINARY = 2
-
-
-@dataclass(frozen=True, slots=True)
-class PublicFacts:
-    """A user's statements about a file, from public knowledge and never from the records.
-
-    Attributes:
-        label: column to predict (tables: csv and parquet).
-        id: column, or array of an npz file, that says whose record it is.
-        ranges: numeric feature columns with their plausible range (tables).
-        categories: categorical feature columns with their possible texts (tables).
-        classes: the labels' texts in order, the first of which is class 0 (tables).
-        num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
-            out, as many as there are ``classes``, or 2).
-        feature_norm_bound: L2 norm that records are scaled to (tables: default 1; else no scaling).
-        feature_shape: shape of one record's features (arrays in memory).
-    """
-
-    label: str | None = None
-    id: str | None = None
-    ranges: Mapping[str, tuple[float, float]] | None = None
-    categories: Mapping[str, Sequence[str]] | None = None
-    num_classes: int | None = None
-    feature_norm_bound: float | None = None
-    classes: Sequence[str] | None = None
-    feature_shape: tuple[int, ...] | None = None
-
-    def array_facts(self) -> ArrayFacts | None:
-        """Returns what is stated of arrays in memory; None if it is tables that are.
-
-        Raises:
-            DataError: if the number of classes is missing.
-        """
-        if self.feature_shape is None:
-            return None
-        if self.num_classes is None:
-            raise DataError("num_classes must be given for arrays; it is never read off the labels.")
-        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id)
-
-    def class_texts(self) -> tuple[str, ...]:
-        """Returns the texts of a table's labels, in the order of their numbers.
-
-        Raises:
-            DataError: if ``num_classes`` is not the number of ``classes``.
-        """
-        if self.classes is None:
-            return tuple(
-                str(number) for number in range(_BINARY if self.num_classes is None else self.num_classes)
-            )
-        if self.num_classes not in (None, len(self.classes)):
-            raise DataError(
-                f"num_classes must be the number of classes, {len(self.classes)}; got {self.num_classes}. "
-                "Leave num_classes out."
-            )
-        return tuple(self.classes)
-
 
 def load_federation(
-    source: str,
+    source: Source,
     *,
     test_fraction: float = 0.25,
     split_seed: int = 0,
@@ -111,8 +54,8 @@ def load_federation(
     rule, and `Federation.warnings` counts it for the owner.
 
     Args:
-        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH``, ``parquet:PATH`` or
-            ``module:function``.
+        source: ``heart-disease``, ``digits``, ``npz:PATH``, ``csv:PATH``, ``parquet:PATH``,
+            ``module:function``, or tables as of `discreet.data.table_files.table_files`.
         test_fraction: probability that a record is held out; not used where the source has its own test set.
         split_seed: public seed of the split and of random partitions.
         partition: which record belongs to which silo; None takes the source's own silos.
@@ -136,7 +79,7 @@ def load_federation(
     """
     facts = facts or PublicFacts()
     split = Split(test_fraction, split_seed, record_capacity)
-    if _is_reference(source):
+    if isinstance(source, str) and _is_reference(source):
         if partition is not None or facts != PublicFacts():
             raise DataError(
                 f"the data source {source!r} makes its own silos and features; "
@@ -146,14 +89,16 @@ def load_federation(
         return _cut_to_capacity(own, split)
     if source == IN_MEMORY or by_silo is not None:
         pool, partition = _memory_pool(source, by_silo, facts, partition)
+    elif of_tables(source):
+        pool, partition = _table_pool(source, facts, partition)
     else:
-        pool = _pool(source, facts, partition, keep_test_set=keep_test_set)
+        pool = _pool(str(source), facts, keep_test_set=keep_test_set)
     return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged)
 
 
-def bundled_attribution(source: str) -> str:
+def bundled_attribution(source: Source) -> str:
     """Returns who made a bundled source and under which licence; empty for a source that is not bundled."""
-    return BUNDLED[source]().attribution if source in BUNDLED else ""
+    return BUNDLED[source]().attribution if isinstance(source, str) and source in BUNDLED else ""
 
 
 def _is_reference(source: str) -> bool:
@@ -172,14 +117,15 @@ def _own_partition(pool: Pool) -> ColumnSilos:
     return ColumnSilos(pool.own_silos)
 
 
-def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_test_set: bool) -> Pool:
-    """Reads a source that is a file or bundled."""
+def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
+    """Reads a source that is a file of arrays or bundled."""
     scheme, _, path = source.partition(":")
-    if scheme in ("csv", "parquet"):
-        return _table_pool(scheme, Path(path), facts, partition)
     if scheme == "npz":
-        if facts.label is not None or facts.ranges or facts.categories or facts.classes:
-            raise DataError(f"{source}: label and feature columns are for csv or parquet files; remove them.")
+        if stated := facts.of_tables_alone():
+            raise DataError(
+                f"{source}: {', '.join(stated)} must be left out, for label and feature columns are those of "
+                "csv and parquet files. What bounds the features of arrays is feature_norm_bound."
+            )
         return pool_of_npz(
             Path(path),
             num_classes=facts.num_classes,
@@ -198,7 +144,7 @@ def _pool(source: str, facts: PublicFacts, partition: Partition | None, *, keep_
 
 
 def _memory_pool(
-    source: str, by_silo: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
+    source: Source, by_silo: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
 ) -> tuple[Pool, ColumnSilos]:
     """Reads what all silos hold, each by itself; a silo without a record is a silo all the same."""
     if source != IN_MEMORY or by_silo is None:
@@ -212,40 +158,35 @@ def _memory_pool(
     arrays = facts.array_facts()
     if arrays is not None:
         return pool_of_arrays(by_silo, arrays, name=source), silos
-    schema = replace(_schema(source, facts), silo=SILO)
-    used = [schema.label, *(column.column for column in schema.columns), *([schema.id] if schema.id else [])]
-    tables = {silo: table_of(by_silo[silo], used, name=silo) for silo in sorted(by_silo)}
-    return pool_of_table(joined(tables, name=source), schema, feature_norm_bound=_norm_bound(facts)), silos
+    schema = facts.schema(source, silo=SILO)
+    tables = {silo: [table_of(by_silo[silo], schema.used, name=silo)] for silo in sorted(by_silo)}
+    return pool_of_tables(tables, schema, name=source, feature_norm_bound=facts.norm_bound()), silos
 
 
-def _table_pool(scheme: str, path: Path, facts: PublicFacts, partition: Partition | None) -> Pool:
-    """Reads a table whose features are numbers and categories that the user named."""
-    schema = _schema(path.name, facts)
-    used = [schema.label, *(column.column for column in schema.columns)]
-    used += [schema.id] if schema.id is not None else []
-    used += [partition.column] if isinstance(partition, ColumnSilos) else []
-    table = read_table(path) if scheme == "csv" else read_parquet(path, used)
-    pool = pool_of_table(table, schema, feature_norm_bound=_norm_bound(facts))
-    return replace(pool, notes=(*pool.notes, *unused_note(table, used)))
+def _table_pool(
+    source: Source, facts: PublicFacts, partition: Partition | None
+) -> tuple[Pool, Partition | None]:
+    """Reads tables whose features are numbers, dates and categories that the user named.
 
-
-def _schema(name: str, facts: PublicFacts) -> TableSchema:
-    """Returns the public rules by which the cells of a table are read."""
-    if facts.feature_shape is not None:
-        raise DataError(
-            f"{name}: feature_shape must be left out for a table, whose columns say it; got "
-            f"{facts.feature_shape}. Arrays are read from npz:PATH, or handed over by a program."
-        )
-    if facts.label is None:
-        raise DataError(f"{name}: the label column must be named; set label.")
-    return TableSchema(facts.label, facts.class_texts(), table_columns(facts), silo=None, id=facts.id)
-
-
-def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
-    """Returns the feature columns of a table, numbers first, by their public rules."""
-    numbers = [Numeric(name, *limits) for name, limits in (facts.ranges or {}).items()]
-    texts = [Categories(name, tuple(values)) for name, values in (facts.categories or {}).items()]
-    return (*numbers, *texts)
+    Everything that is wrong with the columns of any file is said at once.
+    """
+    found = table_files(source, facts.dialect)
+    if partition is None and of_several(source):
+        partition = ColumnSilos(SILO, names=tuple(found.files))
+    column = partition.column if isinstance(partition, ColumnSilos) else None
+    schema = facts.schema(found.name, silo=column)
+    headers, problems = found.headers()
+    problems += missing_columns(headers, found, schema.used)
+    if problems:
+        raise together(problems, f"{found.name}: the files do not fit the config")
+    tables = {silo: file.tables(schema.used) for silo, file in found.files.items()}
+    pool = pool_of_tables(tables, schema, name=found.name, feature_norm_bound=facts.norm_bound())
+    unused = [
+        line
+        for silo, header in headers.items()
+        for line in unused_note(found.files[silo].name, header, (*schema.used, *facts.drop))
+    ]
+    return replace(pool, notes=(*pool.notes, *unused)), partition
 
 
 def features_of(records: Any, facts: PublicFacts) -> Float32s:
@@ -253,7 +194,7 @@ def features_of(records: Any, facts: PublicFacts) -> Float32s:
 
     Args:
         records: an array, where ``facts`` state a shape; else a frame, see `discreet.data.frames.table_of`.
-        facts: a shape; or ranges, categories and norm bound, at least one column.
+        facts: a shape; or columns with their rules, at least one, and norm bound.
 
     Returns:
         Shape ``(n, ...)``.
@@ -266,13 +207,8 @@ def features_of(records: Any, facts: PublicFacts) -> Float32s:
         return features_in_memory(records, arrays)
     columns = table_columns(facts)
     table = table_of(records, [column.column for column in columns], name="the records")
-    encoded, _, _ = encode(table, columns)
-    return scale_to_norm(with_constant(encoded), _norm_bound(facts))
-
-
-def _norm_bound(facts: PublicFacts) -> float:
-    """Returns the length that the records of a table are scaled to."""
-    return _DEFAULT_NORM_BOUND if facts.feature_norm_bound is None else facts.feature_norm_bound
+    encoded, _ = encode(table, columns)
+    return scale_to_norm(with_constant(encoded), facts.norm_bound())
 
 
 def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bool) -> Federation:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from discreet.data.identity import Marks
 from discreet.data.records import Records
 
+SILO = "(silo)"
+"""The group that says whose record it is, where every silo has a table or arrays of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:

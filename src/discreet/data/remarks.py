@@ -8,40 +8,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from discreet.arrays import Integers
-from discreet.data.table import Table, cells_note
+from discreet.data.names import has_pattern, matches
+from discreet.data.table import cells_note
 
 
-def label_notes(table: Table, column: str, classes: Sequence[str], labels: Integers) -> tuple[str, ...]:
+def label_notes(name: str, column: str, classes: Sequence[str], counts: Integers) -> tuple[str, ...]:
     """Counts the records that are left out for their label, and names classes that nobody is in.
 
     Args:
-        table: the table.
+        name: the file's.
         column: the label's.
         classes: their texts, in order.
-        labels: the class of each row, -1 for a text that is no class; shape ``(n,)``.
+        counts: records of each class, and last of none; shape ``(classes + 1,)``.
     """
     what = f"are none of the classes {', '.join(classes)}; THESE RECORDS ARE LEFT OUT"
     accept = 'name every class by its text, as in classes = ["no", "yes"], or raise num_classes'
-    left_out = cells_note(table, column, int((labels < 0).sum()), what, accept)
-    absent = [text for number, text in enumerate(classes) if not (labels == number).any()]
+    left_out = cells_note(name, int(counts.sum()), column, int(counts[-1]), what=what, accept=accept)
+    absent = [text for text, count in zip(classes, counts[:-1].tolist(), strict=True) if not count]
     if not 0 < len(absent) < len(classes):
         return left_out
-    return (*left_out, f"{table.name}, column {column!r}: no record is of class {', '.join(absent)}.")
+    return (*left_out, f"{name}, column {column!r}: no record is of class {', '.join(absent)}.")
 
 
-def id_notes(table: Table, column: str, labels: Integers) -> tuple[str, ...]:
+def id_notes(name: str, column: str, rows: int, *, blank: int, distinct: int, few: int) -> tuple[str, ...]:
     """Says where an id column tells too few records apart: blank cells, or no more values than classes.
 
     Records of one id are held out together, so such a column decides about many records at once.
+
+    Args:
+        name: the file's.
+        column: the id's.
+        rows: how many records there are.
+        blank: how many of them have no id.
+        distinct: how many different ids there are, counted up to one more than ``few``.
+        few: how many would tell nobody apart.
     """
-    where, cells = f"{table.name}, id column {column!r}", table.column(column)
+    where = f"{name}, id column {column!r}"
     notes = []
-    if blank := sum(not cell for cell in cells):
-        notes.append(
-            f"{where}: {blank} of {len(cells)} cells are blank; these records count as one person's."
-        )
-    distinct = len(set(cells) - {""})
-    if len(cells) > distinct and distinct <= len(set(labels.tolist())):
+    if blank:
+        notes.append(f"{where}: {blank} of {rows} cells are blank; these records count as one person's.")
+    if rows > distinct and distinct <= few:
         notes.append(
             f"{where}: its cells hold {distinct} different texts, so it says of nobody whose record it is. "
             "Name a column that does, or leave id out."
@@ -49,9 +55,41 @@ def id_notes(table: Table, column: str, labels: Integers) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def unused_note(table: Table, used: Iterable[str]) -> tuple[str, ...]:
-    """Names the columns of a file that nothing uses; names are public, as the config's are."""
-    unused = [name for name in (*table.columns, *table.not_read) if name not in set(used)]
+def left_out_note(name: str, left_out: int, rows: int) -> tuple[str, ...]:
+    """Counts rows that could not be split into the header's columns."""
+    if not left_out:
+        return ()
+    return (
+        f"{name}: {left_out} of {left_out + rows} rows have another number of cells than the header; "
+        "they are left out.",
+    )
+
+
+def encoding_note(name: str, cells: int) -> tuple[str, ...]:
+    """Counts cells that hold bytes of another encoding."""
+    if not cells:
+        return ()
+    return (
+        f"{name}: {cells} cells hold bytes of another encoding than the stated one. If that is more than "
+        'mistakes, set encoding, such as encoding = "latin-1" or "cp1252".',
+    )
+
+
+def unused_note(name: str, header: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:
+    """Names the columns of a file that nothing uses; names are public, as the config's are.
+
+    Args:
+        name: the file's.
+        header: its columns.
+        used: names of columns, or patterns of some.
+    """
+    known = set(used)
+    patterns = [one for one in known if has_pattern([one])]
+    unused = [
+        column
+        for column in header
+        if column not in known and not any(matches(pattern, column) for pattern in patterns)
+    ]
     if not unused:
         return ()
-    return (f"{table.name}: columns that nothing uses: {', '.join(unused)}.",)
+    return (f"{name}: columns that nothing uses: {', '.join(unused)}.",)

@@ -1,17 +1,11 @@
-"""Reading a table: a CSV file with one header line, every cell kept as text until a public rule reads it."""
+"""The cells of a table, kept as text until a public rule reads them."""
 
 from __future__ import annotations
 
-import csv
 import difflib
-import gzip
-import io
 import math
-import sys
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -21,21 +15,21 @@ from discreet.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The cells of a file, column by column; possibly no row.
+    """Some rows of a file, column by column; possibly none.
 
     Attributes:
         name: the file's name, for messages.
         columns: header to cells, every column of equal length.
         places: row of the file that each row of the table is, shape ``(n,)``.
-        notes: what the owner should know of rows that could not be read; counts, and no cell.
-        not_read: columns of the file that were not even read.
+        left_out: how many rows between these had another number of cells than the header.
+        decimal: what separates the digits of a number: a point, or a comma.
     """
 
     name: str
     columns: dict[str, tuple[str, ...]]
     places: Integers
-    notes: tuple[str, ...] = ()
-    not_read: tuple[str, ...] = ()
+    left_out: int = 0
+    decimal: str = "."
 
     def __len__(self) -> int:
         return len(self.places)
@@ -47,7 +41,7 @@ class Table:
             DataError: if there is no such column; it names the nearest one.
         """
         if name not in self.columns:
-            raise DataError(f"{self.name}: there is no column {name!r}.{nearest_hint(name, self.columns)}")
+            raise DataError(f"{self.name}: {no_column(name, self.columns)}")
         return self.columns[name]
 
     def numbers(self, name: str) -> Floats:
@@ -56,7 +50,8 @@ class Table:
         Raises:
             DataError: if there is no such column.
         """
-        return np.array([_number(cell) for cell in self.column(name)], dtype=np.float64)
+        read = _number if self.decimal == "." else _number_with_comma
+        return np.array([read(cell) for cell in self.column(name)], dtype=np.float64)
 
     def take(self, rows: Booleans) -> Table:
         """Returns the rows where ``rows`` is True."""
@@ -72,11 +67,32 @@ class Table:
         return f"Table({self.name!r}, {len(self)} rows, {len(self.columns)} columns)"
 
 
-def cells_note(table: Table, column: str, unusable: int, what: str, accept: str) -> tuple[str, ...]:
+def no_column(name: str, known: Iterable[str]) -> str:
+    """Says that a column is missing, and which is nearest; or how a header of one column may be split."""
+    known = list(known)
+    if len(known) == 1:
+        for separator in (";", "\t", "|"):
+            if separator in known[0]:
+                return (
+                    f"there is no column {name!r}. Its one column is {known[0]!r}; "
+                    f"if cells end at {separator!r}, set separator = {separator!r}."
+                )
+    if any("\ufffd" in column for column in known):
+        return (
+            f"there is no column {name!r}, and the header holds bytes of another encoding. "
+            'Set encoding, such as "latin-1" or "cp1252".'
+        )
+    return f"there is no column {name!r}.{nearest_hint(name, known)}"
+
+
+def cells_note(
+    name: str, rows: int, column: str, unusable: int, *, what: str, accept: str
+) -> tuple[str, ...]:
     """Returns a line for the owner about ``unusable`` cells of a column; nothing if there are none.
 
     Args:
-        table: the table.
+        name: the file's name.
+        rows: how many rows it has.
         column: the column's name.
         unusable: how many of its cells.
         what: what such cells are and what becomes of them, after "3 of 303 cells".
@@ -84,68 +100,8 @@ def cells_note(table: Table, column: str, unusable: int, what: str, accept: str)
     """
     if not unusable:
         return ()
-    loud = "NOT ONE CELL CAN BE USED; is this the right column? " if unusable == len(table) else ""
-    return (
-        f"{table.name}, column {column!r}: {loud}{unusable} of {len(table)} cells {what}. "
-        f"To accept them: {accept}.",
-    )
-
-
-def read_table(path: Path) -> Table:
-    """Reads ``path``, a UTF-8 CSV file, compressed if its name ends in ``.gz``.
-
-    Bytes that are not UTF-8 become a character that no category or number holds, in their own cell only.
-
-    Raises:
-        DataError: if the file cannot be read, has no header or repeats a column.
-    """
-    return parse_table(_content(path), name=path.name)
-
-
-def parse_table(content: str, *, name: str) -> Table:
-    """Reads CSV text; see `read_table`. A row with another number of cells than the header is left out."""
-    rows = _rows(content)
-    header = [cell.strip() for cell in next((row for row in rows if row), [])]
-    if not header:
-        raise DataError(f"{name}: a table must have a header; got an empty file.")
-    repeated = sorted({column for column in header if header.count(column) > 1})
-    if repeated:
-        raise DataError(f"{name}: columns must have distinct names; {repeated[0]!r} appears twice.")
-    # One object for equal cells: tables of categories and codes shrink to a fraction.
-    known: dict[str, str] = {}
-    columns: list[list[str]] = [[] for _ in header]
-    places: list[int] = []
-    count = 0
-    for place, row in enumerate(rows):
-        count += bool(row)
-        if len(row) != len(header):
-            continue
-        places.append(place)
-        for column, cell in zip(columns, row, strict=True):
-            text = cell.strip()
-            column.append(known.setdefault(text, text))
-    notes = []
-    if ragged := count - len(places):
-        notes.append(
-            f"{name}: {ragged} of {count} rows have another number of cells than the header's {len(header)}; "
-            "they are left out."
-        )
-    return Table(
-        name,
-        {title: tuple(cells) for title, cells in zip(header, columns, strict=True)},
-        np.array(places, dtype=np.int64),
-        tuple(notes),
-    )
-
-
-def _rows(content: str) -> Iterator[list[str]]:
-    """Yields the rows; a cell of any length is read, since one record must not stop the others."""
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        # Ends of lines as they are: a lone carriage return in a cell would else be an error.
-        yield from csv.reader(io.StringIO(content, newline=""))
-    finally:
-        csv.field_size_limit(before)
+    loud = "NOT ONE CELL CAN BE USED; is this the right column? " if unusable == rows else ""
+    return (f"{name}, column {column!r}: {loud}{unusable} of {rows} cells {what}. To accept them: {accept}.",)
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:
@@ -157,19 +113,6 @@ def nearest_hint(name: str, known: Iterable[str]) -> str:
     return f" There are: {', '.join(known)}." if known else " There are none."
 
 
-def _content(path: Path) -> str:
-    """Returns the text of a file."""
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig", errors="replace")
-    except gzip.BadGzipFile:
-        raise DataError(f"{path.name} must be a gzip file, as its name says; got other bytes.") from None
-    except OSError as error:
-        raise DataError(f"the data must be a readable file; {path}: {error.strerror}.") from None
-    except (EOFError, zlib.error):
-        raise DataError(f"{path.name} must be a whole gzip file; it is cut or damaged.") from None
-
-
 def _number(cell: str) -> float:
     """Returns the finite number in a cell, NaN if there is none."""
     try:
@@ -177,3 +120,8 @@ def _number(cell: str) -> float:
     except ValueError:
         return math.nan
     return number if math.isfinite(number) else math.nan
+
+
+def _number_with_comma(cell: str) -> float:
+    """Returns the finite number in a cell; a point in it could group thousands, so it makes it none."""
+    return math.nan if "." in cell else _number(cell.replace(",", "."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from discreet.accounting import guarantee
 from discreet.config import Config, parse_config
-from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
@@ -50,7 +50,6 @@ from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
 _LOCAL = frozenset({"run", "speed"})
-_FILES = ("csv", "parquet", "npz", "residual")
 
 # Names of silos in a one-line description.
 _MOST_NAMED = 4
@@ -221,7 +220,7 @@ class Plan:
         agreement = self.config.model_dump(mode="json", exclude=set(_LOCAL), exclude_none=True)
         for key in ("source", "transform"):
             if key in agreement["data"]:
-                agreement["data"][key] = _without_folder(agreement["data"][key])
+                agreement["data"][key] = without_folder(agreement["data"][key])
         return {
             "version": PLAN_VERSION,
             "config": agreement,
@@ -363,12 +362,6 @@ def _from_json(data: dict[str, Any]) -> Plan:
 def _flat(kind: type[T], data: dict[str, Any]) -> T:
     """Reads a flat dataclass from JSON, where tuples are lists."""
     return build(kind, {key: tuple(item) if isinstance(item, list) else item for key, item in data.items()})
-
-
-def _without_folder(source: str) -> str:
-    """Returns a source of records or of weights without its folder, which differs from party to party."""
-    scheme, colon, path = source.partition(":")
-    return f"{scheme}:{PurePath(path).name}" if colon and scheme in _FILES else source
 
 
 def _release_json(release: RoundRelease) -> Json:

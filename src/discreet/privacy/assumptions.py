@@ -39,6 +39,7 @@ _KNOWN = (
     "every record of the arrays and data sets that a program handed over",
     "the type of every array that a program handed over",
     "the feature map that the plan names is a function",
+    "which silos there are, read from the names of files, is public",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from discreet.config.data import source_text
 from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileNormConfig
 from discreet.plan import Plan
@@ -22,7 +23,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         f"{silo} {capacity}" for silo, capacity in zip(plan.facts.silos, plan.capacities, strict=True)
     )
     return (
-        Fact("Data", plan.data.source, "where the records come from"),
+        Fact("Data", source_text(plan.data.source), "where the records come from"),
         Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
         Fact("Model", f"{plan.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from discreet.config.data import DataConfig
+from discreet.config.federation import with_named_columns
+from discreet.data.frames import column_names
 from discreet.session.in_memory import InMemory, require_by_silo
 
 
@@ -22,6 +25,9 @@ class Frames(InMemory):
         label: the column to predict; it holds one of ``classes``, or 0, 1 and so on.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
+        dates: feature columns of dates: their first and last plausible day, ``{"from": ..., "to": ...}``.
+        missing: ``"indicator"`` gives a missing cell a feature of its own; for all columns, or by column.
+        drop: columns that no pattern of names fits. In names above, ``*`` stands for any text.
         id: the column that says whose record it is; records of equal id are held out together.
         classes: the texts of the label, in the order of the classes; left out, labels are numbers.
         num_classes: labels are below this; left out, 2 or the number of ``classes``.
@@ -40,6 +46,9 @@ class Frames(InMemory):
     label: str
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    missing: str | Mapping[str, str] | None = None
+    drop: Sequence[str] = ()
     id: str | None = None
     classes: Sequence[str] | None = None
     num_classes: int | None = None
@@ -55,6 +64,11 @@ class Frames(InMemory):
         """The tables."""
         return self.tables
 
+    def public(self, *, capacity: int | Mapping[str, int]) -> DataConfig:
+        """Returns what is publicly known, with patterns of names looked up among the tables' columns."""
+        known = (name for silo, table in self.tables.items() for name in column_names(table, silo))
+        return with_named_columns(InMemory.public(self, capacity=capacity), known)
+
     def stated(self) -> Mapping[str, Any]:
         """Returns what is publicly known, as keys of the config's table ``data``."""
         return {
@@ -64,6 +78,9 @@ class Frames(InMemory):
             "label": self.label,
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,
+            "dates": {name: dict(stated) for name, stated in self.dates.items()} or None,
+            "missing": dict(self.missing) if isinstance(self.missing, Mapping) else self.missing,
+            "drop": tuple(self.drop) or None,
             "classes": self.classes,
             "num_classes": self.num_classes,
             "feature_norm_bound": self.feature_norm_bound,

@@ -12,6 +12,7 @@ from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
+from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR
 from discreet.plan import Plan, federation_facts, make_plan
@@ -19,7 +20,6 @@ from discreet.plan.over_records import model_facts, plan_over_records
 from discreet.session.own_model import importable_name
 
 _DEFAULT_NORM_BOUND = 1.0
-_TABLES = ("csv:", "parquet:")
 # Those of `discreet init`: they suit a linear model over features of norm 1.
 _LOCAL = {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 16}
 _SERVER = {"kind": "momentum", "learning_rate": 1.0, "momentum": 0.3}
@@ -124,16 +124,16 @@ class _Shape:
 def plan_without_data(config: Config) -> Plan:
     """Plans a training over tables or arrays that stay at their silos.
 
-    The silos are the names in ``data.record_capacity``; features follow from ``data.ranges`` and
-    ``data.categories``, or from ``data.feature_shape``. Any other source, and a file that is transformed,
-    must be public (bundled, or a sample made for planning) and is loaded here.
+    The silos are the names in ``data.record_capacity``; features follow from ``data.ranges``,
+    ``data.dates`` and ``data.categories``, or from ``data.feature_shape``. Any other source, and a file that
+    is transformed, must be public (bundled, or a sample made for planning) and is loaded here.
 
     Raises:
         ConfigurationError: if the config does not say enough.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     source = config.data.source
-    if not (source == IN_MEMORY or (source.startswith(_TABLES) and config.data.transform is None)):
+    if not (source == IN_MEMORY or (of_tables(source) and config.data.transform is None)):
         return plan_over_records(config).plan
     shape = _shape(config)
     capacity = config.data.record_capacity
@@ -167,8 +167,8 @@ def _shape(config: Config) -> _Shape:
     table = table_shape(data)
     if table is None:
         raise ConfigurationError(
-            "'data.label' and at least one of 'data.ranges' and 'data.categories' must be given: "
-            "features follow from public rules, not from anybody's records."
+            "'data.label' and at least one of 'data.ranges', 'data.dates' and 'data.categories' must be "
+            "given: features follow from public rules, not from anybody's records."
         )
     return _Shape(
         features=(table[0],),

@@ -58,7 +58,9 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     today = datetime.now(UTC).date()
     approval = review(document, policy, account, today=today, approved=state.approved())
     notes: list[str] = []
-    records = load_records(policy.data.source, approval.plan, policy.silo, note=notes.append)
+    records = load_records(
+        policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written
+    )
     plan = approval.plan
     spent = account.without(plan.digest()).total()
     return DryRun(

@@ -6,13 +6,14 @@ import os
 import stat
 from pathlib import Path
 
+from discreet.data.dialect import COMMAS
+from discreet.data.table_files import TABLES, table_files
 from discreet.errors import ConfigurationError
 from discreet.silo.policy import Policy
 
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = stat.S_IRWXG | stat.S_IRWXO
 _MOST_LINKS = 40
-_FILE_SOURCES = ("csv", "parquet", "npz")
 
 
 def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) -> None:
@@ -46,7 +47,10 @@ def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) 
     if policy.data.residual is not None:
         files.append((policy.data.residual, _WRITABLE))
     scheme, _, rest = policy.data.source.partition(":")
-    if scheme in _FILE_SOURCES:
+    if policy.data.source.startswith(TABLES):
+        found = table_files(policy.data.source, COMMAS).files.values()
+        files += [(file.path, others) for file in found]
+    elif scheme == "npz":
         files.append((Path(rest), others))
     for path, forbidden in files:
         _require(path, forbidden)

@@ -6,20 +6,21 @@ usable or left out by a public rule, and the owner is told how often.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from discreet.config.data import ColumnPartition
 from discreet.config.federation import federation_of, table_shape
 from discreet.data import Federation, Records, load_federation
+from discreet.data.table_files import TABLES
 from discreet.errors import DataError
 from discreet.plan import Plan
 from discreet.privacy.units import NeighboringRelation
 
 REHEARSED = "plan"
 
-_TABLES = ("csv:", "parquet:")
 _FILES = ("csv:", "parquet:", "npz:")
 
 
@@ -27,7 +28,13 @@ def _ignore(_: str) -> None:
     """Tells nobody."""
 
 
-def load_records(source: str, plan: Plan, silo: str, note: Callable[[str], None] = _ignore) -> Records:
+def load_records(
+    source: str,
+    plan: Plan,
+    silo: str,
+    note: Callable[[str], None] = _ignore,
+    written: Mapping[str, str] = MappingProxyType({}),
+) -> Records:
     """Returns the training records of ``silo`` for a plan; possibly none.
 
     Held-out records are left out by the same public coins as in a simulation, so that a rehearsal and the
@@ -39,13 +46,14 @@ def load_records(source: str, plan: Plan, silo: str, note: Callable[[str], None]
         plan: for the public rules: columns, ranges, classes, norm bound, test fraction, capacity.
         silo: which silo this is.
         note: hears what the owner should know of the records, and nobody else.
+        written: how this silo's own CSV files are written, where that differs from the plan's.
 
     Raises:
         DataError: if the source does not fit the plan; no record of it decides that.
         OwnCodeFailed: if the owner's own function raises.
     """
     _check_rules(source, plan, silo)
-    federation = _federation(source, plan, silo)
+    federation = _federation(source, plan, silo, written)
     for line in federation.warnings:
         note(line)
     _check_facts(federation, plan, silo)
@@ -61,7 +69,7 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
 
     Memory for a width that no model takes may run out, and whether it does depends on the rows.
     """
-    if not source.startswith(_TABLES):
+    if not source.startswith(TABLES):
         return
     facts, found = plan.facts, table_shape(plan.data)
     if found is None or ((found[0],), found[1]) != (facts.feature_shape, facts.num_classes):
@@ -97,7 +105,7 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
         )
 
 
-def _federation(source: str, plan: Plan, silo: str) -> Federation:
+def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) -> Federation:
     data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
     if source == REHEARSED or source.startswith(f"{REHEARSED}:"):
@@ -107,7 +115,8 @@ def _federation(source: str, plan: Plan, silo: str) -> Federation:
             update["partition"] = data.partition.model_copy(update={"names": plan.facts.silos})
         return federation_of(data.model_copy(update=update), exchanged=exchanged)
     if source.startswith(_FILES):
-        return federation_of(data.model_copy(update={"source": source}), silo=silo, exchanged=exchanged)
+        own = data.model_copy(update={"source": source, **written})
+        return federation_of(own, silo=silo, exchanged=exchanged)
     return load_federation(
         source,
         test_fraction=data.test_fraction,

@@ -283,7 +283,9 @@ class Silo:
         """
         log = self._surroundings.log
         try:
-            return load_records(self._policy.data.source, plan, self.name, note=log)
+            return load_records(
+                self._policy.data.source, plan, self.name, note=log, written=self._policy.data.written
+            )
         except (OwnCodeFailed, UnusableRecords) as error:
             reason = str(error)
         except DiscreetError:

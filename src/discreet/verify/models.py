@@ -143,11 +143,12 @@ def _may_build(evidence: Evidence) -> bool:
 def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     """Returns the data table with the folder that a plan leaves out of its files, since it is private."""
     data = evidence.run.plan.data
-    scheme, colon, name = data.source.partition(":")
-    update = {}
-    if colon and scheme in ("csv", "parquet", "npz"):
-        update["source"] = f"{scheme}:{_inside(folder, name)}"
-    elif colon and not evidence.own_code:
+    update: dict[str, object] = {}
+    if not isinstance(data.source, str):
+        update["source"] = {silo: _source_in(folder, one) for silo, one in data.source.items()}
+    elif data.source.startswith(("csv:", "parquet:", "npz:")):
+        update["source"] = _source_in(folder, data.source)
+    elif ":" in data.source and not evidence.own_code:
         raise VerificationFailure(
             f"the records must be a file or bundled, or be made by code that --own-code imports; the plan "
             f"names {data.source!r}. Leave --records out, or add --own-code if you trust it."
@@ -156,6 +157,13 @@ def _data_in(folder: Path, evidence: Evidence) -> DataConfig:
     if colon:
         update["transform"] = f"{scheme}:{_inside(folder, name)}"
     return data.model_copy(update=update)
+
+
+def _source_in(folder: Path, source: str) -> str:
+    """Returns a source of files that lie in ``folder``."""
+    scheme, _, name = source.partition(":")
+    several = "/" if name.endswith("/") else ""
+    return f"{scheme}:{_inside(folder, name.removesuffix('/'))}{several}"
 
 
 def _inside(folder: Path, name: str) -> Path:

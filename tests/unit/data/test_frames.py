@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.data.frames import SILO, joined, table_of
+from discreet.data.frames import table_of
 from discreet.errors import DataError
 
 
@@ -77,16 +77,8 @@ def test_other_columns_are_not_read() -> None:
         (7, ["a"], "must be a dataframe.*got int"),
         ({"age": [1]}, ["aeg"], "no column 'aeg'. Did you mean 'age'"),
         ({"a": [1], "b": []}, ["a", "b"], "equal length"),
-        ({SILO: [1]}, [SILO], "reserved"),
     ],
 )
 def test_what_is_no_frame_is_one_clear_line(frame: Any, columns: list[str], message: str) -> None:
     with pytest.raises(DataError, match=f"^north: .*{message}"):
         table_of(frame, columns, name="north")
-
-
-def test_joined_tables_say_whose_row_it_is_and_keep_places() -> None:
-    north, south = (table_of({"a": cells}, ["a"], name="t") for cells in ([1, 2], [3]))
-    whole = joined({"north": north, "south": south}, name="all")
-    assert whole.columns == {"a": ("1", "2", "3"), SILO: ("north", "north", "south")}
-    assert whole.places.tolist() == [0, 1, 0]

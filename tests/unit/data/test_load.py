@@ -172,7 +172,7 @@ def test_cells_that_cannot_be_used_count_as_nothing_and_the_owner_is_told(tmp_pa
     assert sizes(federation) == {"north": 20, "south": 9}
     assert federation.silo("north").train.features[0].tolist()[:3] == [0.0, 0.0, 0.0]
     assert federation.warnings == (
-        "patients.csv: 1 of 31 rows have another number of cells than the header's 4; they are left out.",
+        "patients.csv: 1 of 31 rows have another number of cells than the header; they are left out.",
         "patients.csv, column 'ill': 1 of 30 cells are none of the classes 0, 1; THESE RECORDS ARE LEFT "
         'OUT. To accept them: name every class by its text, as in classes = ["no", "yes"], or raise '
         "num_classes.",
@@ -193,7 +193,8 @@ def test_bytes_that_are_no_text_spoil_their_own_cell_only(tmp_path: Path) -> Non
     path.write_bytes(CSV.replace("21,yes", "21,y\xe9s").encode("latin-1"))
     federation = load_federation(f"csv:{path}", partition=ColumnSilos("site"), facts=FACTS, test_fraction=0.0)
     assert sizes(federation) == {"north": 20, "south": 10}
-    (note,) = federation.warnings
+    encoding, note = federation.warnings
+    assert encoding.startswith("patients.csv: 1 cells hold bytes of another encoding than the stated one.")
     assert note.startswith(
         "patients.csv, column 'smoker': 1 of 30 cells are none of no, yes; they count as none of them."
     )
@@ -288,7 +289,7 @@ def test_npz_errors(tmp_path: Path) -> None:
         )
     with pytest.raises(DataError, match="one entry for each of 4 records"):
         load_federation(npz_source(tmp_path, x=x, y=y, silo=np.zeros(3)), facts=two)
-    with pytest.raises(DataError, match="are for csv or parquet files"):
+    with pytest.raises(DataError, match="label must be left out, .*csv and parquet files.*feature_norm_bound"):
         load_federation(npz_source(tmp_path, x=x, y=y), partition=iid, facts=PublicFacts(label="y"))
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(DataError, match=r"text\.npz"):

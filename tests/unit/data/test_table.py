@@ -4,9 +4,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.data.columns import Categories, Contrast, Numeric, encode
-from discreet.data.table import parse_table, read_table
+from discreet.data.columns import Categories, Column, Contrast, Numeric, encode, feature_names
+from discreet.data.csv_file import CsvFile, parse_table
+from discreet.data.table import Table
 from discreet.errors import DataError
+
+
+def read_table(path: Path) -> Table:
+    """Reads all columns of a small file."""
+    file = CsvFile(path)
+    (table,) = file.tables(file.header())
+    return table
+
+
+def notes_on(table: Table, columns: list[Column]) -> list[str]:
+    """Returns what the owner is told of the cells."""
+    found = encode(table, columns)[1]
+    return [
+        note
+        for column, one in zip(columns, found, strict=True)
+        for note in column.notes(table.name, len(table), one)
+    ]
+
 
 TEXT = "age, sex,site\n50,f,north\n70,m,south\n20,m,north\n"
 
@@ -65,16 +84,15 @@ def test_rows_of_another_length_are_left_out_and_keep_their_place() -> None:
     table = parse_table("a,b\n1,2\n3\n\n4,5\n6,7,8\n9,0\n", name="t.csv")
     assert table.columns == {"a": ("1", "4", "9"), "b": ("2", "5", "0")}
     assert table.places.tolist() == [0, 3, 5]
-    assert table.notes == (
-        "t.csv: 2 of 5 rows have another number of cells than the header's 2; they are left out.",
-    )
+    assert table.left_out == 2
     assert len(parse_table("a,b\n", name="t.csv")) == 0
 
 
 @pytest.mark.parametrize("cell", ["", "nan", "inf", "-inf", "unknown", "1e999"])
 def test_cells_that_are_no_numbers_are_the_middle_of_the_range(cell: str) -> None:
     table = parse_table(f"a,b\n987,1\n{cell},2\n", name="t.csv")
-    features, _, notes = encode(table, [Numeric("a", 0, 1000), Numeric("a", 0, 1000, not_measured=-1)])
+    columns: list[Column] = [Numeric("a", 0, 1000), Numeric("a", 0, 1000, not_measured=-1)]
+    features, notes = encode(table, columns)[0], notes_on(table, columns)
     assert features[1].tolist() == [0.0, 0.0, 0.0]
     assert notes[0].startswith("t.csv, column 'a': 1 of 2 cells hold no finite number")
     assert "987" not in notes[0]
@@ -83,27 +101,31 @@ def test_cells_that_are_no_numbers_are_the_middle_of_the_range(cell: str) -> Non
 
 def test_numeric_clips_and_maps_the_public_range_onto_minus_one_to_one() -> None:
     table = parse_table("v\n10\n20\n25\n30\n99\n-5\n", name="t")
-    features, names, _ = encode(table, [Numeric("v", 10, 30)])
-    assert names == ("v",)
+    features, _ = encode(table, [Numeric("v", 10, 30)])
+    assert feature_names([Numeric("v", 10, 30)]) == ("v",)
     assert features[:, 0].tolist() == [-1.0, 0.0, 0.5, 1.0, 1.0, -1.0]
 
 
 def test_a_code_for_not_measured_is_neutral_and_marked() -> None:
     table = parse_table("chol\n0\n100\n400\n", name="t")
-    features, names, _ = encode(table, [Numeric("chol", 100, 400, not_measured=0)])
-    assert names == ("chol", "chol not measured")
+    column = Numeric("chol", 100, 400, not_measured=0)
+    features, _ = encode(table, [column])
+    assert column.names == ("chol", "chol not measured")
     assert features.tolist() == [[0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]
 
 
 def test_categories_and_contrasts() -> None:
     table = parse_table(TEXT, name="t")
-    features, names, _ = encode(table, [Categories("site", ("south", "north")), Contrast("sex", "f", "m")])
-    assert names == ("site = south", "site = north", "sex = m")
+    both: list[Column] = [Categories("site", ("south", "north")), Contrast("sex", "f", "m")]
+    features, _ = encode(table, both)
+    assert feature_names(both) == ("site = south", "site = north", "sex = m")
     assert features.tolist() == [[0.0, 1.0, -1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
-    flags, flag_names, _ = encode(table, [Categories("site", ("south",), baseline="north")])
-    assert flag_names == ("site = south",)
+    flag = Categories("site", ("south",), baseline="north")
+    flags, _ = encode(table, [flag])
+    assert flag.names == ("site = south",)
     assert flags.tolist() == [[0.0], [1.0], [0.0]]
-    known, _, notes = encode(table, [Categories("sex", ("f",)), Categories("sex", ("x",), baseline="m")])
+    partly: list[Column] = [Categories("sex", ("f",)), Categories("sex", ("x",), baseline="m")]
+    known, notes = encode(table, partly)[0], notes_on(table, partly)
     assert known.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     assert [note.split(": ", 1)[1].split(" cells")[0] for note in notes] == ["2 of 3", "1 of 3"]
     assert encode(table, [Contrast("sex", "f", "x")])[0].tolist() == [[-1.0], [0.0], [0.0]]

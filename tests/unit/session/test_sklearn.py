@@ -96,6 +96,6 @@ def test_records_of_an_unknown_class_are_left_out(records: Any) -> None:
     X, y = records
     odd = np.where(np.arange(len(y)) == 0, "unknown", y.astype(object)).astype(str)
     found = FederatedClassifier(capacity=300, bounds=(-6, 6), random_state=1, classes=["healthy", "ill"])
-    with pytest.warns(UserWarning, match="1 of 450 cells"):
+    with pytest.warns(UserWarning, match="1 of 144 cells"):
         found.fit(X, odd)
     assert found.classes_.tolist() == ["healthy", "ill"]

@@ -11,9 +11,9 @@ from dataclasses import replace
 from importlib import resources
 
 from discreet.data.columns import Categories, Contrast, Numeric
-from discreet.data.csv_source import TableSchema, pool_of_table
+from discreet.data.csv_file import parse_table
 from discreet.data.pool import Pool
-from discreet.data.table import parse_table
+from discreet.data.table_source import TableSchema, pool_of_tables
 
 _HEART_ATTRIBUTION = (
     "Janosi, Steinbrunn, Pfisterer, Detrano: Heart Disease (1988), UCI Machine Learning Repository, "
@@ -73,4 +73,4 @@ def _bundled(file: str, name: str, schema: TableSchema, attribution: str) -> Poo
     """Reads a table of this folder; ``name`` is what messages call it."""
     raw = resources.files(__name__).joinpath(file).read_bytes()
     table = parse_table(gzip.decompress(raw).decode(), name=name)
-    return pool_of_table(table, schema, feature_norm_bound=1.0, attribution=attribution)
+    return pool_of_tables({name: [table]}, schema, name=name, feature_norm_bound=1.0, attribution=attribution)

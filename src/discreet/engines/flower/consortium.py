@@ -7,6 +7,7 @@ plan's own public source.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,12 +88,18 @@ def rehearse(config: Config, path: Path) -> Plan:
     return plan
 
 
-def _rehearsed_source(source: str) -> str:
-    """Returns a rehearsing silo's sources: files by their full path, and code that the policy must name."""
+def _rehearsed_source(source: str | Mapping[str, str], silo: str) -> str:
+    """Returns a rehearsing silo's source: files by their full path, and code that the policy must name."""
+    if not isinstance(source, str):
+        if silo not in source:
+            raise ConfigurationError(f"'data.source' must name a file for the silo {silo!r}; it names none.")
+        return _rehearsed_source(source[silo], silo).removeprefix("plan:")
     scheme, colon, path = source.partition(":")
     if not colon:
         return "plan"
-    return f"plan:{scheme}:{_own_path(path) if scheme in ('csv', 'parquet', 'npz') else path}"
+    if scheme in ("csv", "parquet", "npz"):
+        path = f"{_own_path(path)}{'/' if path.endswith('/') else ''}"
+    return f"plan:{scheme}:{path}"
 
 
 def _residual(transform: str | None) -> str:
@@ -126,7 +133,7 @@ expires = {expires}
 public_key = "{consortium_key.hex()}"
 
 [data]
-source = "{_rehearsed_source(config.data.source)}"
+source = "{_rehearsed_source(config.data.source, name)}"
 {_residual(config.data.transform)}
 [budget]
 max_epsilon = {epsilon!r}

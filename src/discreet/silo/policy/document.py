@@ -41,10 +41,14 @@ class DataTable(_Table):
     """Where this silo's records are.
 
     Attributes:
-        source: ``csv:PATH``, ``parquet:PATH``, ``npz:PATH`` or ``module:function``, on this machine; or
+        source: ``csv:PATH``, ``parquet:PATH``, ``npz:PATH`` or ``module:function``, on this machine, where a
+            PATH of tables may hold ``*`` or end in ``/`` for all files of a folder; or
             ``plan``, which rehearses with the bundled source that the plan names and never reads real
             records, or ``plan:SOURCE``, which rehearses with a source of the records of all silos. Code is
             imported only if it is named here.
+        separator: how this silo's own CSV files are written, where that differs from the plan's.
+        encoding: the same, of their encoding.
+        decimal: the same, of their decimal sign.
         columns: features that may be used; left out, every feature of the plan.
         labels: columns that may be predicted; to be given with ``columns``, or a plan could train on a column
             that is no feature. Left out, any.
@@ -54,10 +58,19 @@ class DataTable(_Table):
     """
 
     source: str
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
     id: str | None = None
     residual: Path | None = None
+
+    @property
+    def written(self) -> dict[str, str]:
+        """How the silo's own CSV files are written, by the config's names of these settings."""
+        stated = {"separator": self.separator, "encoding": self.encoding, "decimal": self.decimal}
+        return {name: value for name, value in stated.items() if value is not None}
 
     @model_validator(mode="after")
     def _columns_with_labels(self) -> Self:
@@ -189,4 +202,6 @@ def load_policy(path: Path) -> Policy:
 def _resolved(source: str, folder: Path) -> str:
     """Takes a relative path of a file source from the policy's folder."""
     scheme, _, rest = source.partition(":")
-    return f"{scheme}:{folder / rest}" if scheme in ("csv", "parquet", "npz") else source
+    if scheme not in ("csv", "parquet", "npz"):
+        return source
+    return f"{scheme}:{folder / rest}{'/' if rest.endswith('/') else ''}"

@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from torch import nn
 
+from discreet.config.data import features_named, source_text
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, parse_plan, sum_terms
@@ -141,8 +142,8 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
     data = plan.data
-    if policy.data.source == "plan" and data.source not in BUNDLED:
-        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), data.source)
+    if policy.data.source == "plan" and source_text(data.source) not in BUNDLED:
+        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source_text(data.source))
     kind, colon, name = (data.transform or "").partition(":")
     if not colon:
         return plan
@@ -164,9 +165,9 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
     if allowed is None:
         return
     data = plan.data
-    wanted = [*(data.ranges or {}), *(data.categories or {})]
+    wanted = features_named(data)
     if not wanted:
-        raise _not_allowed("data", "a list of feature columns ('ranges', 'categories')", "none")
+        raise _not_allowed("data", "a list of feature columns ('ranges', 'dates', 'categories')", "none")
     forbidden = sorted(set(wanted) - set(allowed))
     if forbidden:
         raise _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))

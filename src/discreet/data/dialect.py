@@ -1,0 +1,63 @@
+"""How a CSV file is written: its separator, encoding and decimal sign, by name."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from discreet.errors import DataError
+
+_UTF_8, _MARKED = "utf-8", "utf-8-sig"
+_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a CSV file is written; stated, and never guessed from its records.
+
+    Attributes:
+        separator: one character between cells.
+        encoding: UTF-8, or one of one byte a character. In others, such as UTF-16, one spoilt byte of a
+            record would change how its neighbours are read.
+        decimal: a point or a comma.
+
+    Raises:
+        DataError: for another encoding, separator or decimal; it names the key.
+    """
+
+    separator: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if len(self.separator) != 1 or self.separator in '"\r\n\0':
+            raise DataError(f"separator must be one character, such as ';'; got {self.separator!r}.")
+        if self.decimal not in (".", ","):
+            raise DataError(f"decimal must be '.' or ','; got {self.decimal!r}.")
+        if self.decimal == self.separator:
+            raise DataError(f"separator and decimal must differ; both are {self.decimal!r}. Set separator.")
+        if not _is_robust(self.encoding):
+            raise DataError(
+                "encoding must be utf-8 or one of one byte a character, such as latin-1 or cp1252; "
+                f"got {self.encoding!r}. Save the file as UTF-8."
+            )
+
+    @property
+    def codec(self) -> str:
+        """The encoding's name; that of UTF-8 with or without a mark at the beginning."""
+        return _MARKED if codecs.lookup(self.encoding).name == _UTF_8 else self.encoding
+
+
+def _is_robust(encoding: str) -> bool:
+    """Says whether a spoilt byte of a text in this encoding leaves all other cells as they are."""
+    try:
+        if codecs.lookup(encoding).name in (_UTF_8, _MARKED):
+            return True
+        every = bytes(range(_BYTES)).decode(encoding, "replace")
+        return len(every) == _BYTES and every.startswith(bytes(range(_BYTES // 2)).decode("ascii"))
+    except (LookupError, UnicodeError, ValueError):
+        return False
+
+
+COMMAS = Dialect()
+"""What a CSV file is taken for unless its user says otherwise."""

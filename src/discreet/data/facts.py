@@ -1,0 +1,129 @@
+"""What a user states about records, from public knowledge and never from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from discreet.data.array_source import ArrayFacts
+from discreet.data.columns import Categories, Column, Days, Numeric
+from discreet.data.dates import DateOrder
+from discreet.data.dialect import COMMAS, Dialect
+from discreet.data.names import matches
+from discreet.data.table_source import TableSchema
+from discreet.errors import DataError
+
+_DEFAULT_NORM_BOUND = 1.0
+_BINARY = 2
+_OF_TABLES = ("label", "ranges", "categories", "dates", "missing", "drop", "classes", "dialect")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """A user's statements about a file, from public knowledge and never from the records.
+
+    Attributes:
+        label: column to predict (tables: csv and parquet).
+        id: column, or array of an npz file, that says whose record it is.
+        ranges: numeric feature columns with their plausible range (tables).
+        categories: categorical feature columns with their possible texts (tables).
+        dates: feature columns of dates: first and last plausible day, and the order of year, month and day
+            (tables).
+        missing: feature columns of which a missing cell has a feature of its own (tables).
+        drop: columns that are not used, and known to be (tables).
+        dialect: how CSV files are written.
+        classes: the labels' texts in order, the first of which is class 0 (tables).
+        num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
+            out, as many as there are ``classes``, or 2).
+        feature_norm_bound: L2 norm that records are scaled to (tables: default 1; else no scaling).
+        feature_shape: shape of one record's features (arrays in memory).
+    """
+
+    label: str | None = None
+    id: str | None = None
+    ranges: Mapping[str, tuple[float, float]] | None = None
+    categories: Mapping[str, Sequence[str]] | None = None
+    num_classes: int | None = None
+    feature_norm_bound: float | None = None
+    classes: Sequence[str] | None = None
+    feature_shape: tuple[int, ...] | None = None
+    dates: Mapping[str, tuple[date, date, DateOrder]] | None = None
+    missing: frozenset[str] = frozenset()
+    drop: tuple[str, ...] = ()
+    dialect: Dialect = COMMAS
+
+    def array_facts(self) -> ArrayFacts | None:
+        """Returns what is stated of arrays in memory; None if it is tables that are.
+
+        Raises:
+            DataError: if the number of classes is missing.
+        """
+        if self.feature_shape is None:
+            return None
+        if self.num_classes is None:
+            raise DataError("num_classes must be given for arrays; it is never read off the labels.")
+        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id)
+
+    def class_texts(self) -> tuple[str, ...]:
+        """Returns the texts of a table's labels, in the order of their numbers.
+
+        Raises:
+            DataError: if ``num_classes`` is not the number of ``classes``.
+        """
+        if self.classes is None:
+            return tuple(
+                str(number) for number in range(_BINARY if self.num_classes is None else self.num_classes)
+            )
+        if self.num_classes not in (None, len(self.classes)):
+            raise DataError(
+                f"num_classes must be the number of classes, {len(self.classes)}; got {self.num_classes}. "
+                "Leave num_classes out."
+            )
+        return tuple(self.classes)
+
+    def of_tables_alone(self) -> list[str]:
+        """Returns the names of what is stated and only tables have."""
+        return [name for name in _OF_TABLES if getattr(self, name) != getattr(PublicFacts(), name)]
+
+    def norm_bound(self) -> float:
+        """Returns the length that the records of a table are scaled to."""
+        return _DEFAULT_NORM_BOUND if self.feature_norm_bound is None else self.feature_norm_bound
+
+    def schema(self, name: str, *, silo: str | None) -> TableSchema:
+        """Returns the public rules by which the cells of a table are read.
+
+        Raises:
+            DataError: if the label or every feature is missing, or the facts are those of arrays.
+        """
+        if self.feature_shape is not None:
+            raise DataError(
+                f"{name}: feature_shape must be left out for a table, whose columns say it; got "
+                f"{self.feature_shape}. Arrays are read from npz:PATH, or handed over by a program."
+            )
+        if self.label is None:
+            raise DataError(f"{name}: the label column must be named; set label.")
+        return TableSchema(self.label, self.class_texts(), table_columns(self), silo=silo, id=self.id)
+
+
+def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
+    """Returns the feature columns of a table, numbers first, by their public rules.
+
+    Raises:
+        DataError: if a rule makes no sense, or a column has two.
+    """
+    kept = facts.missing
+    numbers = [Numeric(name, *limits, missing=name in kept) for name, limits in (facts.ranges or {}).items()]
+    days = [Days(name, *stated, missing=name in kept) for name, stated in (facts.dates or {}).items()]
+    texts = [
+        # A blank text that is listed is a category already.
+        Categories(name, tuple(values), missing=name in kept and "" not in values)
+        for name, values in (facts.categories or {}).items()
+    ]
+    columns: tuple[Column, ...] = (*numbers, *days, *texts)
+    names = {column.column for column in columns}
+    if odd := sorted(kept - names):
+        raise DataError(f"missing must be stated of feature columns; {odd[0]!r} is none.")
+    if odd := sorted(name for name in names if any(matches(pattern, name) for pattern in facts.drop)):
+        raise DataError(f"a column must not be dropped and a feature; {odd[0]!r} is both. Change drop.")
+    return columns

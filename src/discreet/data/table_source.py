@@ -1,0 +1,190 @@
+"""Tables with public column rules become pools of flat records of bounded norm, some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import TypeVar
+
+import numpy as np
+
+from discreet.arrays import Float32s, Floats, Integers
+from discreet.data.columns import Column, Unusable, category_numbers, encode, feature_names
+from discreet.data.identity import Identities, Marks
+from discreet.data.norm import scale_to_norm, with_constant
+from discreet.data.pool import SILO, Pool
+from discreet.data.records import Records
+from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
+from discreet.data.spelling import identifier, spelling
+from discreet.data.table import Table
+from discreet.errors import DataError
+
+_Rows = TypeVar("_Rows", Floats, Float32s)
+
+CONSTANT = "constant"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """Public facts about a table.
+
+    Attributes:
+        label: the column to predict.
+        classes: its possible texts; their order numbers the classes.
+        columns: which columns become features, and by which public rule.
+        silo: the column that says which silo holds a record, or None; `SILO` for one table a silo.
+        id: the column that says whose record it is, or None.
+    """
+
+    label: str
+    classes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    silo: str | None
+    id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise DataError("at least one feature column must be given, with its public range; got none.")
+        if not len(set(map(spelling, self.classes))) == len(self.classes) >= 2:
+            raise DataError(f"there must be at least two distinct classes; got {len(self.classes)}.")
+        if self.label in {column.column for column in self.columns}:
+            raise DataError(
+                f"the label {self.label!r} must not be a feature as well; remove it from features."
+            )
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        silo = () if self.silo in (None, SILO) else (self.silo,)
+        own = () if self.id is None else (self.id,)
+        features = (column.column for column in self.columns)
+        return tuple(dict.fromkeys((self.label, *features, *own, *silo)))
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The records of some tables, part by part, and of the table at hand what its owner is told."""
+
+    schema: TableSchema
+    feature_norm_bound: float
+    encoded: list[Floats] = field(default_factory=list)
+    features: list[Float32s] = field(default_factory=list)
+    labels: list[Integers] = field(default_factory=list)
+    places: list[Integers] = field(default_factory=list)
+    silos: list[str] = field(default_factory=list)
+    ids: list[Identities] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add_file(self, silo: str, number: int, tables: Iterable[Table]) -> None:
+        """Reads the rows of one file."""
+        schema, few = self.schema, 0
+        counts = np.zeros(len(schema.classes) + 1, dtype=np.int64)
+        found: list[tuple[Unusable, ...]] = []
+        left_out, blank, foreign = 0, 0, 0
+        known: set[str] = set()
+        for table in tables:
+            name, rows = table.name, len(table)
+            labels = category_numbers(table, schema.label, schema.classes)
+            counts += np.bincount(np.where(labels < 0, len(schema.classes), labels), minlength=len(counts))
+            encoded, unusable = encode(table, schema.columns)
+            found.append(unusable)
+            left_out += table.left_out
+            foreign += sum("\ufffd" in cell for cells in table.columns.values() for cell in cells)
+            if schema.id is not None:
+                cells = table.column(schema.id)
+                blank += sum(not cell for cell in cells)
+                if len(known) <= len(counts):
+                    known.update(filter(None, cells))
+            self._add(table, silo, number, labels, encoded)
+        rows, few = int(counts.sum()), int((counts > 0).sum())
+        self.notes += left_out_note(name, left_out, rows)
+        self.notes += encoding_note(name, foreign)
+        self.notes += label_notes(name, schema.label, schema.classes, counts)
+        for column, parts in zip(schema.columns, zip(*found, strict=True), strict=True):
+            self.notes += column.notes(name, rows, reduce(add, parts))
+        if schema.id is not None:
+            self.notes += id_notes(name, schema.id, rows, blank=blank, distinct=len(known), few=few)
+
+    def _add(self, table: Table, silo: str, number: int, labels: Integers, encoded: Floats) -> None:
+        """Keeps the rows whose label is a class."""
+        usable = labels >= 0
+        table, encoded, labels = table.take(usable), encoded[usable], labels[usable]
+        schema = self.schema
+        if schema.id is None:
+            self.encoded.append(encoded)
+        else:
+            self.ids.append(Identities.of_texts([identifier(cell) for cell in table.column(schema.id)]))
+        self.features.append(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
+        self.labels.append(labels)
+        self.places.append(table.places + (number << _FILE_BITS))
+        if schema.silo == SILO:
+            self.silos += [silo] * len(labels)
+        elif schema.silo is not None:
+            self.silos += table.column(schema.silo)
+
+    def marks(self, labels: Integers) -> Marks:
+        """Returns what tells the records apart."""
+        places = np.concatenate(self.places)
+        if self.schema.id is not None:
+            rows = np.concatenate([part.columns[0] for part in self.ids])
+            return Marks(Identities((rows,), np.arange(len(rows), dtype=np.int64)), places, named=True)
+        return Marks(Identities.of_content(stacked(self.encoded), labels), places)
+
+
+# A place in the second of several files of one silo is another place than in the first.
+_FILE_BITS = 40
+
+
+def pool_of_tables(
+    tables: Mapping[str, Iterable[Table]],
+    schema: TableSchema,
+    *,
+    name: str,
+    feature_norm_bound: float,
+    attribution: str = "",
+) -> Pool:
+    """Encodes every row by itself: public rules, a constant feature, then scaling to the norm bound.
+
+    A row whose label is none of the classes is left out. Only the rows at hand are kept as text.
+
+    Args:
+        tables: the rows of each file, some at a time and at least once; by silo, if ``schema.silo``
+            is `SILO`.
+        schema: the public rules.
+        name: what to call the data.
+        feature_norm_bound: the public norm of every record.
+        attribution: who made the data.
+
+    Raises:
+        DataError: if a column is missing.
+    """
+    gathered = _Gathered(schema, feature_norm_bound)
+    for number, (silo, parts) in enumerate(tables.items()):
+        gathered.add_file(silo, 0 if schema.silo == SILO else number, parts)
+    labels = np.concatenate(gathered.labels)
+    return Pool(
+        name=name,
+        records=Records(stacked(gathered.features), labels),
+        marks=gathered.marks(labels),
+        num_classes=len(schema.classes),
+        groups={} if schema.silo is None else {schema.silo: gathered.silos},
+        own_silos=schema.silo,
+        feature_norm_bound=feature_norm_bound,
+        feature_names=(*feature_names(schema.columns), CONSTANT),
+        attribution=attribution,
+        notes=tuple(gathered.notes),
+    )
+
+
+def stacked(parts: list[_Rows]) -> _Rows:
+    """Returns the rows of all parts, and empties the list on the way: never both are in memory whole."""
+    rows = sum(map(len, parts))
+    whole = np.empty((rows, *parts[0].shape[1:]), dtype=parts[0].dtype)
+    last = rows
+    while parts:
+        part = parts.pop()
+        whole[last - len(part) : last] = part
+        last -= len(part)
+    return whole
