@@ -110,7 +110,8 @@ def write_config(answers: Answers, *, name: str) -> str:
 
 [data]
 source = {_text(answers.source)}
-{_partition(answers.silos)}{_table(answers)}# Public: the most training records of a silo, not a count.
+{_partition(answers.silos)}{_table(answers)}{_arrays(answers.source)}\
+# Public: the most training records of a silo, not a count.
 record_capacity = {answers.capacity}
 # Held out to measure a simulation. A real federation measures nothing: set 0 there.
 test_fraction = 0.25
@@ -183,6 +184,15 @@ def _table(answers: Answers) -> str:
             inside = ", ".join(f"{_text(name)} = {values}" for name, values in found.items())
             lines.append(f"{title} = {{ {inside} }}")
     return "\n".join(lines) + "\n"
+
+
+def _arrays(source: str) -> str:
+    """Returns what a linear model needs to know of an npz source: features of bounded norm."""
+    return (
+        "# Every record is scaled to this length.\nfeature_norm_bound = 1.0\n"
+        if source.startswith("npz:")
+        else ""
+    )
 
 
 def _number(name: str, text: str) -> float:

@@ -24,6 +24,7 @@ SUMMARIES = {
     "them does not hold.",
     "reproduce": "Run reproductions; exit code 1 if a number is outside its tolerance, 0 if none is.",
     "init": "Ask seven questions (or take the options) and write a config that `discreet plan` accepts.",
+    "look": "Look at your own tables and draft the config's data section; nothing is sent or written.",
     "doctor": "Look at versions, processor, memory, clock and disk; exit code 1 if something must be mended.",
     "up": "Run CONFIG over SuperLink, SuperNodes and silos on this machine, with TLS and "
     "node authentication.",

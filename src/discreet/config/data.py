@@ -110,6 +110,8 @@ class DataConfig(Section):
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
+        pixels: whether bytes of an npz file are pixels, which are divided by 255, and not numbers such as
+            token ids; left out, they are taken for pixels, and whoever runs the training is told.
         feature_shape: shape of one record's features, where a program hands arrays over; no file's.
         partition: which record belongs to which silo; left out, the source's own silos.
         transform: a public feature map, applied to each image by itself. ``scattering``, ``centred-pixels``
@@ -136,6 +138,7 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
+    pixels: bool | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
@@ -222,8 +225,10 @@ def _drafts(data: Mapping[str, Any], under: str = "") -> list[str]:
     for key, value in data.items():
         if isinstance(value, Mapping):
             found += _drafts(value, f"{under}{key}.")
-        elif isinstance(value, str) and value.startswith(DRAFT):
-            found.append(f"{under}{key}")
+        else:
+            inside = value if isinstance(value, list | tuple) else [value]
+            if any(isinstance(one, str) and one.startswith(DRAFT) for one in inside):
+                found.append(f"{under}{key}")
     return found
 
 

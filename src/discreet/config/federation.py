@@ -43,6 +43,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         feature_shape=data.feature_shape,
         dates={name: (one.first, one.last, one.order) for name, one in (data.dates or {}).items()} or None,
         missing=_missing(data),
+        pixels=data.pixels,
         drop=data.drop or (),
         dialect=Dialect(data.separator or ",", data.encoding or "utf-8", data.decimal or "."),
     )

@@ -1,6 +1,7 @@
 """Arrays become records by public rules, number by number; whether they came from a file or from a program.
 
-Bytes are divided by 255; other numbers are taken as they are, but for one that is not finite, which is 0.
+Bytes are divided by 255, unless they are stated to be no pixels; other numbers are taken as they are, but for
+one that is not finite, which is 0.
 A record whose label is none of the classes is left out.
 """
 
@@ -72,12 +73,14 @@ class ReadRecords:
     notes: tuple[str, ...]
 
 
-def records_of(parts: Sequence[Part], num_classes: int) -> ReadRecords:
+def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None = None) -> ReadRecords:
     """Reads the records of some parts by the rules of this module.
 
     Args:
         parts: at least one.
         num_classes: public number of classes.
+        pixels: whether bytes are pixels, from 0 to 255, and not numbers such as token ids. None takes them
+            for pixels, and says so.
 
     Raises:
         DataError: if the parts' records differ in shape.
@@ -91,7 +94,12 @@ def records_of(parts: Sequence[Part], num_classes: int) -> ReadRecords:
     first, notes = 0, list[str]()
     for part in parts:
         rows = features[first : first + len(part.labels)]
-        read_numbers(part.features, rows)
+        read_numbers(part.features, rows, pixels=pixels)
+        if pixels is None and part.features.dtype == np.uint8:
+            notes.append(
+                f"{part.where}: bytes are taken for pixels and divided by 255. Set pixels = true if so; "
+                "or pixels = false for whole numbers such as token ids."
+            )
         notes += _made_finite(rows, part.where)
         first += len(rows)
     labels = np.concatenate([whole_labels(part.labels) for part in parts])
@@ -116,25 +124,26 @@ def shape_of(features: Array) -> tuple[int, ...]:
     return features.shape[1:] or (1,)
 
 
-def read_numbers(raw: Array, rows: Float32s) -> None:
+def read_numbers(raw: Array, rows: Float32s, *, pixels: bool | None) -> None:
     """Writes real numbers into ``rows``, each by itself; what float32 cannot hold becomes infinite."""
     raw = raw.reshape(rows.shape)
-    if raw.dtype == np.uint8:
+    if raw.dtype == np.uint8 and pixels is not False:
         np.divide(raw, np.float32(255.0), out=rows)
     else:
         with np.errstate(all="ignore"):
             rows[...] = raw
 
 
-def features_of_array(raw: Array, bound: float | None) -> Float32s:
+def features_of_array(raw: Array, bound: float | None, *, pixels: bool | None) -> Float32s:
     """Returns features by the rules that training reads them by; no label is needed.
 
     Args:
         raw: real numbers, shape ``(n, ...)``.
         bound: the public norm bound, if there is one.
+        pixels: whether bytes are pixels; see `records_of`.
     """
     rows = np.empty((len(raw), *shape_of(raw)), dtype=np.float32)
-    read_numbers(raw, rows)
+    read_numbers(raw, rows, pixels=pixels)
     _made_finite(rows, "")
     return rows if bound is None else scaled_with_constant(rows, bound)
 

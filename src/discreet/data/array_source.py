@@ -44,12 +44,14 @@ class ArrayFacts:
         feature_norm_bound: if given, records are flattened, a constant feature is appended and each record is
             scaled to this L2 norm. None keeps shapes and promises no bound.
         id: what says whose record it is, in words; None if nothing does.
+        pixels: whether bytes are pixels; see `discreet.data.array_records.records_of`.
     """
 
     feature_shape: tuple[int, ...]
     num_classes: int
     feature_norm_bound: float | None = None
     id: str | None = None
+    pixels: bool | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,7 +92,7 @@ def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) 
         DataError: if a silo holds something else, or arrays of another type or shape.
     """
     held = {silo: _held(by_silo[silo], facts, silo) for silo in sorted(by_silo)}
-    found = records_of([own.part for own in held.values()], facts.num_classes)
+    found = records_of([own.part for own in held.values()], facts.num_classes, pixels=facts.pixels)
     places = np.concatenate([own.places for own in held.values()])[found.rows]
     whose = np.repeat(np.array(list(held), dtype=object), [len(own.places) for own in held.values()])
     identities = found.identities
@@ -123,7 +125,7 @@ def features_in_memory(features: Any, facts: ArrayFacts) -> Float32s:
     if not is_real(raw):
         raise DataError(f"{where}: features must be real numbers; got {raw.dtype}.")
     _require_shape(raw, facts, where)
-    return features_of_array(raw, facts.feature_norm_bound)
+    return features_of_array(raw, facts.feature_norm_bound, pixels=facts.pixels)
 
 
 def stated_shape(held: Any) -> tuple[int, ...] | None:
@@ -203,7 +205,7 @@ def _record(record: Any, facts: ArrayFacts, row: Float32s) -> tuple[int, list[ob
         raise DataError(f"a record must be {facts.members} of real numbers.")
     if (features.shape or (1,)) != facts.feature_shape:
         raise DataError(f"a record must have shape {facts.feature_shape}; got {features.shape}.")
-    read_numbers(features, row)
+    read_numbers(features, row, pixels=facts.pixels)
     return int(whole_labels(labels)[0]), [str(_plain(one)) for one in ids]
 
 

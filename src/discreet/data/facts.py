@@ -33,6 +33,7 @@ class PublicFacts:
         missing: feature columns of which a missing cell has a feature of its own (tables).
         drop: columns that are not used, and known to be (tables).
         dialect: how CSV files are written.
+        pixels: whether bytes in arrays are pixels; None takes them for pixels, and says so.
         classes: the labels' texts in order, the first of which is class 0 (tables).
         num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
             out, as many as there are ``classes``, or 2).
@@ -52,6 +53,7 @@ class PublicFacts:
     missing: frozenset[str] = frozenset()
     drop: tuple[str, ...] = ()
     dialect: Dialect = COMMAS
+    pixels: bool | None = None
 
     def array_facts(self) -> ArrayFacts | None:
         """Returns what is stated of arrays in memory; None if it is tables that are.
@@ -63,7 +65,7 @@ class PublicFacts:
             return None
         if self.num_classes is None:
             raise DataError("num_classes must be given for arrays; it is never read off the labels.")
-        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id)
+        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id, self.pixels)
 
     def class_texts(self) -> tuple[str, ...]:
         """Returns the texts of a table's labels, in the order of their numbers.

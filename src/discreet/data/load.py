@@ -132,6 +132,7 @@ def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
             feature_norm_bound=facts.feature_norm_bound,
             keep_test_set=keep_test_set,
             id_array=facts.id,
+            pixels=facts.pixels,
         )
     if source not in BUNDLED:
         raise DataError(

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from discreet.data.table import split_hint
+
 
 def has_pattern(names: Iterable[str]) -> bool:
     """Says whether a name among these is a pattern."""
@@ -49,7 +51,8 @@ def expanded(
                 continue
             fitting = _fitting(pattern, free)
             if not fitting:
-                problems.append(f"{key}.{pattern!r} fits no column that is left. Name one, or remove it.")
+                hint = split_hint(header) or "Name one, or remove it."
+                problems.append(f"{key}.{pattern!r} fits no column that is left. {hint}")
             twice = {owner[name]: name for name in reversed(fitting) if name in owner}
             problems += [
                 f"the column {name!r} fits two patterns, {other} and {key}.{pattern!r}. Name it itself."

@@ -27,6 +27,7 @@ def pool_of_npz(
     feature_norm_bound: float | None,
     keep_test_set: bool = True,
     id_array: str | None = None,
+    pixels: bool | None = None,
 ) -> Pool:
     """Reads the arrays of ``path``.
 
@@ -41,6 +42,7 @@ def pool_of_npz(
             scaled to this L2 norm, as linear models need. None keeps shapes and promises no bound.
         keep_test_set: if False, the file's own test records are put after the others.
         id_array: another name for ``id``, which must then be there.
+        pixels: whether bytes are pixels; see `discreet.data.array_records.records_of`.
 
     Raises:
         DataError: if the file or an array is missing or does not fit; or if test records are to be put among
@@ -57,8 +59,8 @@ def pool_of_npz(
     together = parts[:1] if keep_test_set else parts
     apart = parts[len(together) :]
     count = sum(len(part.labels) for part in together)
-    found = records_of(together, classes)
-    test = records_of(apart, classes) if apart else None
+    found = records_of(together, classes, pixels=pixels)
+    test = records_of(apart, classes, pixels=pixels) if apart else None
     silos = _entries(arrays, SILO, found.rows, count, path.name)
     ids = _entries(arrays, id_array or ID, found.rows, count, path.name, needed=id_array is not None)
     identities = found.identities if ids is None else identities_of_ids(ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,19 +70,25 @@ class Table:
 def no_column(name: str, known: Iterable[str]) -> str:
     """Says that a column is missing, and which is nearest; or how a header of one column may be split."""
     known = list(known)
-    if len(known) == 1:
-        for separator in (";", "\t", "|"):
-            if separator in known[0]:
-                return (
-                    f"there is no column {name!r}. Its one column is {known[0]!r}; "
-                    f"if cells end at {separator!r}, set separator = {separator!r}."
-                )
+    if hint := split_hint(known):
+        return f"there is no column {name!r}. {hint}"
     if any("\ufffd" in column for column in known):
         return (
             f"there is no column {name!r}, and the header holds bytes of another encoding. "
             'Set encoding, such as "latin-1" or "cp1252".'
         )
     return f"there is no column {name!r}.{nearest_hint(name, known)}"
+
+
+def split_hint(header: Collection[str]) -> str:
+    """Returns a sentence about a header of one column that another separator would split; else nothing."""
+    (only,) = header if len(header) == 1 else ("",)
+    for separator in (";", "\t", "|"):
+        if separator in only:
+            return (
+                f"Its one column is {only!r}; if cells end at {separator!r}, set separator = {separator!r}."
+            )
+    return ""
 
 
 def cells_note(

@@ -41,7 +41,7 @@ class StableStepsConfig(ConvexStepsSection):
         if setting.feature_norm_bound is None:
             raise ConfigurationError(
                 "stable-steps needs features of publicly bounded norm; this data source states none. "
-                "Give 'data.ranges', or use single-step.",
+                "Give 'data.feature_norm_bound' (arrays), 'data.ranges' (tables), or use single-step.",
                 see=HowTo.DATA,
             )
         if setting.norm is not None:

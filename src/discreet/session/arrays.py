@@ -46,6 +46,8 @@ class Arrays(InMemory):
             scaled to the norm bound, so linear models can train on them. A record on which it raises, or
             gives another number of features, counts as zeros. That it keeps nothing from call to call, and
             that whatever it was fitted to is public, is an assumption that the guarantee names.
+        pixels: whether bytes are pixels, which are divided by 255, and not numbers such as token ids; left out,
+            they are taken for pixels, and whoever trains is told.
 
     Raises:
         ConfigurationError: if records are not given by silo, or their shape is stated nowhere or in two ways.
@@ -68,6 +70,7 @@ class Arrays(InMemory):
     split_seed: int = 0
     id: str | None = None
     features: str | Callable[[Float32s], Any] | None = None
+    pixels: bool | None = None
 
     def __post_init__(self) -> None:
         require_by_silo("silos", self.silos, "{'north': (features, labels), 'south': data_set}")
@@ -103,6 +106,7 @@ class Arrays(InMemory):
             "split_seed": self.split_seed,
             "id": self.id,
             "transform": self._transform(),
+            "pixels": self.pixels,
         }
 
     def _transform(self) -> str | None:

@@ -1,0 +1,156 @@
+"""``discreet look``: what a table holds, for its owner's eyes, and a draft of the config's table ``data``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.config.data import DRAFT
+from discreet.data.csv_file import CsvFile
+from discreet.data.look import MOST_TEXTS, Sight, guessed_file, seen
+from discreet.data.table_files import TableFile
+from discreet.errors import DataError
+
+_LABELS = ("label", "target", "outcome", "disease", "class", "y")
+_REPLACE = "replace by public knowledge"
+
+
+def look(
+    files: Annotated[list[Path], typer.Argument(help="Tables, .csv or .parquet: one, or one for each silo.")],
+    label: Annotated[str | None, typer.Option(help="The column to predict; left out, it is guessed.")] = None,
+    silo: Annotated[
+        str | None, typer.Option(help="The column that names the silo, in a single table.")
+    ] = None,
+) -> None:
+    """Look at your own tables and draft the config's data section; nothing is sent or written.
+
+    What was read from records is marked as a draft, and `discreet plan` refuses it until you replace it.
+
+    Example: [bold]discreet look north.csv south.csv --label disease[/bold]
+    """
+    found = {path: guessed_file(path) for path in files}
+    sights = {path: seen(file) for path, file in found.items()}
+    columns = _together(sights)
+    for name in (label, silo):
+        if name is not None and name not in columns:
+            raise DataError(f"there is no column {name!r}. There are: {', '.join(columns)}.")
+    typer.echo(draft(found, columns, label=label or _label(columns, silo), silo=silo), nl=False)
+
+
+def _together(sights: Mapping[Path, Mapping[str, Sight]]) -> dict[str, list[Sight]]:
+    """Returns the columns of all tables, each with what it holds in every table."""
+    columns: dict[str, list[Sight]] = {}
+    for sight in sights.values():
+        for name, one in sight.items():
+            columns.setdefault(name, []).append(one)
+    return columns
+
+
+def _label(columns: Mapping[str, list[Sight]], silo: str | None) -> str:
+    """Guesses the column to predict: by its name, or the last that holds two texts."""
+    named = [name for name in columns if name.lower() in _LABELS]
+    two = [name for name, sights in columns.items() if len(_texts(sights)) == 2 and name != silo]
+    return (named or two[::-1] or list(columns)[::-1])[0]
+
+
+def draft(
+    files: Mapping[Path, TableFile], columns: Mapping[str, list[Sight]], *, label: str, silo: str | None
+) -> str:
+    """Returns the draft as TOML; every number and text that was read from records begins with "draft"."""
+    lines = ["# For your eyes: counts of your own records. Delete these lines before you share the file."]
+    lines += [f"# {name}: {_said(sights)}" for name, sights in columns.items()]
+    lines += ["", "[data]", *_source(files)]
+    if silo is not None:
+        lines.append(f'partition = {{ kind = "column", column = {_text(silo)} }}')
+    lines += [f"label = {_text(label)}", f"classes = {_draft(', '.join(_texts(columns[label])))}"]
+    features = {name: sights for name, sights in columns.items() if name not in (label, silo)}
+    ids = [name for name, sights in features.items() if all(sight.identifying for sight in sights)]
+    lines += [f"id = {_text(ids[0])}"] if ids else []
+    tables, drop = _features({name: sights for name, sights in features.items() if name not in ids})
+    drop += ids[1:]
+    # Whatever the records hold: whether a cell is blank is nobody else's business.
+    lines.append('missing = "indicator"')
+    lines += [f"drop = {json.dumps(drop, ensure_ascii=False)}"] if drop else []
+    lines += [
+        "# Public: the most training records of a silo, not a count.",
+        f"record_capacity = {_draft('none')}",
+    ]
+    for title, drafts in tables.items():
+        if drafts:
+            lines += ["", f"[data.{title}]", *(f"{_text(name)} = {value}" for name, value in drafts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _features(columns: Mapping[str, list[Sight]]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Returns drafts of ranges, dates and categories, and the columns that are none of these."""
+    tables: dict[str, dict[str, str]] = {"ranges": {}, "dates": {}, "categories": {}}
+    drop = []
+    for name, sights in columns.items():
+        if any(sight.order for sight in sights):
+            tables["dates"][name] = _draft(_days(sights))
+        elif any(sight.numeric for sight in sights):
+            low, high = min(sight.low for sight in sights), max(sight.high for sight in sights)
+            tables["ranges"][name] = _draft(f"{low:g} to {high:g}")
+        elif len(_texts(sights)) > MOST_TEXTS:
+            drop.append(name)
+        else:
+            tables["categories"][name] = _draft(", ".join(_texts(sights)))
+    return tables, drop
+
+
+def _source(files: Mapping[Path, TableFile]) -> list[str]:
+    """Returns the source, and how its CSV files are written where that must be said."""
+    schemes = {path: "csv" if isinstance(file, CsvFile) else "parquet" for path, file in files.items()}
+    texts = {path: _text(f"{scheme}:{path}") for path, scheme in schemes.items()}
+    lines = [f"source = {text}" for text in texts.values()]
+    if len(files) > 1:
+        stems = [path.name.split(".")[0] for path in files]
+        if len(set(stems)) < len(stems):
+            raise DataError(f"every file must be a silo of its own name; got {', '.join(stems)}. Rename one.")
+        named = (f"{_text(stem)} = {text}" for stem, text in zip(stems, texts.values(), strict=True))
+        lines = [f"source = {{ {', '.join(named)} }}"]
+    dialects = {path.name: file.dialect for path, file in files.items() if isinstance(file, CsvFile)}
+    if len(set(dialects.values())) > 1:
+        found = ", ".join(
+            f"{name} ({one.separator!r}, {one.encoding}, {one.decimal!r})" for name, one in dialects.items()
+        )
+        raise DataError(f"all CSV files must be written alike; got {found}. Save them alike.")
+    for dialect in set(dialects.values()):
+        lines += [f"separator = {_text(dialect.separator)}"] if dialect.separator != "," else []
+        lines += [f"encoding = {_text(dialect.encoding)}"] if dialect.encoding != "utf-8" else []
+        lines += [f"decimal = {_text(dialect.decimal)}"] if dialect.decimal != "." else []
+    return lines
+
+
+def _said(sights: list[Sight]) -> str:
+    rows, blank = sum(sight.rows for sight in sights), sum(sight.blank for sight in sights)
+    texts = _texts(sights)
+    many = f"more than {MOST_TEXTS}" if len(texts) > MOST_TEXTS else str(len(texts))
+    numbers = sum(sight.numbers for sight in sights)
+    return f"{rows} cells, {blank} blank, {numbers} numbers, {many} different texts"
+
+
+def _texts(sights: list[Sight]) -> list[str]:
+    return sorted(set().union(*(sight.texts for sight in sights)))
+
+
+def _days(sights: list[Sight]) -> str:
+    """Returns the first and the last day, and the order of the cells."""
+    (order, *_) = [sight.order for sight in sights if sight.order]
+    found = [sight.days[order] for sight in sights if order in sight.days]
+    first, last = min(one[1] for one in found), max(one[2] for one in found)
+    return f"{date.fromordinal(int(first))} to {date.fromordinal(int(last))}, order {order.value}"
+
+
+def _draft(text: str) -> str:
+    return _text(f"{DRAFT}{text}; {_REPLACE}")
+
+
+def _text(value: str) -> str:
+    """Writes a TOML string; JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False)
