@@ -63,7 +63,7 @@ def draft(
 ) -> str:
     """Returns the draft as TOML; every number and text that was read from records begins with "draft"."""
     lines = ["# For your eyes: counts of your own records. Delete these lines before you share the file."]
-    lines += [f"# {name}: {_said(sights)}" for name, sights in columns.items()]
+    lines += [f"# {_text(name)}: {_said(sights)}" for name, sights in columns.items()]
     lines += ["", "[data]", *_source(files)]
     if silo is not None:
         lines.append(f'partition = {{ kind = "column", column = {_text(silo)} }}')

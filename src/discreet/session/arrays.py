@@ -46,8 +46,8 @@ class Arrays(InMemory):
             scaled to the norm bound, so linear models can train on them. A record on which it raises, or
             gives another number of features, counts as zeros. That it keeps nothing from call to call, and
             that whatever it was fitted to is public, is an assumption that the guarantee names.
-        pixels: whether bytes are pixels, which are divided by 255, and not numbers such as token ids; left out,
-            they are taken for pixels, and whoever trains is told.
+        pixels: whether bytes are pixels, which are divided by 255, and not numbers such as token ids; left
+            out, they are taken for pixels, and whoever trains is told.
 
     Raises:
         ConfigurationError: if records are not given by silo, or their shape is stated nowhere or in two ways.

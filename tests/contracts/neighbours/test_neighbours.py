@@ -35,6 +35,7 @@ SOURCES = [
     ("arrays", "local"),
     ("dataset", "local"),
     ("csv", "real"),
+    ("messy", "real"),
     ("parquet", "real"),
     ("npz", "real"),
     ("function", "real"),
@@ -166,7 +167,7 @@ def test_an_empty_silo_trains_like_any_other(kind: str, source: str, engine: str
     """One record of silo a against none: the only one, whether it is held out or not."""
     if source == "parquet":
         pytest.importorskip("pyarrow")
-    column = {"csv": "site", "npz": "silo"}
+    column = {"csv": "site", "messy": "site", "npz": "silo"}
     named = {"partition": {"kind": "column", "column": column.get(source), "names": ["a", "b", "c"]}}
     named = named if engine == "local" and source in column else {}
     tried = world(KINDS[kind], source, engine, rows=12, **named)

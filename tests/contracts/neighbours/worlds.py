@@ -313,15 +313,17 @@ class World:
 def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **data: Any) -> World:
     """Makes the world of a kind, a source and an engine (local, real).
 
-    Sources: csv, parquet, npz, function; and in memory, for the local engine alone, arrays and dataset.
+    Sources: csv, messy (with features for missing cells), parquet, npz, function; and in memory, for the local
+    engine alone, arrays and dataset.
     """
     local = engine == "local"
     linear = kind["local"]["kind"] == LINEAR_ONLY
-    if source in ("csv", "parquet"):
+    if source in ("csv", "messy", "parquet"):
         partition = {"kind": "column", "column": "site"} if local else {"kind": "iid", "silos": 3}
         stated = TABLE | {"source": "csv:unset.csv", "partition": partition} | data
+        stated |= {"missing": "indicator"} if source == "messy" else {}
         made = config(kind, stated, "logistic" if linear else f"{OWN}:smooth")
-        rounds = planned(made, (4,), 2, 1.0)
+        rounds = planned(made, (6,) if source == "messy" else (4,), 2, 1.0)
         file: SiloFile = table(rows, sites=local)
         file = ParquetFile(file) if source == "parquet" else file  # type: ignore[arg-type]
     elif source in ("arrays", "dataset"):

@@ -289,7 +289,7 @@ def test_npz_errors(tmp_path: Path) -> None:
         )
     with pytest.raises(DataError, match="one entry for each of 4 records"):
         load_federation(npz_source(tmp_path, x=x, y=y, silo=np.zeros(3)), facts=two)
-    with pytest.raises(DataError, match="label must be left out, .*csv and parquet files.*feature_norm_bound"):
+    with pytest.raises(DataError, match=r"label must be left out, .*csv and parquet.*norm_bound"):
         load_federation(npz_source(tmp_path, x=x, y=y), partition=iid, facts=PublicFacts(label="y"))
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(DataError, match=r"text\.npz"):

@@ -1,0 +1,100 @@
+"""``discreet look``: a draft for the owner that no plan accepts as it is, and one that does once it is edited."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+from discreet.config import parse_data
+from discreet.config.federation import federation_of
+from discreet.errors import ConfigurationError, DataError
+
+HEADER = ["patient", "alter", "tag", "wert", "größe", "notiz", "krank"]
+
+
+def write(
+    path: Path, count: int, *, separator: str = ";", encoding: str = "cp1252", decimal: str = ","
+) -> None:
+    lines = [separator.join(HEADER)]
+    for n in range(count):
+        value = f"{n / 7:.3f}".replace(".", decimal)
+        cells = [f"p{n}", str(20 + n % 50), f"{1 + n % 28}.3.2015", value, ["groß", "klein", ""][n % 3]]
+        lines.append(separator.join([*cells, f"note {n % 60}", ["nein", "ja"][n % 2]]))
+    path.write_bytes("\n".join(lines).encode(encoding))
+
+
+def look(*arguments: object) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["look", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert all(line.startswith("# ") for line in result.output.split("\n\n")[0].splitlines())
+    data: dict[str, Any] = tomllib.loads(result.output)["data"]
+    return data
+
+
+def test_a_draft_names_how_the_files_are_written_and_marks_all_that_records_say(tmp_path: Path) -> None:
+    for name in ("north", "south"):
+        write(tmp_path / f"{name}.csv", 100)
+    data = look(tmp_path / "north.csv", tmp_path / "south.csv", "--label", "krank")
+    assert data["source"] == {name: f"csv:{tmp_path}/{name}.csv" for name in ("north", "south")}
+    assert (data["separator"], data["encoding"], data["decimal"]) == (";", "cp1252", ",")
+    assert (data["label"], data["id"], data["missing"], data["drop"]) == (
+        "krank", "patient", "indicator", ["notiz"],
+    )  # fmt: skip
+    assert data["classes"] == "draft: ja, nein; replace by public knowledge"
+    assert data["ranges"] == {
+        "alter": "draft: 20 to 69; replace by public knowledge",
+        "wert": "draft: 0 to 14.143; replace by public knowledge",
+    }
+    assert data["dates"]["tag"].startswith("draft: 2015-03-01 to 2015-03-28, order dmy;")
+    assert data["categories"] == {"größe": "draft: groß, klein; replace by public knowledge"}
+    with pytest.raises(ConfigurationError) as caught:
+        parse_data(data)
+    drafts = ("classes", "record_capacity", "ranges.alter", "ranges.wert", "dates.tag", "categories.größe")
+    assert str(caught.value).endswith(f"public knowledge: {', '.join(drafts)}.")
+    data |= {
+        "classes": ["nein", "ja"],
+        "record_capacity": 500,
+        "ranges": {"alter": [18, 90], "wert": [0, 20]},
+    }
+    data["dates"] = {"tag": {"from": "2010-01-01", "to": "2020-12-31", "order": "dmy"}}
+    data["categories"] = {"größe": ["groß", "klein"]}
+    found = federation_of(parse_data(data))
+    assert found.silo_names == ("north", "south")
+    assert found.warnings == ()
+
+
+def test_a_plain_table_needs_no_dialect_and_its_label_is_guessed(tmp_path: Path) -> None:
+    write(tmp_path / "one.csv", 60, separator=",", encoding="utf-8", decimal=".")
+    data = look(tmp_path / "one.csv", "--silo", "größe")
+    assert data["source"] == f"csv:{tmp_path}/one.csv"
+    assert data["partition"] == {"kind": "column", "column": "größe"}
+    assert data["label"] == "krank"
+    assert not {"separator", "encoding", "decimal"} & set(data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.csv"], "must be a readable file"),
+        (["one.csv", "--label", "zzz"], "there is no column 'zzz'"),
+        (["one.csv", "other.csv"], "must be written alike"),
+        (["one.csv", "sub/one.csv"], "must be a silo of its own name"),
+        (["wide.csv"], "it is UTF-16"),
+    ],
+)
+def test_what_cannot_be_drafted_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    write(Path("one.csv"), 9)
+    write(Path("sub/one.csv"), 9)
+    write(Path("other.csv"), 9, separator="|")
+    Path("wide.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
+    with pytest.raises(DataError, match=message):
+        CliRunner().invoke(app, ["look", *arguments], catch_exceptions=False)
