@@ -188,12 +188,14 @@ CAPACITY = "no silo holds more training records than its record_capacity"
 DRAFT = "draft: "
 """What a value of the config begins with that was read from records."""
 
+WRITTEN = ("separator", "encoding", "decimal")
+"""The keys that say how a CSV file is written; of a silo's own file, its policy says it and no plan."""
+
 _IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
 _NOT_OF_ARRAYS = (
-    "label", "ranges", "categories", "dates", "missing", "drop", "separator", "encoding", "decimal",
-    "classes", "partition",
+    "label", "ranges", "categories", "dates", "missing", "drop", "classes", "partition", *WRITTEN,
 )  # fmt: skip
 
 

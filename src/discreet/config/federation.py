@@ -115,6 +115,8 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     """
     facts = public_facts(data)
     columns = table_columns(facts)
+    if has_pattern(column.column for column in columns):
+        raise DataError("columns must be named where no header is read; a name with '*' is a pattern.")
     if not columns or data.label is None:
         return None
     return sum(len(column.names) for column in columns) + 1, len(facts.class_texts())

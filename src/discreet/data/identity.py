@@ -16,6 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 
 _DIGEST = 16
 _WORD = 8
+_ROWS_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,9 +76,11 @@ class Identities:
         """
         key = hashlib.blake2b(repr(public).encode("utf-8", "surrogatepass")).digest()
         keyed = hashlib.blake2b(key=key, digest_size=_WORD)
-        digests = b"".join(
-            _digest(keyed.copy(), [column[row] for column in self.columns]) for row in self.rows.tolist()
-        )
+        # One buffer and no list: objects for millions of records would weigh more than their features.
+        digests = bytearray()
+        for first in range(0, len(self.rows), _ROWS_AT_A_TIME):
+            for row in self.rows[first : first + _ROWS_AT_A_TIME].tolist():
+                digests += _digest(keyed.copy(), [column[row] for column in self.columns])
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
     def __repr__(self) -> str:

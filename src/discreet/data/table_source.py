@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import TypeVar
 
 import numpy as np
 
-from discreet.arrays import Float32s, Floats, Integers
+from discreet.arrays import Floats, Integers
 from discreet.data.columns import Column, Unusable, category_numbers, encode, feature_names
+from discreet.data.growing import GrowingRows
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
@@ -20,8 +20,6 @@ from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out
 from discreet.data.spelling import identifier, spelling
 from discreet.data.table import Table
 from discreet.errors import DataError
-
-_Rows = TypeVar("_Rows", Floats, Float32s)
 
 CONSTANT = "constant"
 
@@ -69,10 +67,10 @@ class _Gathered:
 
     schema: TableSchema
     feature_norm_bound: float
-    encoded: list[Floats] = field(default_factory=list)
-    features: list[Float32s] = field(default_factory=list)
-    labels: list[Integers] = field(default_factory=list)
-    places: list[Integers] = field(default_factory=list)
+    encoded: GrowingRows = field(default_factory=GrowingRows)
+    features: GrowingRows = field(default_factory=GrowingRows)
+    labels: GrowingRows = field(default_factory=GrowingRows)
+    places: GrowingRows = field(default_factory=GrowingRows)
     silos: list[str] = field(default_factory=list)
     ids: list[Identities] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -113,12 +111,12 @@ class _Gathered:
         table, encoded, labels = table.take(usable), encoded[usable], labels[usable]
         schema = self.schema
         if schema.id is None:
-            self.encoded.append(encoded)
+            self.encoded.add(encoded)
         else:
             self.ids.append(Identities.of_texts([identifier(cell) for cell in table.column(schema.id)]))
-        self.features.append(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
-        self.labels.append(labels)
-        self.places.append(table.places + (number << _FILE_BITS))
+        self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
+        self.labels.add(labels)
+        self.places.add(table.places + (number << _FILE_BITS))
         if schema.silo == SILO:
             self.silos += [silo] * len(labels)
         elif schema.silo is not None:
@@ -126,11 +124,11 @@ class _Gathered:
 
     def marks(self, labels: Integers) -> Marks:
         """Returns what tells the records apart."""
-        places = np.concatenate(self.places)
+        places = self.places.whole()
         if self.schema.id is not None:
             rows = np.concatenate([part.columns[0] for part in self.ids])
             return Marks(Identities((rows,), np.arange(len(rows), dtype=np.int64)), places, named=True)
-        return Marks(Identities.of_content(stacked(self.encoded), labels), places)
+        return Marks(Identities.of_content(self.encoded.whole(), labels), places)
 
 
 # A place in the second of several files of one silo is another place than in the first.
@@ -163,10 +161,10 @@ def pool_of_tables(
     gathered = _Gathered(schema, feature_norm_bound)
     for number, (silo, parts) in enumerate(tables.items()):
         gathered.add_file(silo, 0 if schema.silo == SILO else number, parts)
-    labels = np.concatenate(gathered.labels)
+    labels = gathered.labels.whole()
     return Pool(
         name=name,
-        records=Records(stacked(gathered.features), labels),
+        records=Records(gathered.features.whole(), labels),
         marks=gathered.marks(labels),
         num_classes=len(schema.classes),
         groups={} if schema.silo is None else {schema.silo: gathered.silos},
@@ -176,15 +174,3 @@ def pool_of_tables(
         attribution=attribution,
         notes=tuple(gathered.notes),
     )
-
-
-def stacked(parts: list[_Rows]) -> _Rows:
-    """Returns the rows of all parts, and empties the list on the way: never both are in memory whole."""
-    rows = sum(map(len, parts))
-    whole = np.empty((rows, *parts[0].shape[1:]), dtype=parts[0].dtype)
-    last = rows
-    while parts:
-        part = parts.pop()
-        whole[last - len(part) : last] = part
-        last -= len(part)
-    return whole

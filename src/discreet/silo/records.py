@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from discreet.config.data import ColumnPartition
+from discreet.config.data import WRITTEN, ColumnPartition
 from discreet.config.federation import federation_of, table_shape
 from discreet.data import Federation, Records, load_federation
 from discreet.data.table_files import TABLES
@@ -46,7 +46,8 @@ def load_records(
         plan: for the public rules: columns, ranges, classes, norm bound, test fraction, capacity.
         silo: which silo this is.
         note: hears what the owner should know of the records, and nobody else.
-        written: how this silo's own CSV files are written, where that differs from the plan's.
+        written: how this silo's own CSV files are written, as its policy says; the plan does not say it. Read
+            with another separator, a quotation mark in one record could take its neighbours in.
 
     Raises:
         DataError: if the source does not fit the plan; no record of it decides that.
@@ -115,7 +116,8 @@ def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) 
             update["partition"] = data.partition.model_copy(update={"names": plan.facts.silos})
         return federation_of(data.model_copy(update=update), exchanged=exchanged)
     if source.startswith(_FILES):
-        own = data.model_copy(update={"source": source, **written})
+        as_policy_says = dict.fromkeys(WRITTEN) | dict(written)
+        own = data.model_copy(update={"source": source, **as_policy_says})
         return federation_of(own, silo=silo, exchanged=exchanged)
     return load_federation(
         source,

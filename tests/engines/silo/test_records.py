@@ -223,6 +223,29 @@ def test_a_file_that_is_no_parquet_is_refused(prepared: Prepared, tables: Path) 
         load_records(f"parquet:{tables / 'north.parquet'}", prepared.plan, "north")
 
 
+def test_a_silo_may_hold_several_files_written_in_its_own_way(prepared: Prepared, tables: Path) -> None:
+    whole = load_records(f"csv:{tables / 'north.csv'}", prepared.plan, "north")
+    header, *rows = (tables / "north.csv").read_text().splitlines()
+    (tables / "parts").mkdir()
+    for name, part in (("a", rows[:11]), ("b", rows[11:])):
+        (tables / "parts" / f"{name}.csv").write_text("\n".join([header, *part]).replace(",", ";"))
+    own = load_records(f"csv:{tables}/parts/", prepared.plan, "north", written={"separator": ";"})
+    assert np.array_equal(own.features, whole.features)
+    assert np.array_equal(own.labels, whole.labels)
+
+
+def test_a_plan_does_not_say_how_a_silos_own_file_is_written(prepared: Prepared, tables: Path) -> None:
+    """By another separator, a quotation mark within one record's text could open a cell that never ends."""
+    data = prepared.plan.config.data.model_copy(
+        update={"separator": "o", "encoding": "cp1252", "decimal": ","}
+    )
+    config = prepared.plan.config.model_copy(update={"data": data})
+    plan = dataclasses.replace(prepared.plan, config=config)
+    source = f"csv:{tables / 'north.csv'}"
+    own, told = load_records(source, plan, "north"), load_records(source, prepared.plan, "north")
+    assert np.array_equal(own.features, told.features)
+
+
 def test_a_file_of_another_shape_is_refused(prepared: Prepared, tables: Path) -> None:
     np.savez(tables / "x.npz", x=np.zeros((5, 9)), y=np.zeros(5, np.int64), classes=np.array(["a", "b"]))
     with pytest.raises(DataError):

@@ -1,4 +1,4 @@
-"""``discreet look``: a draft for the owner that no plan accepts as it is, and one that does once it is edited."""
+"""``discreet look``: a draft for the owner that no plan accepts as it is, and one that does when edited."""
 
 from __future__ import annotations
 

@@ -186,6 +186,14 @@ def test_categories_are_columns_as_well(altered: Callable[..., Any], policy: Pol
     assert "hiv" in str(refusal(altered(columns), changed(policy, "data", columns=("age",))))
 
 
+def test_dates_are_columns_as_well(altered: Callable[..., Any], policy: Policy) -> None:
+    def columns(plan: dict[str, Any]) -> None:
+        born = {"from": "1900-01-01", "to": "2020-12-31"}
+        plan["config"]["data"].update({"ranges": {"age": [0.0, 120.0]}, "dates": {"born": born}})
+
+    assert "born" in str(refusal(altered(columns), changed(policy, "data", columns=("age",))))
+
+
 def test_an_unlisted_source_is_refused_where_columns_are_restricted(document: bytes, policy: Policy) -> None:
     assert "a list of feature columns" in str(refusal(document, changed(policy, "data", columns=("age",))))
 

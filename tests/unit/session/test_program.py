@@ -45,6 +45,25 @@ def finished(frames: Frames, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return train(plan, frames, out=tmp_path_factory.mktemp("program") / "run", seed=3)
 
 
+def test_frames_take_the_rules_of_files() -> None:
+    tables = {
+        name: {"g1": [0.5, None], "g2": [1, 2], "born": ["1.5.1980", ""], "ill": [0, 1]}
+        for name in ("a", "b", "c")
+    }
+    born = {"from": "1900-01-01", "to": "2020-12-31", "order": "dmy"}
+    both = Frames(
+        tables, label="ill", ranges={"g*": (-4, 4)}, dates={"born": born}, missing="indicator", drop=["g2"]
+    )
+    data = both.public(capacity=10)
+    assert data.ranges == {"g1": (-4.0, 4.0)}
+    found = federation_of(data, by_silo=tables)
+    assert found.feature_names == ("g1", "g1 missing", "born", "born missing", "constant")
+    plan = plan_training(data, target=Target(4.0), rounds=1)
+    assert plan.facts.feature_shape == (5,)
+    with pytest.raises(DataError, match="must be named where no header is read"):
+        plan_training(data.model_copy(update={"ranges": {"g*": (-4.0, 4.0)}}), target=Target(4.0))
+
+
 def test_the_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

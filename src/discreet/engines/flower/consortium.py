@@ -6,13 +6,15 @@ plan's own public source.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from discreet.config import Config
+from discreet.config import Config, DataConfig
+from discreet.config.data import WRITTEN
 from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
@@ -102,6 +104,12 @@ def _rehearsed_source(source: str | Mapping[str, str], silo: str) -> str:
     return f"plan:{scheme}:{path}"
 
 
+def _written(data: DataConfig) -> str:
+    """Returns the policy's lines that say how the files are written."""
+    stated = {name: getattr(data, name) for name in WRITTEN}
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in stated.items() if value is not None)
+
+
 def _residual(transform: str | None) -> str:
     """Returns the policy's line for a plan that transforms images by a network on this machine."""
     _, colon, path = (transform or "").partition(":")
@@ -134,7 +142,7 @@ public_key = "{consortium_key.hex()}"
 
 [data]
 source = "{_rehearsed_source(config.data.source, name)}"
-{_residual(config.data.transform)}
+{_written(config.data)}{_residual(config.data.transform)}
 [budget]
 max_epsilon = {epsilon!r}
 max_delta = {delta!r}

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from discreet.config.data import WRITTEN
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
 from discreet.silo.policy.models import ModelRule
@@ -46,9 +47,10 @@ class DataTable(_Table):
             ``plan``, which rehearses with the bundled source that the plan names and never reads real
             records, or ``plan:SOURCE``, which rehearses with a source of the records of all silos. Code is
             imported only if it is named here.
-        separator: how this silo's own CSV files are written, where that differs from the plan's.
-        encoding: the same, of their encoding.
-        decimal: the same, of their decimal sign.
+        separator: the character between cells of this silo's own CSV files; left out, a comma. What a plan
+            says of files is for those that it names itself.
+        encoding: of their text; left out, UTF-8.
+        decimal: their decimal sign; left out, a point.
         columns: features that may be used; left out, every feature of the plan.
         labels: columns that may be predicted; to be given with ``columns``, or a plan could train on a column
             that is no feature. Left out, any.
@@ -69,7 +71,7 @@ class DataTable(_Table):
     @property
     def written(self) -> dict[str, str]:
         """How the silo's own CSV files are written, by the config's names of these settings."""
-        stated = {"separator": self.separator, "encoding": self.encoding, "decimal": self.decimal}
+        stated = {name: getattr(self, name) for name in WRITTEN}
         return {name: value for name, value in stated.items() if value is not None}
 
     @model_validator(mode="after")
