@@ -313,8 +313,8 @@ class World:
 def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **data: Any) -> World:
     """Makes the world of a kind, a source and an engine (local, real).
 
-    Sources: csv, messy (with features for missing cells), parquet, npz, function; and in memory, for the local
-    engine alone, arrays and dataset.
+    Sources: csv, messy (with features for missing cells), parquet, npz, function; and in memory, for the
+    local engine alone, arrays and dataset.
     """
     local = engine == "local"
     linear = kind["local"]["kind"] == LINEAR_ONLY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from discreet.config.data import data_assumptions
 from discreet.config.federation import federation_of, with_named_columns
 from discreet.data import Federation, PublicFacts, load_federation
 from discreet.data import csv_file as csv_module
-from discreet.data.columns import Categories, Days, Numeric, encode
+from discreet.data.columns import Categories, Column, Days, Numeric, encode
 from discreet.data.csv_file import CsvFile, parse_table
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import Dialect
 from discreet.data.norm import largest_norm
 from discreet.errors import ConfigurationError, DataError
 
+FIRST_AND_LAST = (date(2000, 1, 1), date(2000, 1, 11))
 HEADER = ("pid", "age", "sex", "seen", "g1", "g2", "ill")
 COMMON: dict[str, Any] = {
     "label": "ill",
@@ -246,7 +248,7 @@ def test_a_missing_cell_is_neutral_and_has_a_feature_of_its_own() -> None:
     number, text, day = (
         Numeric("n", 10, 20, missing=True),
         Categories("c", ("a",), missing=True),
-        Days("d", *(np.datetime64(one).item() for one in ("2000-01-01", "2000-01-11")), missing=True),
+        Days("d", *FIRST_AND_LAST, missing=True),
     )
     features, found = encode(table, [number, text, day])
     assert features.tolist() == [[0, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 1], [0, 1, 0, 0, 0, 1]]
@@ -260,12 +262,11 @@ def test_a_column_has_length_one_at_most_with_or_without_its_missing_cells(folde
     table = parse_table(
         "n,c,d\n" + "\n".join(["99,a,2050-01-01", ",,", "x,q,z", "-9,b,1900-01-01"]), name="t"
     )
-    first, last = (np.datetime64(one).item() for one in ("2000-01-01", "2000-01-11"))
     for missing in (False, True):
-        columns = [
+        columns: list[Column] = [
             Numeric("n", 0, 1, missing=missing),
             Categories("c", ("a", "b"), missing=missing),
-            Days("d", first, last, missing=missing),
+            Days("d", *FIRST_AND_LAST, missing=missing),
         ]
         for column in columns:
             assert (np.linalg.norm(encode(table, [column])[0], axis=1) <= 1.0).all()
@@ -283,14 +284,15 @@ def test_the_rule_for_missing_cells_may_be_stated_by_column(folder: Path, missin
 
 
 def test_dates_are_days_on_a_public_range() -> None:
-    first, last = (np.datetime64(one).item() for one in ("2000-01-01", "2000-01-11"))
     table = parse_table("d\n2000-01-06\n2000-01-11 13:05:00\n1990-01-01\n2000-02-30\n6.1.2000\n", name="t")
-    features, (found,) = encode(table, [Days("d", first, last)])
+    features, (found,) = encode(table, [Days("d", *FIRST_AND_LAST)])
     assert features[:, 0].tolist() == [0.0, 1.0, -1.0, 0.0, 0.0]
     assert (found.unread, found.outside) == (2, 1)
-    assert encode(parse_table("d\n11.1.2000\n", name="t"), [Days("d", first, last, DateOrder.DMY)])[0] == 1.0
+    assert (
+        encode(parse_table("d\n11.1.2000\n", name="t"), [Days("d", *FIRST_AND_LAST, DateOrder.DMY)])[0] == 1.0
+    )
     with pytest.raises(DataError, match="from a day to a later one"):
-        Days("d", last, first)
+        Days("d", *FIRST_AND_LAST[::-1])
 
 
 def test_a_category_that_lists_the_blank_text_needs_no_further_one(folder: Path) -> None:
