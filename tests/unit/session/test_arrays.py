@@ -43,7 +43,7 @@ def arrays(silos: Silos) -> Arrays:
     mixed: dict[str, Any] = dict(silos)
     mixed["north"] = tuple(map(torch.from_numpy, silos["north"]))
     mixed["east"] = TensorDataset(*map(torch.from_numpy, silos["east"]))
-    return Arrays(mixed, num_classes=3)
+    return Arrays(mixed, num_classes=3, pixels=True)
 
 
 def planned(arrays: Arrays, **settings: Any) -> discreet.Plan:
@@ -89,7 +89,7 @@ def test_a_plan_is_read_back_as_it_was(arrays: Arrays, finished: Run) -> None:
 def test_arrays_train_to_the_weights_of_a_file_of_the_same_records(
     silos: Silos, tmp_path: Path, bound: float | None
 ) -> None:
-    own = Arrays(silos, num_classes=3, norm_bound=bound)
+    own = Arrays(silos, num_classes=3, pixels=True, norm_bound=bound)
     model: dict[str, Any] = {"model": "logistic", "local": None, "privacy": None} if bound else {}
     plan = planned(own, **model)
     from_arrays = train(plan, own, out=tmp_path / "arrays", seed=5)
@@ -117,7 +117,7 @@ def test_arrays_train_to_the_weights_of_a_file_of_the_same_records(
 def test_how_a_silo_holds_its_records_changes_no_weight(
     silos: Silos, arrays: Arrays, finished: Run, tmp_path: Path
 ) -> None:
-    plain = Arrays(silos, num_classes=3)
+    plain = Arrays(silos, num_classes=3, pixels=True)
     assert planned(plain).digest() == finished.plan.digest()
     again = train(finished.plan, plain, out=tmp_path / "run", seed=3)
     np.testing.assert_array_equal(flatten(again.model), flatten(finished.model))
@@ -168,7 +168,7 @@ def test_predictions_read_arrays_as_training_did(silos: Silos, finished: Run) ->
 
 
 def test_predictions_are_scaled_where_records_were(silos: Silos, tmp_path: Path) -> None:
-    own = Arrays(silos, num_classes=3, norm_bound=1.0)
+    own = Arrays(silos, num_classes=3, pixels=True, norm_bound=1.0)
     plan = plan_training(own.public(capacity=70), target=Target(6.0), rounds=1)
     run = train(plan, own, out=tmp_path / "run", seed=1)
     raw = silos["west"][0]
@@ -179,7 +179,7 @@ def test_predictions_are_scaled_where_records_were(silos: Silos, tmp_path: Path)
 def test_what_cannot_be_used_is_a_warning_with_counts(silos: Silos, tmp_path: Path) -> None:
     odd: dict[str, Any] = dict(silos)
     odd["east"] = (silos["east"][0], np.where(np.arange(60) < 2, 9, silos["east"][1]))
-    own = Arrays(odd, num_classes=3)
+    own = Arrays(odd, num_classes=3, pixels=True)
     with pytest.warns(UserWarning, match=r"east: 2 of 60 labels are not in \[0, 3\)"):
         train(planned(own, rounds=1), own, out=tmp_path / "run", seed=1)
 
@@ -198,20 +198,26 @@ def test_arrays_that_state_something_else_than_the_plan_are_refused(
     silos: Silos, arrays: Arrays, tmp_path: Path, other: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        train(planned(arrays), Arrays(silos, **{"num_classes": 3, **other}), out=tmp_path / "run")
+        train(
+            planned(arrays),
+            Arrays(silos, **{"num_classes": 3, "pixels": True, **other}),
+            out=tmp_path / "run",
+        )
     assert not (tmp_path / "run").exists()
 
 
 def test_records_of_another_shape_or_kind_than_planned_are_refused(
     silos: Silos, arrays: Arrays, tmp_path: Path
 ) -> None:
-    flat = Arrays({name: (x.reshape(60, 20), y) for name, (x, y) in silos.items()}, num_classes=3)
+    flat = Arrays(
+        {name: (x.reshape(60, 20), y) for name, (x, y) in silos.items()}, num_classes=3, pixels=True
+    )
     with pytest.raises(ConfigurationError, match=r"'feature_shape' of the records .*\(4, 5\); got \(20,\)"):
         train(planned(arrays), flat, out=tmp_path / "run")
     tables = Frames({name: {} for name in silos}, label="y", ranges={"x": (0, 1)})
     with pytest.raises(ConfigurationError, match=r"'feature_shape' of the records .*\(4, 5\); got None"):
         train(planned(arrays), tables, out=tmp_path / "run")
-    fewer = Arrays({name: silos[name] for name in ("east", "west")}, num_classes=3)
+    fewer = Arrays({name: silos[name] for name in ("east", "west")}, num_classes=3, pixels=True)
     with pytest.raises(ConfigurationError, match=r"'facts\.silos' must be .*got \('east', 'west'\)"):
         train(planned(arrays), fewer, out=tmp_path / "run")
     with pytest.raises(ConfigurationError, match="none were given for 'memory'"):
