@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,20 @@ def test_what_a_rehearsal_writes_is_in_order(folder: Path) -> None:
     check(folder, shared_machine=False)
     assert (folder / "policy.toml").stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_every_file_of_a_folder_of_records_is_kept(folder: Path) -> None:
+    parts = folder / "parts"
+    parts.mkdir(mode=0o700)
+    for name in ("a.csv", "b.csv"):
+        (parts / name).write_text("age\n")
+        (parts / name).chmod(0o600)
+    policy = folder / "policy.toml"
+    policy.write_text(re.sub("(?m)^source = .*$", 'source = "csv:parts/"', policy.read_text()))
+    check(folder, shared_machine=False)
+    (parts / "b.csv").chmod(0o602)
+    with pytest.raises(ConfigurationError, match=r"b\.csv"):
+        check(folder, shared_machine=False)
 
 
 @pytest.mark.parametrize("name", ["policy.toml", "records.csv"])

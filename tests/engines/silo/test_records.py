@@ -17,11 +17,13 @@ import typer
 from discreet.cli.check import check
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
+from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.local import Prepared, prepare
 from discreet.errors import ConfigurationError, DataError, PrivacyRefusal, UnusableRecords
 from discreet.models import LinearHead
 from discreet.plan import FederationFacts, Plan
 from discreet.silo import check as silo_check
+from discreet.silo.policy import load_policy
 from discreet.silo.records import load_records
 from discreet.silo.requests import Joined, Propose, Refused
 from tests.engines.conftest import SmallConsortium
@@ -232,6 +234,24 @@ def test_a_silo_may_hold_several_files_written_in_its_own_way(prepared: Prepared
     own = load_records(f"csv:{tables}/parts/", prepared.plan, "north", written={"separator": ";"})
     assert np.array_equal(own.features, whole.features)
     assert np.array_equal(own.labels, whole.labels)
+
+
+def test_silos_that_rehearse_over_a_file_each_read_what_the_simulation_reads(
+    prepared: Prepared, tables: Path
+) -> None:
+    for name in SILOS:
+        own = tables / f"{name}.csv"
+        own.write_text(own.read_text().replace(",", ";"))
+    by_name = {name: f"csv:{tables / name}.csv" for name in SILOS}
+    update = {"source": by_name, "separator": ";", "partition": None}
+    data = prepared.plan.config.data.model_copy(update=update)
+    config = prepared.plan.config.model_copy(update={"data": data})
+    plan = rehearse(config, tables / "consortium")
+    simulated = prepare(config).federation
+    for name in SILOS:
+        policy = load_policy(ConsortiumFolder(tables / "consortium").policy(name))
+        own_records = load_records(policy.data.source, plan, name, written=policy.data.written)
+        assert np.array_equal(own_records.features, simulated.silo(name).train.features)
 
 
 def test_a_plan_does_not_say_how_a_silos_own_file_is_written(prepared: Prepared, tables: Path) -> None:
