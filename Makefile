@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 -c constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,export]'
 	touch $(STAMP)
 
 # The same versions as constraints.txt, each file checked against its hash; torch is not: SECURITY.md.
@@ -126,7 +126,7 @@ $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 # Quick tests, Parquet through the neighbour contract, then a real deployment on loopback and the tutorial's commands, each named as it passes.
 test-flower: flower
 	$(FLOWER)/bin/python -m pytest tests/engines/flower tests/engines/silo -m "not slow"
-	$(FLOWER)/bin/python -m pytest tests/unit/data tests/contracts/neighbours -k parquet
+	$(FLOWER)/bin/python -m pytest tests/unit/data tests/unit/released tests/contracts/neighbours -k parquet
 	$(FLOWER)/bin/python -m pytest tests/engines/flower -m loopback -v
 
 # Power cuts, cut lines, slow silos; Flower's simulation too where Ray is installed (flwr[simulation]).

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
+    from discreet.released import Model, load_model
     from discreet.session import Arrays, Frames, Run, Target, open_run, plan_training, train
 
 _HOMES = {
@@ -40,6 +41,7 @@ _HOMES = {
     "privacy.events": ("GaussianNoise", "PoissonSampling", "Release", "Repeated"),
     "privacy.guarantee": ("Guarantee",),
     "privacy.units": ("NeighboringRelation", "Status", "Unit"),
+    "released": ("Model", "load_model"),
     "randomness": ("SecureRandom", "SeededRandom"),
     "session": ("Arrays", "Frames", "Run", "Target", "open_run", "plan_training", "train"),
 }
@@ -54,6 +56,7 @@ __all__ = [
     "Frames",
     "GaussianNoise",
     "Guarantee",
+    "Model",
     "NeighboringRelation",
     "Opening",
     "Plan",
@@ -76,6 +79,7 @@ __all__ = [
     "guarantee",
     "load_config",
     "load_federation",
+    "load_model",
     "load_plan",
     "make_plan",
     "open_run",

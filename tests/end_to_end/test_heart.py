@@ -18,6 +18,7 @@ from discreet.privacy.adversary import (
 from discreet.privacy.ledger import Completed, Intent, Opened, read_ledger
 from discreet.privacy.units import Status, Unit
 from discreet.rounds import RoundReport
+from tests.support.released import weights
 
 
 def with_protocol(config: Config, protocol: str) -> Config:
@@ -30,7 +31,7 @@ def test_ideal_bonawitz_and_bell_release_byte_identical_models(heart: Config, tm
     models = {}
     for protocol in ("ideal", "bonawitz", "bell"):
         run(with_protocol(heart, protocol), tmp_path / protocol)
-        models[protocol] = (tmp_path / protocol / "model.safetensors").read_bytes()
+        models[protocol] = weights(tmp_path / protocol)
     assert models["bonawitz"] == models["ideal"]
     assert models["bell"] == models["ideal"]
 

@@ -30,8 +30,10 @@ from discreet.errors import (
     PeerProtocolError,
     ProtocolAbort,
 )
+from discreet.models import flatten, model_file
 from discreet.models.residual import FrozenResidual
 from discreet.plan.plan import parse_plan
+from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import (
     GENESIS,
     Completed,
@@ -39,11 +41,13 @@ from discreet.privacy.ledger import (
     LedgerWriter,
     Line,
     Opened,
+    Spending,
     parse_line,
     read_ledger,
 )
 from discreet.privacy.wire import digest
-from discreet.rounds import RunDirectory
+from discreet.released import load_model
+from discreet.rounds import RunDirectory, origin_of
 from discreet.secagg import AllowList, Bonawitz, FileJournal, codec
 from discreet.secagg.journal import Deed
 from discreet.secagg.transitions import ServerState
@@ -214,6 +218,31 @@ def _with_digest(_: bytes, value: Json) -> bytes:
     return json.dumps(value).encode()
 
 
+def _about(raw: bytes) -> Json:
+    """Takes what a model file says of itself out of its metadata."""
+    return json.loads(_model_header(raw)["__metadata__"]["discreet"])
+
+
+def _model_header(raw: bytes) -> Json:
+    return json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+
+
+def _with_about(raw: bytes, value: Json) -> bytes:
+    """Puts it back, with the digest that fits the plan in it."""
+    if isinstance(value, dict) and isinstance(value.get("plan"), dict):
+        value = value | {"plan": json.loads(_with_digest(raw, value["plan"]))}
+    rest = raw[8 + int.from_bytes(raw[:8], "little") :]
+    header = json.dumps({**_model_header(raw), "__metadata__": {"discreet": json.dumps(value)}}).encode()
+    return len(header).to_bytes(8, "little") + header + rest
+
+
+def _model(document: bytes) -> bytes:
+    """The file of a model of the plan that is there, which was not trained."""
+    plan = parse_plan(document)
+    model, nothing = public_model(plan), Spending(completed=(), lost=(), pending=None, aborted=0)
+    return model_file(model, flatten(model), origin_of(plan, nothing, seeded=True).text())
+
+
 def _documents() -> Iterator[Target]:
     server = _folder().server.path
     plan, listed = (server / "plan.json").read_bytes(), (server / "allow-list.json").read_bytes()
@@ -230,6 +259,8 @@ def _documents() -> Iterator[Target]:
 
     fitting = Form(put=_with_digest)
     yield Target("plan", parse_plan, ConfigurationError, (plan,), fitting)
+    model = partial(_from_file, load_model, "model.safetensors")
+    yield Target("model", model, ConfigurationError, (_model(plan),), Form(_about, _with_about))
     yield Target("review", reviewed, PolicyRefusal, (plan,), fitting)
     key = bytes.fromhex(policy.consortium.public_key)
     yield Target(

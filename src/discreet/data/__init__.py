@@ -1,12 +1,13 @@
 """Records, silos and federations: loaded, scaled by public rules only, dealt out and split."""
 
-from discreet.data.array_source import stated_shape
+from discreet.data.array_source import features_in_memory, stated_shape
 from discreet.data.facts import PublicFacts, table_columns
 from discreet.data.federation import Federation, Silo
-from discreet.data.load import IN_MEMORY, bundled_attribution, features_of, load_federation
+from discreet.data.load import IN_MEMORY, bundled_attribution, load_federation
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.partition import ColumnSilos, DirichletSilos, IidSilos, OneSilo, Partition
 from discreet.data.records import Records
+from discreet.data.rows import TableRules, table_rules
 from discreet.data.split import held_out
 
 __all__ = [
@@ -20,12 +21,14 @@ __all__ = [
     "PublicFacts",
     "Records",
     "Silo",
+    "TableRules",
     "bundled_attribution",
-    "features_of",
+    "features_in_memory",
     "held_out",
     "load_federation",
     "scale_to_norm",
     "stated_shape",
     "table_columns",
+    "table_rules",
     "with_constant",
 ]

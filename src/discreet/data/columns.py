@@ -207,11 +207,15 @@ class Categories:
         names = tuple(f"{self.column} = {value}" for value in self.values)
         return (*names, f"{self.column} missing") if self.missing else names
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text that is known; those that get an indicator come first."""
+        return self._indicated if self.baseline is None else (*self._indicated, self.baseline)
+
     def encode(self, table: Table) -> tuple[Floats, Unusable]:
         """Returns the indicators, shape ``(n, len(names))``, and what could not be read."""
         indicated = self._indicated
-        texts = indicated if self.baseline is None else (*indicated, self.baseline)
-        numbers = category_numbers(table, self.column, texts)
+        numbers = category_numbers(table, self.column, self.texts)
         indicators = np.zeros((len(numbers), len(indicated)))
         # Unknown texts have number -1, and the baseline the one behind the last indicator.
         known = np.flatnonzero((numbers >= 0) & (numbers < len(indicated)))
@@ -237,14 +241,19 @@ class Contrast:
         """The feature that this column becomes."""
         return (f"{self.column} = {self.positive}",)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text that is known."""
+        return (self.negative, self.positive)
+
     def encode(self, table: Table) -> tuple[Floats, Unusable]:
         """Returns the feature, shape ``(n, 1)``, and what could not be read."""
-        numbers = category_numbers(table, self.column, (self.negative, self.positive))
+        numbers = category_numbers(table, self.column, self.texts)
         return np.array([-1.0, 1.0, 0.0])[numbers][:, None], _unknown(table, self.column, numbers)
 
     def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
         """Returns what the owner should know of the column in a file of ``rows`` rows."""
-        return _unknown_note(name, rows, self.column, (self.negative, self.positive), found)
+        return _unknown_note(name, rows, self.column, self.texts, found)
 
 
 Column = Numeric | Days | Categories | Contrast

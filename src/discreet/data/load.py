@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Float32s
-from discreet.data.array_source import features_in_memory, pool_of_arrays
+from discreet.data.array_source import pool_of_arrays
 from discreet.data.bundled import digits, heart_disease
-from discreet.data.columns import encode
-from discreet.data.facts import PublicFacts, table_columns
+from discreet.data.facts import PublicFacts
 from discreet.data.federation import Federation, Silo
 from discreet.data.frames import table_of
 from discreet.data.function_source import federation_of_function
 from discreet.data.identity import Identities
-from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import ColumnSilos, Partition, deal
 from discreet.data.pool import SILO, Pool
@@ -188,28 +185,6 @@ def _table_pool(
         for line in unused_note(found.files[silo].name, header, (*schema.used, *facts.drop))
     ]
     return replace(pool, notes=(*pool.notes, *unused)), partition
-
-
-def features_of(records: Any, facts: PublicFacts) -> Float32s:
-    """Returns the features of records in memory by the rules that training read them by; no label is needed.
-
-    Args:
-        records: an array, where ``facts`` state a shape; else a frame, see `discreet.data.frames.table_of`.
-        facts: a shape; or columns with their rules, at least one, and norm bound.
-
-    Returns:
-        Shape ``(n, ...)``.
-
-    Raises:
-        DataError: if a column is missing, or an array has another type or shape.
-    """
-    arrays = facts.array_facts()
-    if arrays is not None:
-        return features_in_memory(records, arrays)
-    columns = table_columns(facts)
-    table = table_of(records, [column.column for column in columns], name="the records")
-    encoded, _ = encode(table, columns)
-    return scale_to_norm(with_constant(encoded), facts.norm_bound())
 
 
 def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bool) -> Federation:

@@ -68,10 +68,15 @@ def evaluation(outputs: torch.Tensor, labels: Integers) -> Evaluation:
 
 def probabilities(outputs: torch.Tensor) -> Floats:
     """Returns the probability of each class, shape ``(n, k)`` with k at least 2, of a model's outputs."""
+    return class_probabilities(outputs).numpy()
+
+
+def class_probabilities(outputs: torch.Tensor) -> torch.Tensor:
+    """Returns the same as a tensor, for programs of torch."""
     if outputs.shape[1] == 1:
-        second = torch.sigmoid(outputs.double()[:, 0])
-        return torch.stack([1 - second, second], dim=1).numpy()
-    return torch.softmax(outputs.double(), dim=1).numpy()
+        second = torch.sigmoid(outputs.double())
+        return torch.cat([1 - second, second], dim=1)
+    return torch.softmax(outputs.double(), dim=1)
 
 
 def is_right(outputs: torch.Tensor, labels: Integers) -> npt.NDArray[np.bool_]:

@@ -4,10 +4,19 @@ from discreet.models.build import build_model, count_weights
 from discreet.models.checks import check_model
 from discreet.models.convexity import LinearHead, convexity
 from discreet.models.described import described
-from discreet.models.parameters import flatten, load_flat, model_file, trainable
+from discreet.models.parameters import (
+    ModelFile,
+    flatten,
+    load_flat,
+    load_tensors,
+    model_file,
+    read_model_file,
+    trainable,
+)
 
 __all__ = [
     "LinearHead",
+    "ModelFile",
     "build_model",
     "check_model",
     "convexity",
@@ -15,6 +24,8 @@ __all__ = [
     "described",
     "flatten",
     "load_flat",
+    "load_tensors",
     "model_file",
+    "read_model_file",
     "trainable",
 ]

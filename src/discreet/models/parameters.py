@@ -6,13 +6,22 @@ Flattening order: `torch.nn.Module.parameters()` order, each array row-major; fr
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import torch
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 from torch import nn
 
 from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
+
+_ABOUT = "discreet"
 
 
 def trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
@@ -60,12 +69,64 @@ def load_flat(model: nn.Module, vector: Floats) -> None:
             start += param.numel()
 
 
-def model_file(model: nn.Module, parameters: Floats) -> bytes:
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """What a file of a released model holds.
+
+    Attributes:
+        tensors: weights and buffers by name.
+        about: where they come from, as whoever wrote it put it.
+    """
+
+    tensors: Mapping[str, npt.NDArray[Any]]
+    about: str
+
+
+def model_file(model: nn.Module, parameters: Floats, about: str) -> bytes:
     """Returns the file of a released model, ``model.safetensors``: tensors by name, and no code.
 
     Args:
         model: gives names, shapes and buffers; it holds ``parameters`` afterwards.
         parameters: trainable weights, shape ``(d,)``.
+        about: what the file says of itself, in its metadata.
     """
     load_flat(model, parameters)
-    return save({name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()})
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    return save(tensors, metadata={_ABOUT: about})
+
+
+def read_model_file(data: bytes, *, name: str) -> ModelFile:
+    """Reads what `model_file` returned.
+
+    Raises:
+        ConfigurationError: if it is no such file.
+    """
+    try:
+        tensors = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        about = header["__metadata__"][_ABOUT]
+    except SafetensorError as error:
+        raise ConfigurationError(f"{name} must be a model file; it cannot be read: {error}.") from None
+    except (KeyError, ValueError, RecursionError):
+        raise ConfigurationError(
+            f"{name} must be a model that discreet released; the file does not say what it is."
+        ) from None
+    return ModelFile(tensors, about)
+
+
+def load_tensors(model: nn.Module, file: ModelFile, *, name: str) -> None:
+    """Writes the tensors of a file into ``model``, which must have the same, by name, type and shape.
+
+    Raises:
+        ConfigurationError: naming the first that differs; ``model`` is unchanged.
+    """
+    own = {key: tensor.cpu().numpy() for key, tensor in model.state_dict().items()}
+    for key in sorted(own.keys() | file.tensors.keys()):
+        expected, found = _form(own.get(key)), _form(file.tensors.get(key))
+        if expected != found:
+            raise ConfigurationError(f"{name} must hold {key!r} as {expected}; got {found}.")
+    model.load_state_dict({key: torch.from_numpy(array) for key, array in file.tensors.items()})
+
+
+def _form(array: npt.NDArray[Any] | None) -> str:
+    return "nothing" if array is None else f"{array.dtype} {array.shape}"

@@ -26,6 +26,10 @@ from discreet.report.wording import (
 _HEADLINE_RATE = 0.01
 _DECADES = (0.001, 0.01, 0.1, 1.0)
 
+GUARANTEE_COLUMNS = (
+    "ε", "δ", "Status", "Judgement", "Assumptions", "Protected unit", "Neighbouring data sets"
+)  # fmt: skip
+
 
 def header(report: ReportInput) -> Html:
     """Writes the title and what the report is about."""
@@ -174,34 +178,20 @@ def _worth(report: ReportInput) -> tuple[str, str, str]:
 
 def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], report: ReportInput) -> Html:
     """Shows guarantees, one a row, with the numbers of their assumptions."""
-    numbers = numbered(report.guarantees)
-    header_row = (
-        who,
-        "ε",
-        "δ",
-        "Status",
-        "Judgement",
-        "Assumptions",
-        "Protected unit",
-        "Neighbouring data sets",
-    )
-    return table(
-        caption,
-        header_row,
-        [
-            (
-                _adversary(guarantee.adversary),
-                epsilon_text(guarantee.epsilon),
-                delta_text(guarantee.delta),
-                status_text(guarantee),
-                judge(guarantee, report.units).short,
-                named(guarantee, numbers),
-                UNITS[guarantee.unit],
-                f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
-            )
-            for guarantee in rows
-        ],
-        numeric=(1, 2),
+    shown = [(_adversary(row.adversary), *guarantee_cells(row, report)) for row in rows]
+    return table(caption, (who, *GUARANTEE_COLUMNS), shown, numeric=(1, 2))
+
+
+def guarantee_cells(guarantee: Guarantee, report: ReportInput) -> tuple[str, ...]:
+    """Words a guarantee of a report, a text for each of `GUARANTEE_COLUMNS`."""
+    return (
+        epsilon_text(guarantee.epsilon),
+        delta_text(guarantee.delta),
+        status_text(guarantee),
+        judge(guarantee, report.units).short,
+        named(guarantee, numbered(report.guarantees)),
+        UNITS[guarantee.unit],
+        f"{guarantee.neighboring.value}: {RELATIONS[guarantee.neighboring]}",
     )
 
 

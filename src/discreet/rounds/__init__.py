@@ -12,6 +12,7 @@ from discreet.rounds.contribution import (
 )
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.origin import Origin, origin_of, parse_origin
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, read_record, require_ledger_of
 from discreet.rounds.silos import contributions
@@ -21,6 +22,7 @@ from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledge
 __all__ = [
     "Contribution",
     "Engine",
+    "Origin",
     "RoundOrder",
     "RoundReport",
     "RoundSeconds",
@@ -34,6 +36,8 @@ __all__ = [
     "contributions",
     "initial_state",
     "open_ledger",
+    "origin_of",
+    "parse_origin",
     "read_record",
     "require_capacity",
     "require_ledger_of",

@@ -10,6 +10,7 @@ from discreet.plan import Plan, guarantees_after, load_plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Entry, Line, Opened, Resumed, Spending, read_ledger, spending
 from discreet.rounds.directory import RunDirectory
+from discreet.rounds.origin import Origin, origin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class RunRecord:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """One for each adversary, over all that was released and every attempt besides."""
         return guarantees_after(self.plan, self.spending)
+
+    @property
+    def origin(self) -> Origin:
+        """What the released model says of itself."""
+        return origin_of(self.plan, self.spending, seeded=self.seeded)
 
 
 def read_record(path: Path) -> RunRecord:

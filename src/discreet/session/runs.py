@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-import numpy as np
 import numpy.typing as npt
-import torch
 from torch import nn
 
-from discreet.arrays import Float32s
-from discreet.config.federation import public_facts
-from discreet.data import features_of
-from discreet.errors import ConfigurationError
-from discreet.learning.metrics import probabilities
+from discreet.arrays import Floats
 from discreet.models import load_flat
-from discreet.models.build import BUNDLED
-from discreet.models.transforms import features_by
 from discreet.plan import Plan
-from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
+from discreet.released import Model, build_network
 from discreet.rounds import RunRecord, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
@@ -73,39 +65,29 @@ class Run:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false.
         """
-        name = self.plan.model.name
-        if not (self.own_code or name in BUNDLED):
-            raise ConfigurationError(
-                f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
-                "Open the run with own_code=True if you trust it."
-            )
-        model = public_model(self.plan)
+        model = build_network(self.plan, own_code=self.own_code)
         parameters = saved_parameters(self.record)
         if parameters is not None:
             load_flat(model, parameters)
         return model.eval()
 
-    def predict_proba(self, records: Any) -> npt.NDArray[np.float64]:
-        """Returns the probability of each class for each record; post-processing, which costs no privacy.
-
-        Args:
-            records: a frame with the plan's feature columns; or, for a plan over `Arrays`, an array or tensor
-                of their shape, which is read as for training; or, for any other plan, an array of the shape
-                that the model takes, as it is.
-
-        Returns:
-            Shape ``(n, num_classes)``.
+    @property
+    def released(self) -> Model:
+        """The model after the last completed round, which reads records as training did.
 
         Raises:
-            ConfigurationError: if an array has another shape.
-            DataError: if a frame lacks a column, or what was read as for training has another shape.
+            VerificationFailure: if the saved weights are not those of the ledger.
+            ConfigurationError: if the model is not bundled and ``own_code`` is false.
         """
-        with torch.no_grad():
-            return probabilities(self.model(torch.from_numpy(self._features(records))))
+        return Model(self.record.origin, self.model, self.own_code)
 
-    def predict(self, records: Any) -> npt.NDArray[np.int64]:
-        """Returns the most probable class of each record, shape ``(n,)``; see `predict_proba`."""
-        return np.asarray(self.predict_proba(records).argmax(axis=1), dtype=np.int64)
+    def predict_proba(self, records: Any) -> Floats:
+        """Returns the probability of each class for each record; see `Model.predict_proba`."""
+        return self.released.predict_proba(records)
+
+    def predict(self, records: Any) -> npt.NDArray[Any]:
+        """Returns the most probable class of each record; see `Model.predict`."""
+        return self.released.predict(records)
 
     def verify(self, *, key: str | None = None, records: Path | None = None) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.
@@ -136,28 +118,6 @@ class Run:
 
     def _title(self) -> str:
         return "\n".join([repr(self), *([self.failing] if self.failing else [])])
-
-    def _features(self, records: Any) -> npt.NDArray[np.float32]:
-        shape, data = self.plan.facts.feature_shape, self.plan.data
-        if data.feature_shape is not None or not isinstance(records, np.ndarray):
-            return self._mapped(features_of(records, public_facts(data)))
-        if records.shape[1:] != shape:
-            raise ConfigurationError(
-                f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
-            )
-        return np.ascontiguousarray(records, dtype=np.float32)
-
-    def _mapped(self, features: Float32s) -> Float32s:
-        """Applies the plan's feature map to records in memory; one of the user's own is imported by leave."""
-        data = self.plan.data
-        if data.feature_shape is None or data.transform is None:
-            return features
-        if data.transform.startswith("map:") and not self.own_code:
-            raise ConfigurationError(
-                f"the feature map must be imported by your leave; the plan names {data.transform!r}. Open "
-                "the run with own_code=True if you trust it."
-            )
-        return features_by(features, data.transform, data.feature_norm_bound)
 
 
 def open_run(path: str | Path, *, own_code: bool = False) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -14,14 +15,14 @@ from discreet.config.federation import federation_of
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
-from discreet.models import flatten, model_file
+from discreet.models import flatten, model_file, read_model_file
 from discreet.models.build import BUNDLED
 from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
-from discreet.rounds import RunRecord, initial_state
+from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -48,6 +49,7 @@ def check_plan(evidence: Evidence) -> Finding:
 
 def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
+    about = _checked_origin(evidence.run)
     if not _may_build(evidence):
         saved_parameters(evidence.run)
         return Finding(
@@ -63,11 +65,23 @@ def check_models(evidence: Evidence) -> Finding:
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
     parameters = _final_parameters(evidence)
-    if model_file(model, parameters) != evidence.run.directory.model.read_bytes():
+    if model_file(model, parameters, about) != evidence.run.directory.model.read_bytes():
         raise VerificationFailure(
             "model.safetensors must hold the weights of state.safetensors; it holds others."
         )
     return Finding("model, state", Basis.RECOMPUTED, f"{len(parameters):,} weights, as the ledger names them")
+
+
+def _checked_origin(run: RunRecord) -> str:
+    """Returns what the model file says of itself, once that follows from plan and ledger.
+
+    The version that wrote it is the file's own word: a later one verifies it all the same.
+    """
+    name = run.directory.model.name
+    about = read_model_file(run.directory.model.read_bytes(), name=name).about
+    stated = parse_origin(about, name=name)
+    require_same(stated.to_json(), replace(run.origin, software=stated.software).to_json(), name)
+    return about
 
 
 def saved_parameters(run: RunRecord) -> Floats | None:

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import save
 
 from discreet.cli import main
 from discreet.errors import DiscreetError
+from discreet.models import read_model_file
 from discreet.plan import guarantees_after, parse_plan
 from discreet.privacy.ledger import LedgerWriter, Opened, Spending, read_ledger, spending
 from discreet.privacy.wire import digest, to_json
 from discreet.report import write_report
+from discreet.rounds import read_record
 from discreet.verify import VerificationFailure, seal, verify
 from discreet.verify.evidence import gather
 from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED, Manifest, read_manifest
@@ -66,11 +69,20 @@ def forge(directory: Path, change: Callable[..., Any]) -> None:
         for entry in entries:
             first = isinstance(entry, Opened)
             ledger.append(Opened(document["digest"], entry.randomness) if first else entry)
+    with contextlib.suppress(DiscreetError):
+        _say_so_in_the_model(directory)
     result["plan"] = document["digest"]
     (directory / "result.json").write_text(json.dumps(result))
     with contextlib.suppress(DiscreetError):  # verification has to find the plan's fault first
         write_report(directory)
     seal(directory)
+
+
+def _say_so_in_the_model(directory: Path) -> None:
+    """Writes the model file again, with the same weights, for the plan and ledger that are there now."""
+    path = directory / "model.safetensors"
+    tensors = read_model_file(path.read_bytes(), name=path.name).tensors
+    path.write_bytes(save(dict(tensors), metadata={"discreet": read_record(directory).origin.text()}))
 
 
 def data(**values: Any) -> Callable[..., Any]:

@@ -57,6 +57,10 @@ _DIGITS_SCHEMA = TableSchema(
 )
 
 
+SCHEMAS = {"heart-disease": _HEART_SCHEMA, "digits": _DIGITS_SCHEMA}
+"""By which rules the tables are read; their records have norm 1."""
+
+
 def heart_disease() -> Pool:
     """Returns the 740 records, each of norm at most 1, with the hospital as their own silo column."""
     pool = _bundled("heart_disease.csv.gz", "heart-disease", _HEART_SCHEMA, _HEART_ATTRIBUTION)

@@ -25,6 +25,7 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
+    origin_of,
     restore,
     resume_ledger,
     train,
@@ -154,9 +155,10 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
             )
         finally:
             engine.close()
-        guarantee = plan.spent(spending(ledger.entries).charged)
-    write_durably(folder.run.model, model_file(model, final.parameters))
-    write_outcome(folder.outcome, guarantee=guarantee)
+        spent = spending(ledger.entries)
+    about = origin_of(plan, spent, seeded=engine.seeded).text()
+    write_durably(folder.run.model, model_file(model, final.parameters, about))
+    write_outcome(folder.outcome, guarantee=plan.spent(spent.charged))
     return final
 
 

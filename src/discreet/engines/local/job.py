@@ -43,6 +43,7 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
+    origin_of,
     require_rows_alike_for,
     restore,
     resume_ledger,
@@ -200,7 +201,8 @@ def run(
             announce(prepared)
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
-    write_durably(directory.model, model_file(prepared.model, final.parameters))
+    origin = origin_of(prepared.plan, spent, seeded=seeded)
+    write_durably(directory.model, model_file(prepared.model, final.parameters, origin.text()))
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
     metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
     quality = _quality(prepared, final.parameters) if config.run.evaluate else None

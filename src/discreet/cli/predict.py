@@ -1,0 +1,43 @@
+"""``discreet predict``: classes and probabilities for the rows of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.console import tell_owner
+from discreet.released import load_model, require_new, score_file, write_new
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or a model file.", show_default=False)],
+    rows: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file with the model's columns.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="A new CSV file for the predictions; left out: printed.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; left out: their numbers.")
+    ] = None,
+    own_code: Annotated[
+        bool, typer.Option("--own-code", help="Import a model that is not bundled, which the file names.")
+    ] = False,
+) -> None:
+    """Predict the class of every row of a CSV or Parquet file; a label is not needed.
+
+    Columns may stand in any order. Cells are read by the training's public rules, and clipped to its ranges.
+    Using a released model costs no privacy; predictions are about the people in ROWS, and as private as they.
+
+    Example: [bold]discreet predict runs/heart new.csv --id patient --out scores.csv[/bold]
+    """
+    if out is not None:
+        require_new(out, "--out")
+    scores = score_file(load_model(run, own_code=own_code), rows, id_column=id_column)
+    tell_owner(scores.notes)
+    if out is None:
+        typer.echo(scores.as_csv(), nl=False)
+    else:
+        write_new(out, scores.as_csv().encode(), "--out")

@@ -1,0 +1,98 @@
+"""Rows of new tables, read by the rules of a training: to predict their classes, or to compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+from discreet.arrays import Float32s, Integers
+from discreet.data.bundled import SCHEMAS
+from discreet.data.columns import Unusable, category_numbers, encode
+from discreet.data.csv_file import CsvFile
+from discreet.data.dialect import COMMAS, Dialect
+from discreet.data.facts import PublicFacts
+from discreet.data.norm import scale_to_norm, with_constant
+from discreet.data.parquet_file import ParquetFile
+from discreet.data.remarks import left_out_note, unused_note
+from discreet.data.table import Table
+from discreet.data.table_files import Source
+from discreet.data.table_source import TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What is told of some rows: how many there are and were left out, what each column could not read."""
+
+    rows: int
+    left_out: int
+    unusable: tuple[Unusable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """The public rules that turned a training's tables into records; each row is read by itself.
+
+    Attributes:
+        schema: label, classes and feature columns.
+        norm_bound: the L2 norm that every record is scaled to.
+        dialect: how CSV files are written.
+    """
+
+    schema: TableSchema
+    norm_bound: float
+    dialect: Dialect = COMMAS
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that become features."""
+        return tuple(column.column for column in self.schema.columns)
+
+    def features(self, table: Table) -> tuple[Float32s, Counted]:
+        """Returns the features of every row, shape ``(n, d)``, and what could not be read.
+
+        Raises:
+            DataError: if a column is missing.
+        """
+        encoded, unusable = encode(table, self.schema.columns)
+        found = scale_to_norm(with_constant(encoded), self.norm_bound)
+        return found, Counted(len(table), table.left_out, unusable)
+
+    def labels(self, table: Table) -> Integers:
+        """Returns the class of every row, shape ``(n,)``, -1 for a text that is no class.
+
+        Raises:
+            DataError: if there is no label column.
+        """
+        return category_numbers(table, self.schema.label, self.schema.classes)
+
+    def file(self, path: Path) -> CsvFile | ParquetFile:
+        """Returns a file of rows: Parquet if its name ends in ``.parquet``, else CSV."""
+        return ParquetFile(path) if path.suffix == ".parquet" else CsvFile(path, self.dialect)
+
+    def notes(
+        self, file: CsvFile | ParquetFile, used: Iterable[str], counted: Sequence[Counted]
+    ) -> tuple[str, ...]:
+        """Returns counts of the cells and rows of a file that could not be used as they are."""
+        rows = sum(part.rows for part in counted)
+        notes = [*left_out_note(file.name, sum(part.left_out for part in counted), rows)]
+        found = zip(*(part.unusable for part in counted), strict=True)
+        for column, parts in zip(self.schema.columns, found, strict=True):
+            notes += column.notes(file.name, rows, reduce(add, parts))
+        return (*notes, *unused_note(file.name, file.header(), used))
+
+
+def table_rules(source: Source, facts: PublicFacts) -> TableRules | None:
+    """Returns the rules by which a source is read; None if it is no table.
+
+    Raises:
+        DataError: if what is stated does not fit together.
+    """
+    if isinstance(source, str) and source in SCHEMAS:
+        return TableRules(SCHEMAS[source], norm_bound=1.0)
+    if facts.label is None:
+        return None
+    name = source if isinstance(source, str) else "the tables"
+    return TableRules(facts.schema(name, silo=None), facts.norm_bound(), facts.dialect)

@@ -1,0 +1,190 @@
+"""A model card in Markdown: what is known of a model, and by blanks what only people can say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from discreet.data import TableRules
+from discreet.data.columns import Column, Days, Numeric
+from discreet.documents import shown
+from discreet.privacy.assumptions import numbered
+from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.quality import Quality
+from discreet.quality.intervals import Interval, percents
+from discreet.released.model import rules_of
+from discreet.report import ReportInput, collect
+from discreet.report.overview import GUARANTEE_COLUMNS, guarantee_cells
+from discreet.report.wording import accuracy_text, does_not_say, says
+from discreet.rounds import read_record
+
+_TO_FILL_IN = "*(to be filled in: no program can know it)*"
+_TAGS = ("differential-privacy", "federated-learning", "secure-aggregation")
+_SIMULATION = (
+    "> **Simulation.** The noise was drawn from a seed. Whoever knows the seed can remove the noise: this "
+    "model protects nobody. The numbers below are those that the same plan has with secure randomness.\n"
+)
+_NOT_PRIVATE = (
+    "These numbers are exact functions of held-out records, and not private: no guarantee covers them. "
+    "Publish them only if that is agreed, or take this section out."
+)
+
+
+def model_card(run: Path) -> str:
+    """Returns the card of the model that a run released, with front matter as the Hugging Face Hub reads it.
+
+    Texts of the plan, such as names of columns, are escaped; nothing in it is read from records but the
+    section on evaluation, which says so.
+
+    Args:
+        run: the folder of a run; no model is built, and no code imported.
+
+    Raises:
+        ConfigurationError: if the plan is missing or altered.
+        LedgerError: if the ledger is missing, altered, or belongs to another plan.
+    """
+    plan, report = read_record(run).plan, collect(run)
+    rules = rules_of(plan)
+    parts = [
+        _front_matter(tabular=rules is not None),
+        f"# {_plain(report.title)}\n",
+        *([_SIMULATION] if report.seeded else []),
+        _summary(report, plan.model.name),
+        _section("Intended use", _use(report, rules)),
+        _section("Data", _data(report, rules)),
+        _section("Training", _training(report)),
+        _section("Privacy", _privacy(report)),
+        _section("Evaluation", _evaluation(report.quality)),
+        _section("Limits", _list(does_not_say(report.budget, measured=False))),
+        _section("How to use it", _usage(rules)),
+        _section("Citation", _citation(report)),
+    ]
+    return "\n".join(parts)
+
+
+def _front_matter(*, tabular: bool) -> str:
+    kind = "pipeline_tag: tabular-classification\n" if tabular else ""
+    tags = "".join(f"- {tag}\n" for tag in _TAGS)
+    return f"---\nlicense:  # to be filled in\nlibrary_name: discreet\n{kind}tags:\n{tags}---\n"
+
+
+def _summary(report: ReportInput, model: str) -> str:
+    budget = report.budget
+    return (
+        f"Model *{_plain(model)}*, trained over {len(report.silos)} silos in {len(report.completed)} of "
+        f"{report.planned_rounds} planned rounds. What was released is "
+        f"({epsilon_text(budget.epsilon)}, {delta_text(budget.delta)})-differentially private for each "
+        f"{budget.unit.value} against {budget.adversary.describe()} ({budget.status.value}).\n\n"
+        f"Finished: {report.finished or 'not yet'}. Plan `{report.plan_digest}`.\n"
+    )
+
+
+def _use(report: ReportInput, rules: TableRules | None) -> str:
+    if rules is None:
+        does = "It gives each record the probability of every class."
+    else:
+        classes = ", ".join(map(_plain, rules.schema.classes))
+        does = f"It gives each row the probability that *{_plain(rules.schema.label)}* is {classes}."
+    stated = [(one.label, one.value, one.meaning) for one in report.about]
+    return f"{does}\n\n- In which setting, and what it must not be used for: {_TO_FILL_IN}\n\n" + _table(
+        ("Stated by the parties", "", "Meaning"), stated
+    )
+
+
+def _data(report: ReportInput, rules: TableRules | None) -> str:
+    silos = next(fact for fact in report.facts if fact.label == "Record capacity")
+    origin = f"{_plain(report.attribution)}\n\n" if report.attribution else ""
+    said = f"{origin}Records of each silo, at most ({_plain(silos.meaning)}): {_plain(silos.value)}.\n"
+    if rules is None:
+        return said
+    rows = [(column.column, _rule(column)) for column in rules.schema.columns]
+    return (
+        f"{said}\nRanges and texts are public knowledge, stated beforehand; a row is read by itself.\n\n"
+        + _table(("Column", "How it is read"), rows)
+    )
+
+
+def _training(report: ReportInput) -> str:
+    return _table(("Part", "What", "Meaning"), [(one.label, one.value, one.meaning) for one in report.facts])
+
+
+def _rule(column: Column) -> str:
+    marked = "; a missing one is marked" if isinstance(column, Numeric | Days) and column.missing else ""
+    if isinstance(column, Numeric):
+        code = "" if column.not_measured is None else f"; {column.not_measured:g} stands for not measured"
+        return f"number from {column.low:g} to {column.high:g}; what lies outside is clipped{code}{marked}"
+    if isinstance(column, Days):
+        return f"day from {column.first} to {column.last}; what lies outside is clipped{marked}"
+    return f"one of {', '.join(column.texts)}; anything else counts as none of them"
+
+
+def _privacy(report: ReportInput) -> str:
+    rows = [(row.adversary.describe(), *guarantee_cells(row, report)) for row in report.guarantees]
+    assumed = [(f"A{number}", assumption) for assumption, number in numbered(report.guarantees).items()]
+    parts = [_table(("Against", *GUARANTEE_COLUMNS), rows), _list(says(report.budget))]
+    if assumed:
+        parts.append(_table(("Assumption", "It says"), assumed))
+    return "\n".join(parts)
+
+
+def _evaluation(quality: Quality | None) -> str:
+    if quality is None:
+        return "Nothing was measured in the training. `discreet evaluate` does, on records with labels.\n"
+    rows = [
+        ("Records", f"{quality.records:,}"),
+        ("Accuracy", percents(quality.accuracy)),
+        ("Base rate: always the commonest class", accuracy_text(quality.against.base_rate)),
+        ("Balanced accuracy", percents(quality.balanced_accuracy)),
+    ]
+    for one in quality.classes:
+        shares = f"{_share(one.recall)} / {_share(one.precision)}"
+        rows.append((f"Class {one.name}, of {one.records:,}: recall / precision", shares))
+    rows += [
+        (f"Accuracy, {one.by} {one.name}, of {one.records:,}", percents(one.accuracy))
+        for one in quality.groups
+    ]
+    warning = f"**{quality.warning}**\n\n" if quality.warning else ""
+    return (
+        f"{warning}On records held out from the training; in brackets 95 % intervals:\n\n"
+        f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}\n"
+    )
+
+
+def _share(found: Interval | None) -> str:
+    return "–" if found is None else percents(found)
+
+
+def _usage(rules: TableRules | None) -> str:
+    data = "frame" if rules is not None else "array"
+    told = "a frame with the columns above" if rules is not None else "an array of records"
+    return (
+        "```python\nimport discreet\n\n"
+        'model = discreet.load_model("model.safetensors")\n'
+        f"model.predict_proba({data})  # {told}\n```\n\n"
+        "`discreet export` writes it for ONNX, torch and scikit-learn. `discreet verify` works the "
+        "guarantees out again, from the folder of the run.\n"
+    )
+
+
+def _citation(report: ReportInput) -> str:
+    entries = "\n\n".join(citation.bibtex for citation in report.citations).replace("`", "'")
+    return f"```bibtex\n{entries}\n```\n"
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text}"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "".join(f"- {_plain(line)}\n" for line in lines)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *([_plain(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Returns a text that Markdown shows as it is, on one line: names may hold anything."""
+    return re.sub(r"([\\`*_\[\]<>|&#])", r"\\\1", shown(text, len(text)))

@@ -1,0 +1,202 @@
+"""A released model that reads records as training did; using it is post-processing and costs no privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from discreet.arrays import Float32s, Floats
+from discreet.config.federation import public_facts
+from discreet.data import Records, TableRules, features_in_memory, table_rules
+from discreet.data.frames import table_of
+from discreet.errors import ConfigurationError
+from discreet.learning import logits
+from discreet.learning.metrics import probabilities
+from discreet.models import load_tensors, read_model_file
+from discreet.models.build import BUNDLED
+from discreet.models.transforms import features_by
+from discreet.plan import Plan
+from discreet.plan.public_model import public_model
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.shown import guarantees_html, guarantees_text
+from discreet.rounds import Origin, parse_origin
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Model:
+    """Weights, and where they come from.
+
+    Attributes:
+        origin: what the model file says of itself.
+        network: features to logits, in evaluation mode.
+        own_code: whether a feature map that is not bundled may be imported.
+    """
+
+    origin: Origin
+    network: nn.Module
+    own_code: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """What was agreed."""
+        return self.origin.plan
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """One for each adversary, over all that was released."""
+        return self.origin.guarantees
+
+    @property
+    def rules(self) -> TableRules | None:
+        """How rows of a table become features; None if the model was not trained on tables."""
+        return rules_of(self.plan)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The texts of the classes, in the order of probabilities; numbers where no text is known."""
+        rules = self.rules
+        return tuple(map(str, range(self.plan.facts.num_classes))) if rules is None else rules.schema.classes
+
+    def predict_proba(self, records: Any) -> Floats:
+        """Returns the probability of each class for each record.
+
+        Args:
+            records: a frame or mapping with the plan's feature columns, in any order; or, for a plan over
+                `Arrays`, an array or tensor of their shape, which is read as for training; or, for any plan,
+                an array of the shape that the network takes, as it is.
+
+        Returns:
+            Shape ``(n, num_classes)``.
+
+        Raises:
+            ConfigurationError: if an array has another shape.
+            DataError: if a frame lacks a column, or what was read as for training has another shape.
+        """
+        return self.probabilities(self._features(records))
+
+    def predict(self, records: Any) -> npt.NDArray[Any]:
+        """Returns the most probable class of each record, shape ``(n,)``: its text where classes have texts.
+
+        Else classes are numbers from 0. `predict_proba` says what ``records`` may be.
+        """
+        chosen = np.asarray(self.predict_proba(records).argmax(axis=1))
+        named = self.plan.data.classes
+        return chosen if named is None else np.asarray(np.asarray(named)[chosen])
+
+    def outputs(self, features: Float32s) -> torch.Tensor:
+        """Returns the logits of features as the network takes them, shape ``(n, k)``."""
+        if not len(features):
+            return torch.empty(0, self.plan.facts.model.outputs)
+        return logits(self.network, Records(features, np.zeros(len(features), dtype=np.int64)))
+
+    def probabilities(self, features: Float32s) -> Floats:
+        """Returns the probability of each class for features as the network takes them."""
+        return probabilities(self.outputs(features))
+
+    def _features(self, records: Any) -> Float32s:
+        """Reads records as training did; an array of the network's own shape is taken as it is."""
+        shape, stated = self.plan.facts.feature_shape, public_facts(self.plan.data).array_facts()
+        if stated is not None:
+            return self._mapped(features_in_memory(records, stated))
+        if isinstance(records, np.ndarray):
+            if records.shape[1:] != shape:
+                raise ConfigurationError(
+                    f"every record must have the plan's shape {shape}; got {records.shape[1:]}."
+                )
+            return np.ascontiguousarray(records, dtype=np.float32)
+        return self.require_rules().features(
+            table_of(records, self.require_rules().used, name="the records")
+        )[0]
+
+    def _mapped(self, features: Float32s) -> Float32s:
+        """Applies the plan's feature map to arrays; one of the user's own is imported by leave."""
+        data = self.plan.data
+        if data.transform is None:
+            return features
+        if data.transform.startswith("map:") and not self.own_code:
+            raise ConfigurationError(
+                f"the feature map must be imported by your leave; the plan names {data.transform!r}. Open "
+                "it with own_code=True (--own-code) if you trust it."
+            )
+        return features_by(features, data.transform, data.feature_norm_bound)
+
+    def require_rules(self) -> TableRules:
+        """Returns how rows of a table become features.
+
+        Raises:
+            ConfigurationError: if the model was not trained on tables.
+        """
+        if self.rules is None:
+            raise ConfigurationError(
+                f"the model must have been trained on tables to read one; it takes arrays of shape "
+                f"{self.plan.facts.feature_shape}. Load it with discreet.load_model, and give it those."
+            )
+        return self.rules
+
+    def __repr__(self) -> str:
+        simulation = ", SIMULATION: whoever knows the seed can remove the noise" * self.origin.seeded
+        name, plan = self.plan.model.name, self.plan
+        return f"Model({name!r} of {plan.name!r}, plan {plan.digest()[:12]}…{simulation})"
+
+    def __str__(self) -> str:
+        return guarantees_text(repr(self), self.guarantees)
+
+    def _repr_html_(self) -> str:
+        return guarantees_html(repr(self), self.guarantees)
+
+
+def rules_of(plan: Plan) -> TableRules | None:
+    """Returns how rows of a table become features under a plan; None if it is not about tables."""
+    data = plan.data
+    return None if data.transform is not None else table_rules(data.source, public_facts(data))
+
+
+def build_network(plan: Plan, *, own_code: bool) -> nn.Module:
+    """Builds the model that a plan names, with its initial weights.
+
+    Raises:
+        ConfigurationError: if it is not bundled and ``own_code`` is false, or cannot be built here.
+    """
+    name = plan.model.name
+    if not (own_code or name in BUNDLED):
+        raise ConfigurationError(
+            f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
+            "Open it with own_code=True (--own-code) if you trust it."
+        )
+    return public_model(plan)
+
+
+def load_model(path: str | Path, *, own_code: bool = False) -> Model:
+    """Loads a released model from its file alone; neither records nor the run's other files are needed.
+
+    What the file says of its guarantees is its own word: only `discreet.verify` works it out again.
+
+    Args:
+        path: a model file, or the folder of a finished run.
+        own_code: import a model that is not bundled, if the file names one.
+
+    Raises:
+        ConfigurationError: if it is no model file or was altered, or its model cannot be built here.
+    """
+    path = Path(path)
+    file = path / "model.safetensors" if path.is_dir() else path
+    if not file.is_file():
+        raise ConfigurationError(
+            f"the model must be a file, or the folder of a finished run; there is no {file}."
+        )
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"the model must be a readable file; {file}: {error.strerror}.") from None
+    found = read_model_file(data, name=file.name)
+    origin = parse_origin(found.about, name=file.name)
+    network = build_network(origin.plan, own_code=own_code)
+    load_tensors(network, found, name=file.name)
+    return Model(origin, network.eval(), own_code)

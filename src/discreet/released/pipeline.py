@@ -1,0 +1,152 @@
+"""A linear model as a plain scikit-learn pipeline, which loads without this package."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Floats
+from discreet.data.columns import Days, Numeric
+from discreet.errors import ConfigurationError
+from discreet.released.model import Model
+from discreet.released.scorer import Texts, code_of, text_columns
+
+
+def sklearn_file(model: Model) -> bytes:
+    """Returns a joblib file of `sklearn_pipeline`; as every pickle, it is code to whoever loads it.
+
+    Raises:
+        ConfigurationError: see `sklearn_pipeline`.
+    """
+    pipeline = sklearn_pipeline(model)
+    import joblib  # of scikit-learn
+
+    written = io.BytesIO()
+    joblib.dump(pipeline, written)
+    return written.getvalue()
+
+
+def sklearn_pipeline(model: Model) -> Any:
+    """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities.
+
+    It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
+    ``columns_`` names: a frame of them, or an array of objects. A number that is missing is NaN or None, a
+    date is the number that `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What
+    the weights come from is in ``discreet_``, as JSON.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed, the model is no linear model of a table, or a
+            column cannot be expressed.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import Normalizer, PolynomialFeatures
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "this export needs the package scikit-learn; it is not installed. "
+            "Run: pip install 'discreet[sklearn]'"
+        ) from None
+    rules = model.require_rules()
+    if not model.plan.facts.linear:
+        raise ConfigurationError(
+            f"a scikit-learn pipeline must be of a linear model; got {model.plan.model.name!r}. "
+            "Export it with --onnx or --torch."
+        )
+    columns, rows = _columns(model)
+    encoded = columns.fit_transform(rows)
+    # The constant, which a record ends with, comes first here.
+    constant = PolynomialFeatures(degree=1).fit(encoded)
+    linear = LogisticRegression()
+    weights = _weights(model)
+    linear.coef_ = rules.norm_bound * np.column_stack([weights[:, -1], _by_column(model, weights)])
+    linear.intercept_ = np.zeros(len(weights))
+    numbered = model.plan.data.classes is None
+    linear.classes_ = np.arange(len(model.classes)) if numbered else np.asarray(model.classes)
+    linear.n_features_in_ = linear.coef_.shape[1]
+    norm = Normalizer().fit(constant.transform(encoded))
+    made = Pipeline([("columns", columns), ("constant", constant), ("norm", norm), ("model", linear)])
+    made.columns_, made.discreet_ = rules.used, model.origin.text()
+    return made
+
+
+def _weights(model: Model) -> Floats:
+    (weight,) = model.network.parameters()
+    return weight.detach().double().numpy()
+
+
+def _by_column(model: Model, weights: Floats) -> Floats:
+    """Returns the weights in the order in which the transformer of `_columns` gives features."""
+    plain, marked, texts = list[Floats](), list[Floats](), list[Floats]()
+    start = 0
+    for column in model.require_rules().schema.columns:
+        own = weights[:, start : start + len(column.names)]
+        start += len(column.names)
+        if not isinstance(column, Numeric | Days):
+            (found,) = text_columns([column])
+            texts.append(own @ found.features[_told(found)].T)
+        else:
+            (plain if len(column.names) == 1 else marked).append(own)
+    return np.concatenate([*plain, *marked, *texts], axis=1)
+
+
+def _told(texts: Texts) -> list[int]:
+    """Returns the places of the texts that get an indicator; the others are as unknown ones.
+
+    Raises:
+        ConfigurationError: if a text is more than an indicator and its sign.
+    """
+    sizes = np.abs(texts.features).sum(axis=1)
+    if sizes[-1] != 0 or not set(np.abs(texts.features).ravel().tolist()) <= {0.0, 1.0} or sizes.max() > 1:
+        raise ConfigurationError(
+            f"every text of column {texts.column!r} must be one indicator for scikit-learn; it is not. "
+            "Export the model with --onnx or --torch."
+        )
+    return np.flatnonzero(sizes).tolist()
+
+
+def _columns(model: Model) -> tuple[Any, Any]:
+    """Returns the transformer of raw columns, and two public rows that hold every end of every range."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator, SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
+
+    def constant(value: float, missing: float = np.nan) -> Any:
+        return SimpleImputer(
+            missing_values=missing, strategy="constant", fill_value=value, keep_empty_features=True
+        )
+
+    def scaled() -> Any:
+        return MinMaxScaler(feature_range=(-1, 1), clip=True)
+
+    def number() -> Any:
+        return FunctionTransformer(np.asarray, kw_args={"dtype": np.float64})
+
+    columns = model.require_rules().schema.columns
+    numbers = [(place, column) for place, column in enumerate(columns) if isinstance(column, Numeric | Days)]
+    plain = [place for place, column in numbers if len(column.names) == 1]
+    steps = [("numbers", make_pipeline(scaled(), constant(0.0)), plain)]
+    for place, column in numbers:
+        if len(column.names) > 1:
+            middle, code = (column.low + column.high) / 2, code_of(column)
+            absent = np.nan if code is None else code
+            as_middle = [] if code is None else [constant(middle, code)]
+            value = make_pipeline(number(), constant(middle), *as_middle, scaled())
+            steps.append((f"value {place}", value, [place]))
+            # A missing cell is marked as the code is, or not at all.
+            first = code if column.missing and code is not None else middle
+            before = [] if code is None else [constant(first)]
+            told = MissingIndicator(missing_values=absent, features="all")
+            steps.append((f"absent {place}", make_pipeline(number(), *before, told), [place]))
+    texts = text_columns(columns)
+    known = [np.array([text.texts[at] for at in _told(text)], dtype=object) for text in texts]
+    encoder = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
+    places = [place for place, column in enumerate(columns) if not isinstance(column, Numeric | Days)]
+    steps.append(("texts", encoder, places))
+    ends = {column.column: (column.low, column.high) for _, column in numbers}
+    firsts = {text.column: (text.texts[0],) * 2 for text in texts}
+    rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
+    return ColumnTransformer(steps), rows

@@ -1,0 +1,220 @@
+"""A model with its preprocessing as a program of torch or of ONNX, which loads without this package."""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from discreet.data import TableRules
+from discreet.errors import ConfigurationError
+from discreet.released.model import Model
+from discreet.released.scorer import ArrayScorer, TableScorer, numeric_columns, text_columns
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
+
+ABOUT = "discreet"
+"""The entry of a program's metadata that says where its weights come from, as JSON."""
+
+_INNER = "scorer/"
+_OPSET, _ML_OPSET = 20, 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """A program of torch, and the rules of its table if it takes rows of one."""
+
+    program: torch.export.ExportedProgram
+    inputs: tuple[str, ...]
+    rules: TableRules | None
+
+
+def torch_program(model: Model) -> bytes:
+    """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to probabilities.
+
+    `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
+    in the extra file ``discreet``.
+
+    Raises:
+        ConfigurationError: if torch cannot trace the network.
+    """
+    written = io.BytesIO()
+    with _quiet():
+        torch.export.save(_traced(model).program, written, extra_files={ABOUT: model.origin.text()})
+    return written.getvalue()
+
+
+def onnx_program(model: Model) -> bytes:
+    """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
+
+    Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
+    spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``.
+
+    Raises:
+        ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
+            computes.
+    """
+    try:
+        import onnx
+        import onnxscript  # noqa: F401 (torch's exporter needs it)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"ONNX needs the package {error.name}; it is not installed. Run: pip install 'discreet[export]'"
+        ) from None
+    traced = _traced(model)
+    with _quiet(), _one_line("ONNX cannot express the network"):
+        made: Any = torch.onnx.export(
+            traced.program,
+            input_names=list(traced.inputs),
+            output_names=["probabilities"],
+            opset_version=_OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+        program = _with_cells(model, traced, made.model_proto)
+        onnx.checker.check_model(program, full_check=True)
+    return bytes(program.SerializeToString())
+
+
+def _traced(model: Model) -> _Traced:
+    """Traces the model for any number of records."""
+    rules = model.rules
+    if rules is None:
+        arrays = ArrayScorer(model)
+        return _Traced(_program(arrays, torch.zeros(2, *arrays.shape)), ("features",), None)
+    columns = rules.schema.columns
+    numbers = torch.zeros(2, len(numeric_columns(columns)), dtype=torch.float64)
+    codes = torch.zeros(2, len(text_columns(columns)), dtype=torch.int64)
+    return _Traced(_program(TableScorer(model, rules), numbers, codes), ("numbers", "codes"), rules)
+
+
+def _program(scorer: nn.Module, *examples: torch.Tensor) -> torch.export.ExportedProgram:
+    """Traces a scorer; its inputs are those of the examples, for any number of rows."""
+    rows = {0: torch.export.Dim("rows")}
+    with _quiet(), _one_line("torch cannot trace the network"):
+        return torch.export.export(scorer.eval(), examples, dynamic_shapes=(rows,) * len(examples))
+
+
+def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto:
+    """Puts raw columns before a program, the class behind it, and its origin into the metadata."""
+    from onnx import TensorProto, compose, helper
+
+    inner = compose.add_prefix(scorer, _INNER)
+    inputs, before = _features(inner.graph.input[0]) if traced.rules is None else _cells(traced.rules)
+    texts = model.plan.data.classes
+    kind = TensorProto.INT64 if texts is None else TensorProto.STRING
+    probabilities = f"{_INNER}probabilities"
+    chosen = "label" if texts is None else f"{_INNER}chosen"
+    after = [
+        helper.make_node("Identity", [probabilities], ["probabilities"]),
+        helper.make_node("ArgMax", [probabilities], [chosen], axis=1, keepdims=0),
+    ]
+    if texts is not None:
+        numbers = {"keys_int64s": range(len(texts)), "values_strings": texts}
+        after.append(_encoder(chosen, "label", **numbers))
+    graph = helper.make_graph(
+        [*before, *inner.graph.node, *after],
+        ABOUT,
+        inputs,
+        [
+            helper.make_tensor_value_info("label", kind, ["rows"]),
+            helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["rows", len(model.classes)]),
+        ],
+        initializer=list(inner.graph.initializer),
+    )
+    versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
+    made.functions.extend(inner.functions)
+    helper.set_model_props(made, {ABOUT: model.origin.text()})
+    return made
+
+
+def _features(inner: Any) -> tuple[list[Any], list[NodeProto]]:
+    """Returns the input of a program over arrays, under its own name."""
+    from onnx import helper
+
+    features = type(inner)()
+    features.CopyFrom(inner)
+    features.name = "features"
+    return [features], [helper.make_node("Identity", ["features"], [inner.name])]
+
+
+def _cells(rules: TableRules) -> tuple[list[Any], list[NodeProto]]:
+    """Returns an input for every column, and the nodes that make numbers and codes of them."""
+    from onnx import TensorProto, helper
+
+    numbers = [column.column for column in numeric_columns(rules.schema.columns)]
+    texts = text_columns(rules.schema.columns)
+    inputs = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["rows", 1]) for name in numbers]
+    inputs += [
+        helper.make_tensor_value_info(found.column, TensorProto.STRING, ["rows", 1]) for found in texts
+    ]
+    nodes, codes = [], []
+    for place, found in enumerate(texts):
+        codes.append(f"{_INNER}code {place}")
+        known = {"keys_strings": found.texts, "values_int64s": range(len(found.texts))}
+        nodes.append(_encoder(found.column, codes[-1], **known, default_int64=len(found.texts)))
+    nodes += _side_by_side(numbers, codes, "numbers", TensorProto.DOUBLE)
+    nodes += _side_by_side(codes, numbers, "codes", TensorProto.INT64)
+    return inputs, nodes
+
+
+def _side_by_side(names: list[str], others: list[str], target: str, kind: int) -> list[NodeProto]:
+    """Returns the nodes that join columns; without any, those that cut the others to none, rows kept."""
+    from onnx import helper, numpy_helper
+
+    if names:
+        return [helper.make_node("Concat", names, [_INNER + target], axis=1)]
+    bounds = {name: f"{_INNER}{target} {name}" for name in ("starts", "ends", "axes")}
+    return [
+        *(
+            helper.make_node("Constant", [], [bound], value=numpy_helper.from_array(np.array([axis])))
+            for bound, axis in zip(bounds.values(), (0, 0, 1), strict=True)
+        ),
+        helper.make_node("Slice", [others[0], *bounds.values()], [f"{_INNER}{target} none"]),
+        helper.make_node("Cast", [f"{_INNER}{target} none"], [_INNER + target], to=kind),
+    ]
+
+
+def _encoder(source: str, target: str, **entries: Any) -> NodeProto:
+    """Returns a node that replaces what is known by something else."""
+    from onnx import helper
+
+    lists: dict[str, Any] = {
+        name: value if isinstance(value, int) else list(value) for name, value in entries.items()
+    }
+    return helper.make_node("LabelEncoder", [source], [target], domain="ai.onnx.ml", **lists)
+
+
+@contextmanager
+def _one_line(what: str) -> Iterator[None]:
+    """Says in one line that a network cannot be exported: whatever it is made of may fail in any way."""
+    try:
+        yield
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ConfigurationError(
+            f"{what}: {type(error).__name__}: {reason}. Load it with discreet.load_model instead."
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps torch's exporters from telling users about their own insides."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

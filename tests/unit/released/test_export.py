@@ -1,0 +1,272 @@
+"""Exported models give our own scores, and know what they are of, where this package is not installed."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from discreet.config import load_config
+from discreet.data import TableRules
+from discreet.data.columns import Days, Numeric
+from discreet.data.frames import table_of
+from discreet.data.table import Table
+from discreet.engines.local import run as run_config
+from discreet.errors import ConfigurationError
+from discreet.models import load_flat
+from discreet.privacy.ledger import Spending
+from discreet.released import Model, build_network, load_model, onnx_program, sklearn_file, torch_program
+from discreet.released.scorer import numeric_columns, text_columns
+from discreet.rounds import origin_of
+from discreet.session import Arrays, Frames, Run, Target, plan_training, train
+from tests.unit.released.conftest import ROWS, Said
+
+ROOT = Path(__file__).parents[3]
+
+
+def assert_close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def as_numbers(table: Table, column: Numeric | Days) -> np.ndarray:
+    """A column as programs take it: a date is the number that its library gives."""
+    if isinstance(column, Numeric):
+        return table.numbers(column.column)
+    cells = table.column(column.column)
+    return np.array([date.fromisoformat(cell).toordinal() if cell else np.nan for cell in cells])
+
+
+def cells(model: Model, rows: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """What a torch program takes: numbers, and the number of each text."""
+    rules = model.require_rules()
+    columns = rules.schema.columns
+    table = table_of(rows, rules.used, name="rows")
+    numbers = [as_numbers(table, column) for column in numeric_columns(columns)]
+    codes = [
+        [(*texts.texts, cell).index(cell) for cell in table.column(texts.column)]
+        for texts in text_columns(columns)
+    ]
+    return (
+        np.array(numbers, dtype=np.float64).reshape(-1, len(table)).T,
+        np.array(codes, dtype=np.int64).reshape(-1, len(table)).T,
+    )
+
+
+def onnx_scores(program: bytes, feeds: dict[str, Any]) -> list[np.ndarray]:
+    runtime = pytest.importorskip("onnxruntime")
+    found: list[np.ndarray] = runtime.InferenceSession(program).run(["label", "probabilities"], feeds)
+    return found
+
+
+def onnx_feeds(model: Model, rows: dict[str, Any]) -> dict[str, Any]:
+    rules: TableRules = model.require_rules()
+    table = table_of(rows, rules.used, name="rows")
+    numeric = {column.column: column for column in numeric_columns(rules.schema.columns)}
+    return {
+        name: as_numbers(table, numeric[name])[:, None]
+        if name in numeric
+        else np.array(table.column(name))[:, None]
+        for name in rules.used
+    }
+
+
+@pytest.fixture(scope="session")
+def heart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, dict[str, Any]]:
+    """The bundled table: codes for what was not measured, baselines and contrasts; and odd rows of it."""
+    out = tmp_path_factory.mktemp("heart") / "run"
+    config = load_config(ROOT / "examples" / "heart.toml")
+    run_config(config.model_copy(update={"run": config.run.model_copy(update={"seed": 1})}), out)
+    rows = {
+        "age": [63, 20, 50, 99, ""], "trestbps": [145, "", 130, 300, 120], "chol": [0, 233, "", 999, 0],
+        "thalach": [150, 108, "", 60, 90], "oldpeak": [2.3, "", 0, 9, 1], "cp": ["1", "4", "9", "2", "3"],
+        "restecg": ["0", "1", "2", "", "0"], "fbs": ["1", "0", "?", "1", "0"],
+        "sex": ["0", "1", "", "1", "0"], "exang": ["1", "0", "1", "?", "0"],
+    }  # fmt: skip
+    return load_model(out), rows
+
+
+def untrained(model: str, classes: tuple[str, ...], **columns: Any) -> Model:
+    """A model with random weights, of a plan that nobody carried out."""
+    frames = Frames(dict.fromkeys("abc"), label="ill", classes=classes, **columns)
+    step: dict[str, Any] = {"local": {"kind": "single-step"}, "privacy": {"clip_norm": 1.0}}
+    plan = plan_training(frames.public(capacity=50), target=Target(8.0), model=model, **step)
+    network = build_network(plan, own_code=False)
+    load_flat(network, np.random.default_rng(4).normal(0, 5, plan.facts.dimension))
+    nothing = Spending(completed=(), lost=(), pending=None, aborted=0)
+    return Model(origin_of(plan, nothing, seeded=False), network.eval())
+
+
+NUMBERS, TEXTS = (
+    {"ranges": {"age": (20, 90), "weight": (40, 120)}},
+    {"categories": {"sex": ("f", "m"), "ward": ("7", "8")}},
+)
+TABLES: dict[str, Callable[[], Model]] = {
+    "only numbers": lambda: untrained("logistic", ("no", "yes"), **NUMBERS),
+    "only texts": lambda: untrained("logistic", ("no", "yes"), **TEXTS),
+    "several classes": lambda: untrained("logistic", ("no", "yes", "perhaps"), **NUMBERS, **TEXTS),
+    "blanks marked": lambda: untrained(
+        "logistic",
+        ("no", "yes"),
+        **NUMBERS,
+        categories={"sex": ("f", "m"), "note": ("a", "b")},
+        dates={
+            "born": {"from": "1930-01-01", "to": "2010-12-31"},
+            "seen": {"from": "2020-01-01", "to": "2021-01-01"},
+        },
+        missing={"weight": "indicator", "born": "indicator", "note": "indicator"},
+    ),
+    "another norm": lambda: untrained("logistic", ("no", "yes"), feature_norm_bound=3.0, **NUMBERS),
+}
+
+
+@pytest.fixture(scope="session", params=["trained", "bundled", *TABLES])
+def tabular(
+    request: pytest.FixtureRequest, run: Run, heart: tuple[Model, dict[str, Any]]
+) -> tuple[Model, dict[str, Any]]:
+    if request.param == "bundled":
+        return heart
+    return run.released if request.param == "trained" else TABLES[request.param](), ROWS
+
+
+def test_torch_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) -> None:
+    model, rows = tabular
+    program = torch.export.load(io.BytesIO(torch_program(model)))
+    found = program.module()(*map(torch.from_numpy, cells(model, rows)))
+    assert_close(found.detach().numpy(), model.predict_proba(rows))
+
+
+def test_onnx_gives_our_scores_from_raw_columns(tabular: tuple[Model, dict[str, Any]]) -> None:
+    pytest.importorskip("onnxscript")
+    model, rows = tabular
+    label, probabilities = onnx_scores(onnx_program(model), onnx_feeds(model, rows))
+    assert_close(probabilities, model.predict_proba(rows))
+    assert label.tolist() == model.predict(rows).tolist()
+
+
+def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) -> None:
+    import joblib
+
+    model, rows = tabular
+    pipeline = joblib.load(io.BytesIO(sklearn_file(model)))
+    assert pipeline.columns_ == model.require_rules().used
+    rules = model.require_rules()
+    read = table_of(rows, rules.used, name="rows")
+    numeric = {column.column: column for column in numeric_columns(rules.schema.columns)}
+    raw = [
+        as_numbers(read, numeric[name]).astype(object) if name in numeric else rows[name]
+        for name in pipeline.columns_
+    ]
+    table = np.array(raw, dtype=object).T
+    assert_close(pipeline.predict_proba(table), model.predict_proba(rows))
+    assert pipeline.predict(table).tolist() == model.predict(rows).tolist()
+    assert json.loads(pipeline.discreet_)["plan"]["digest"] == model.plan.digest()
+
+
+ALONE = """
+import sys
+sys.modules["discreet"] = None
+import joblib, torch
+program = torch.export.load("m.pt2")
+print(program.module()(torch.tensor([[25.0, 70.5]], dtype=torch.float64), torch.tensor([[0]])).tolist()[0][1])
+pipeline = joblib.load("m.joblib")
+print(pipeline.predict_proba([[25.0, 70.5, "f"]])[0][1])
+"""
+
+
+def test_exports_load_without_this_package(
+    run: Run, tmp_path: Path, discreet: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = discreet("export", run.path, "--torch", "m.pt2", "--sklearn", "m.joblib")
+    assert said.out.split() == ["m.pt2", "m.joblib"]
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ALONE], capture_output=True, check=True, text=True
+    )
+    expected = run.predict_proba({"age": [25], "weight": [70.5], "sex": ["f"]})[0, 1]
+    assert_close([float(line) for line in ended.stdout.split()], [expected] * 2)
+    with zipfile.ZipFile("m.pt2") as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("extra/discreet"))
+        assert json.loads(archive.read(about))["plan"]["digest"] == run.plan.digest()
+
+
+def test_a_network_over_a_table_is_exported_with_its_columns() -> None:
+    model = untrained("mlp", ("no", "yes"), **NUMBERS, **TEXTS)
+    program = torch.export.load(io.BytesIO(torch_program(model)))
+    found = program.module()(*map(torch.from_numpy, cells(model, ROWS)))
+    assert_close(found.detach().numpy(), model.predict_proba(ROWS))
+    with pytest.raises(ConfigurationError, match=r"of a linear model; got 'mlp'.*--onnx"):
+        sklearn_file(model)
+    pytest.importorskip("onnxscript")
+    label, probabilities = onnx_scores(onnx_program(model), onnx_feeds(model, ROWS))
+    assert_close(probabilities, model.predict_proba(ROWS))
+    assert label.tolist() == model.predict(ROWS).tolist()
+
+
+class Branching(torch.nn.Module):
+    """Looks at a number that is known when it runs only."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return features[:, :1] if float(features.sum()) > 0 else -features[:, :1]
+
+
+def test_a_network_that_torch_cannot_trace_is_one_line(run: Run) -> None:
+    with pytest.raises(ConfigurationError, match="torch cannot trace the network") as caught:
+        torch_program(dataclasses.replace(run.released, network=Branching().eval()))
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_is_written_unless_all_can_be(
+    run: Run, tmp_path: Path, discreet: Callable[..., Said]
+) -> None:
+    (tmp_path / "there.joblib").touch()
+    options = ("--torch", tmp_path / "m.pt2", "--sklearn", tmp_path / "there.joblib")
+    assert "--sklearn must be a new file" in discreet("export", run.path, *options, expect=2).err
+    assert "Give --onnx, --torch, --sklearn or --card" in discreet("export", run.path, expect=2).err
+    assert [path.name for path in tmp_path.iterdir()] == ["there.joblib"]
+
+
+def test_onnx_without_its_packages_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ConfigurationError, match=r"package onnx.*discreet\[export\]"):
+        onnx_program(run.released)
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A network over arrays, scaled to a norm."""
+    draw = np.random.default_rng(1)
+    silos = {
+        name: (draw.normal(size=(40, 2, 3)).astype(np.float32), draw.integers(0, 3, 40)) for name in "abc"
+    }
+    arrays = Arrays(silos, num_classes=3, norm_bound=2.0, pixels=True)
+    local, privacy = {"kind": "single-step"}, {"clip_norm": 1.0}
+    plan = plan_training(
+        arrays.public(capacity=50), target=Target(8.0), rounds=1, model="mlp", local=local, privacy=privacy
+    )
+    return train(plan, arrays, out=tmp_path_factory.mktemp("network") / "run", seed=1)
+
+
+def test_a_network_over_arrays_is_exported_too(network: Run) -> None:
+    records = np.random.default_rng(2).normal(size=(5, 2, 3)).astype(np.float32)
+    records[0, 0, 0] = np.nan
+    expected = network.predict_proba(records)
+    program = torch.export.load(io.BytesIO(torch_program(network.released)))
+    found = program.module()(torch.from_numpy(records)).detach().numpy()
+    assert_close(found, expected)
+    with pytest.raises(ConfigurationError, match="trained on tables"):
+        sklearn_file(network.released)
+    pytest.importorskip("onnxscript")
+    label, probabilities = onnx_scores(onnx_program(network.released), {"features": records})
+    assert_close(probabilities, expected)
+    assert label.tolist() == expected.argmax(axis=1).tolist()

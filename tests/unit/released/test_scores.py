@@ -1,0 +1,121 @@
+"""``discreet predict`` and ``discreet evaluate``: files in, classes and honest numbers out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.errors import DataError
+from discreet.released import evaluate_file, score_file
+from discreet.session import Run
+from tests.unit.released.conftest import ROWS, Said
+
+Discreet = Callable[..., Said]
+Write = Callable[..., Path]
+LABELS = ["no", "yes", "yes", "yes", "no"]
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_predictions_are_the_models_row_by_row(run: Run, csv_file: Write, discreet: Discreet) -> None:
+    printed = discreet("predict", run.path, csv_file(), "--id", "patient")
+    rows = table(printed.out)
+    assert [row["patient"] for row in rows] == ROWS["patient"]
+    assert [row["prediction"] for row in rows] == run.predict(ROWS).tolist()
+    probabilities = [[float(row[f"probability of {text}"]) for text in ("no", "yes")] for row in rows]
+    np.testing.assert_array_equal(probabilities, run.predict_proba(ROWS))
+    for note in ("'age': 1 of 5", "'weight': 1 of 5", "'sex': 1 of 5", "nothing uses: ward"):
+        assert note in printed.err
+
+
+def test_a_model_file_is_as_good_and_columns_may_stand_anywhere(
+    run: Run, csv_file: Write, discreet: Discreet
+) -> None:
+    other = csv_file("other.csv")
+    turned = [list(row) for row in zip(*(ROWS[name] for name in ("age", "sex", "weight")), strict=True)]
+    other.write_text("\n".join(map(",".join, [["age", "sex", "weight"], *turned])), encoding="utf-8")
+    first = discreet("predict", run.path, csv_file())
+    again = discreet("predict", run.path / "model.safetensors", other)
+    assert first.out == again.out
+    assert [row["row"] for row in table(first.out)] == ["1", "2", "3", "4", "5"]
+
+
+def test_rows_keep_their_number_where_one_cannot_be_read(
+    run: Run, tmp_path: Path, discreet: Discreet
+) -> None:
+    (tmp_path / "ragged.csv").write_text("age,weight,sex\n25,70,f\n1,2\n60,70,m\n", encoding="utf-8")
+    printed = discreet("predict", run.path, tmp_path / "ragged.csv")
+    assert [row["row"] for row in table(printed.out)] == ["1", "3"]
+    assert "1 of 3 rows" in printed.err
+
+
+def test_a_file_that_is_there_is_never_replaced(
+    run: Run, csv_file: Write, tmp_path: Path, discreet: Discreet
+) -> None:
+    out = tmp_path / "scores.csv"
+    assert discreet("predict", run.path, csv_file(), "--out", out).out == ""
+    before = out.read_bytes()
+    assert len(table(before.decode())) == 5
+    said = discreet("predict", run.path, csv_file(), "--out", out, expect=2)
+    assert "error: --out must be a new file" in said.err
+    assert out.read_bytes() == before
+    discreet("predict", run.path, csv_file(), "--out", tmp_path / "none" / "scores.csv", expect=2)
+
+
+@pytest.mark.parametrize("option", [(), ("--id", "name")])
+def test_a_missing_column_is_one_line(
+    run: Run, csv_file: Write, discreet: Discreet, option: tuple[str, ...]
+) -> None:
+    path = csv_file() if option else csv_file(weight=None)
+    said = discreet("predict", run.path, path, *option, expect=2)
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert f"there is no column {option[1] if option else 'weight'!r}" in said.err
+
+
+def test_parquet_is_read_as_csv_is(run: Run, csv_file: Write, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table(ROWS), tmp_path / "new.parquet")
+    by_parquet = score_file(run.released, tmp_path / "new.parquet", id_column="patient")
+    assert by_parquet.as_csv() == score_file(run.released, csv_file(), id_column="patient").as_csv()
+
+
+def test_the_numbers_of_an_evaluation_are_scikit_learns(
+    run: Run, csv_file: Write, discreet: Discreet
+) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    file = csv_file("labelled.csv", ill=LABELS)
+    scores = run.predict_proba(ROWS)[:, 1]
+    truth = [text == "yes" for text in LABELS]
+    found = json.loads(discreet("evaluate", run.path, file, "--json").out)
+    assert found["records"] == 5
+    assert found["base_rate"] == 0.6
+    assert found["accuracy"] == metrics.accuracy_score(truth, scores > 0.5)
+    assert found["AUC"] == pytest.approx(metrics.roc_auc_score(truth, scores))
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(truth, scores), rel=1e-5)
+    assert found["private"] is False
+    shown = discreet("evaluate", run.path, file)
+    assert "60.0 %" in shown.out
+    assert "exact functions of labelled.csv, and not private" in shown.out
+
+
+def test_rows_without_a_label_are_left_out_and_counted(run: Run, csv_file: Write) -> None:
+    labels: list[Any] = ["no", "", "yes", "perhaps", "no"]
+    found = evaluate_file(run.released, csv_file("labelled.csv", ill=labels))
+    assert found.records == 3
+    assert any("2 of 5 cells" in note and "LEFT OUT" in note for note in found.notes)
+    with pytest.raises(DataError, match="one row at least must have a label"):
+        evaluate_file(run.released, csv_file("none.csv", ill=["?"] * 5))
+    with pytest.raises(DataError, match="no column 'ill'"):
+        evaluate_file(run.released, csv_file())
