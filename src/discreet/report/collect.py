@@ -15,6 +15,7 @@ from discreet.data import bundled_attribution
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, public_units
+from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import Quality, quality_from_json
 from discreet.report.attack import attack_bound
@@ -63,6 +64,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         budget=plan.spent(plan.rounds),
         spent=plan.spent(charged),
         guarantees=run.guarantees,
+        persons=for_persons(plan),
         units=public_units(plan),
         silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),

@@ -185,6 +185,7 @@ class ReportInput:
         budget: the guarantee for the whole plan against the strongest adversary that it was made for.
         spent: the same adversary, for the rounds charged so far.
         guarantees: one for each adversary, for the whole plan.
+        persons: number of records and what the plan leaves to somebody with so many at one silo.
         units: public bound on how many units take part, for the judgement of δ.
         silo_budgets: one for each silo whose owner handed its policy over for the report.
         attack: what that ε and δ leave to an attacker; None if nothing finite is promised.
@@ -212,6 +213,7 @@ class ReportInput:
     budget: Guarantee
     spent: Guarantee
     guarantees: tuple[Guarantee, ...]
+    persons: tuple[tuple[int, Guarantee], ...]
     units: int
     silo_budgets: tuple[SiloBudget, ...]
     attack: AttackBound | None

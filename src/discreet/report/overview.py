@@ -84,10 +84,27 @@ def guarantees(report: ReportInput) -> Html:
                 report,
             )
         )
+    if report.persons:
+        parts.append(_persons(report))
     if numbers:
         rows = [(f"A{number}", assumption) for assumption, number in numbers.items()]
         parts.append(table("What is assumed", ("Assumption", "It says"), rows))
     return tag("section", *parts)
+
+
+def _persons(report: ReportInput) -> Html:
+    """Shows what the same noise leaves to somebody with several records."""
+    rows = [
+        (f"{count}", epsilon_text(row.epsilon), delta_text(row.delta), judge(row, report.units).short)
+        for count, row in report.persons
+    ]
+    who = report.budget.adversary.describe()
+    return table(
+        f"Somebody with several records at one silo, against {who}",
+        ("Records", "ε", "δ", "Judgement"),
+        rows,
+        numeric=(0, 1, 2),
+    )
 
 
 def attacker(report: ReportInput) -> Html:

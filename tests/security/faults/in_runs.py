@@ -9,7 +9,7 @@ IN_RUNS = (
     Mutant(
         "code without --own-code",
         VERIFY + "models.py",
-        "elif colon and not evidence.own_code:",
+        'elif ":" in data.source and not evidence.own_code:',
         "elif False:",
         (OWN_FILES, attack("code_named_by_a_run")),
     ),

@@ -89,6 +89,7 @@ def report() -> ReportInput:
         planned_rounds=4,
         budget=budget,
         spent=guarantee(ServerWithColluders(1), 0.8123),
+        persons=((2, guarantee(AggregationServer(), 2.31)), (10, guarantee(AggregationServer(), 15.2))),
         guarantees=(
             guarantee(ReleasedModels(), 0.76501),
             guarantee(
