@@ -1,4 +1,4 @@
-"""A newcomer's path, timed: from clone to report in two commands, from a table to a private model in five.
+"""A newcomer's path, timed: from clone to report in two commands, from messy tables to predictions in five.
 
     python bench/newcomer.py [--tutorial-only]
 
@@ -22,12 +22,9 @@ ROOT = Path(__file__).parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial" / "own-csv.md"
 
 
-def first_block(page: str, language: str) -> str:
-    """Returns the first fenced block of a language in a page."""
-    found = re.search(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
-    if found is None:
-        raise SystemExit(f"{TUTORIAL.name} must have a block of {language}; it has none.")
-    return found[1]
+def before_first_heading(page: str) -> str:
+    """Returns the page's own path, which ends at its first heading; what follows explains it."""
+    return page[: page.index("\n## ")]
 
 
 def timed(command: str, folder: Path, environment: dict[str, str]) -> float:
@@ -54,16 +51,19 @@ def clone_to_report(folder: Path) -> Path:
     return folder / "discreet" / ".venv" / "bin"
 
 
-def table_to_model(folder: Path, commands: Path) -> None:
-    """Runs the tutorial's program, which makes a table, and then its commands."""
-    page = TUTORIAL.read_text(encoding="utf-8")
-    subprocess.run([commands / "python", "-c", first_block(page, "python")], cwd=folder, check=True)
+def tables_to_predictions(folder: Path, commands: Path) -> None:
+    """Runs the script that makes the tutorial's tables, and then its commands."""
+    page = before_first_heading(TUTORIAL.read_text(encoding="utf-8"))
+    (folder / "examples").symlink_to(ROOT / "examples")
+    for name, text in re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", page, re.M | re.S):
+        (folder / name).write_text(text, encoding="utf-8")
     environment = {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
-    lines = first_block(page, "sh").strip().splitlines()
+    made, *lines = "".join(re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)).splitlines()
+    timed(made, folder, environment)
     taken = sum(timed(line, folder, environment) for line in lines)
-    if not (folder / "runs" / "own" / "model.safetensors").is_file():
-        raise SystemExit("the tutorial must leave a model; there is none.")
-    print(f"{taken:8.1f} s  from a table to a private model, in {len(lines)} commands")
+    if not (folder / "scores.csv").is_file():
+        raise SystemExit("the tutorial must leave predictions; there are none.")
+    print(f"{taken:8.1f} s  from messy tables to predictions and an exported model, in {len(lines)} commands")
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         commands = Path(sys.executable).parent if only else clone_to_report(folder)
-        table_to_model(folder, commands)
+        tables_to_predictions(folder, commands)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Callable[[str], int]
             if words[:1] == ["PYTHONPATH=."]:
                 monkeypatch.syspath_prepend(folder)
                 words = words[1:]
-            plain = words[:1] == ["discreet"] and not set(words) & {"|", "2>", "<", "&&"} and "$(" not in line
+            for_bash = {"|", "2>", "<", "&&"} & set(words) or any(sign in line for sign in ("$(", "*"))
+            plain = words[:1] == ["discreet"] and not for_bash
             code = _in_process(words, monkeypatch) if plain else _in_bash(line, folder)
             if code:
                 return code

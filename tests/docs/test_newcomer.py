@@ -13,11 +13,12 @@ from tests.docs.blocks import blocks
 ROOT = Path(__file__).parents[2]
 
 
-def test_five_commands_lead_from_a_table_to_a_private_model() -> None:
+def test_five_commands_lead_from_messy_tables_to_predictions_and_an_exported_model() -> None:
     page = (ROOT / "docs" / "tutorial" / "own-csv.md").read_text(encoding="utf-8")
-    commands = next(block.text for block in blocks(page) if block.language == "sh").strip().splitlines()
-    assert "Five commands" in page
-    assert [line.split()[1] for line in commands] == ["init", "plan", "run", "verify", "report"]
+    path = page[: page.index("\n## ")]
+    lines = "".join(block.text for block in blocks(path) if block.language == "sh").splitlines()
+    assert "five commands" in path
+    assert [line.split()[1] for line in lines[1:]] == ["look", "plan", "run", "predict", "export"]
 
 
 @pytest.mark.slow
@@ -25,4 +26,4 @@ def test_the_tutorials_commands_run_one_after_the_other() -> None:
     command = [sys.executable, str(ROOT / "bench" / "newcomer.py"), "--tutorial-only"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "from a table to a private model, in 5 commands" in ended.stdout
+    assert "from messy tables to predictions and an exported model, in 5 commands" in ended.stdout

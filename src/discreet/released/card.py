@@ -116,7 +116,8 @@ def _rule(column: Column) -> str:
         return f"number from {column.low:g} to {column.high:g}; what lies outside is clipped{code}{marked}"
     if isinstance(column, Days):
         return f"day from {column.first} to {column.last}; what lies outside is clipped{marked}"
-    return f"one of {', '.join(column.texts)}; anything else counts as none of them"
+    texts = ", ".join(text or "blank" for text in column.texts)
+    return f"one of {texts}; anything else counts as none of them"
 
 
 def _privacy(report: ReportInput) -> str:
