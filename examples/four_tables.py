@@ -1,4 +1,4 @@
-"""Four hospitals' tables as hospitals have them, made up: blanks, dates, labels in words, other orders of columns.
+"""Four hospitals' tables as they are, made up: blanks, dates, labels in words, other orders of columns.
 
     python examples/four_tables.py FOLDER
 

@@ -152,7 +152,7 @@ class Quality:
     @property
     def warning(self) -> str:
         """One sentence if the accuracy is no better than the base rate; else nothing."""
-        base, n = f"{100 * self.against.base_rate:.1f} %", f"{self.records} held-out records"
+        base, n = f"{100 * self.against.base_rate:.1f} %", f"{self.records} records"
         found = f"The accuracy, {100 * self.accuracy.value:.1f} % of {n}, "
         advice = " Look at recall and precision before anybody uses the model."
         match self.against.verdict:

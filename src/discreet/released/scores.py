@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from discreet.data import TableRules
 from discreet.data.remarks import label_notes
 from discreet.data.rows import Counted
 from discreet.errors import DataError
-from discreet.learning import Evaluation, evaluation
-from discreet.learning.metrics import base_rate
+from discreet.learning import evaluation
+from discreet.learning.metrics import probabilities
+from discreet.quality import Quality, assess
 from discreet.released.model import Model
 
 
@@ -53,15 +55,13 @@ class Evaluated:
     """How good a model is on the labelled rows of a file: exact functions of the file, and not private.
 
     Attributes:
-        records: how many rows were used.
-        base_rate: the accuracy of who always names the commonest class.
-        found: loss, accuracy and, for two classes, AUC.
+        quality: on the rows whose label is a class.
+        loss: mean log loss of these rows.
         notes: counts of cells and rows that could not be used as they are.
     """
 
-    records: int
-    base_rate: float
-    found: Evaluation
+    quality: Quality
+    loss: float
     notes: tuple[str, ...]
 
 
@@ -95,32 +95,42 @@ def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Sco
     )
 
 
-def evaluate_file(model: Model, path: Path) -> Evaluated:
+def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evaluated:
     """Compares predictions with the label column of a CSV or Parquet file; rows without a label are left out.
+
+    Args:
+        model: what predicts.
+        path: the file.
+        by: columns of texts; the quality is measured for each text of them as well.
 
     Raises:
         ConfigurationError: if the model was not trained on tables.
         DataError: if the file cannot be read, a column is missing, or no row has a label.
     """
     rules = model.require_rules()
-    used = [*rules.used, rules.schema.label]
-    file, outputs, every = rules.file(path), list[torch.Tensor](), list[Integers]()
-    counted = list[Counted]()
+    used = [*rules.used, rules.schema.label, *by]
+    file, counted = rules.file(path), list[Counted]()
+    outputs, every = list[torch.Tensor](), list[Integers]()
+    groups: dict[str, list[str]] = {column: [] for column in by}
     for table in file.tables(used):
         labels = rules.labels(table)
-        features, found = rules.features(table.take(labels >= 0))
+        known = table.take(labels >= 0)
+        features, found = rules.features(known)
         outputs.append(model.outputs(features))
         counted.append(replace(found, left_out=table.left_out))
         every.append(labels)
-    labels = np.concatenate(every)
+        for column in by:
+            groups[column] += known.column(column)
+    labels, logits = np.concatenate(every), torch.cat(outputs)
     notes = (*_label_notes(rules, file.name, labels), *rules.notes(file, used, counted))
     if not (labels >= 0).any():
         nothing = DataError(f"{file.name}: one row at least must have a label that is a class; none has.")
         for note in notes:
             nothing.add_note(note)
         raise nothing
-    known = labels[labels >= 0]
-    return Evaluated(len(known), base_rate(known), evaluation(torch.cat(outputs), known), notes)
+    right = labels[labels >= 0]
+    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups)
+    return Evaluated(quality, evaluation(logits, right).loss, notes)
 
 
 def _label_notes(rules: TableRules, name: str, labels: Integers) -> tuple[str, ...]:

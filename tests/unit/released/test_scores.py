@@ -100,20 +100,24 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     truth = [text == "yes" for text in LABELS]
     found = json.loads(discreet("evaluate", run.path, file, "--json").out)
     assert found["records"] == 5
-    assert found["base_rate"] == 0.6
-    assert found["accuracy"] == metrics.accuracy_score(truth, scores > 0.5)
-    assert found["AUC"] == pytest.approx(metrics.roc_auc_score(truth, scores))
+    assert found["against"]["base_rate"] == 0.6
+    assert found["accuracy"][0] == metrics.accuracy_score(truth, scores > 0.5)
+    assert found["classes"][1]["auc"][0] == pytest.approx(metrics.roc_auc_score(truth, scores))
     assert found["log_loss"] == pytest.approx(metrics.log_loss(truth, scores), rel=1e-5)
-    assert found["private"] is False
-    shown = discreet("evaluate", run.path, file)
+    assert "not private" in found["note"]
+    shown = discreet("evaluate", run.path, file, "--by", "sex")
     assert "60.0 %" in shown.out
+    assert "cannot be told from" in shown.out
+    assert [line.split()[:4] for line in shown.out.splitlines() if line.startswith("sex ")] == [
+        ["sex", "?", "│", "1"], ["sex", "f", "│", "2"], ["sex", "m", "│", "2"],
+    ]  # fmt: skip
     assert "exact functions of labelled.csv, and not private" in shown.out
 
 
 def test_rows_without_a_label_are_left_out_and_counted(run: Run, csv_file: Write) -> None:
     labels: list[Any] = ["no", "", "yes", "perhaps", "no"]
     found = evaluate_file(run.released, csv_file("labelled.csv", ill=labels))
-    assert found.records == 3
+    assert found.quality.records == 3
     assert any("2 of 5 cells" in note and "LEFT OUT" in note for note in found.notes)
     with pytest.raises(DataError, match="one row at least must have a label"):
         evaluate_file(run.released, csv_file("none.csv", ill=["?"] * 5))
