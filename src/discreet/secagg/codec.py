@@ -7,7 +7,7 @@ from typing import get_args
 
 from discreet.errors import PeerProtocolError
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.messages import Message
+from discreet.secagg.messages import Message, RoundStart
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.secagg.wire import Reader, malformed
 
@@ -52,3 +52,11 @@ def decode(data: bytes, agreement_digest: bytes, epoch: int) -> Message:
     # Bytes behind the last field would be a second encoding of one message.
     reader.end()
     return message
+
+
+def invitation_in(data: bytes, agreement_digest: bytes, epoch: int) -> RoundStart | None:
+    """Reads a message if it invites to a round; of any other, no more than the header. Raises as `decode`."""
+    if kind_of(data, agreement_digest, epoch) is not RoundStart:
+        return None
+    message = decode(data, agreement_digest, epoch)
+    return message if isinstance(message, RoundStart) else None

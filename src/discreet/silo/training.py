@@ -17,7 +17,7 @@ from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, round_rotation, round_training, silo_source
 from discreet.secagg import Agreement, ClientSession
-from discreet.secagg.codec import decode, kind_of
+from discreet.secagg.codec import invitation_in
 from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
 from discreet.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
@@ -110,7 +110,7 @@ class SiloTraining:
         reply: bytes | None = None
         invitation: RoundStart | None = None
         for data in delivery.messages:
-            start = self._invitation(data)
+            start = invitation_in(data, self._agreement.digest, self._epoch)
             if start is not None:
                 self._check_invitation(start, delivery.parameters)
             before = self._session.state
@@ -130,13 +130,6 @@ class SiloTraining:
     def close(self) -> None:
         """Forgets the session's secrets."""
         self._session.close()
-
-    def _invitation(self, data: bytes) -> RoundStart | None:
-        """Returns the invitation that this message is; of any other, the session reads the body if it may."""
-        if kind_of(data, self._agreement.digest, self._epoch) is not RoundStart:
-            return None
-        message = decode(data, self._agreement.digest, self._epoch)
-        return message if isinstance(message, RoundStart) else None
 
     def _check_invitation(self, start: RoundStart, parameters: bytes) -> None:
         """Refuses a round beyond the plan or the budget, or one whose model is not the announced one."""
