@@ -16,10 +16,11 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
     Raises:
         ConfigurationError: if it does not return one row of logits a record.
     """
-    initial = flatten(model)
+    # As it was made: the pass over zeros below runs its code.
+    initial, architecture = flatten(model), repr(model)
     return ModelFacts(
-        dimension=len(initial),
-        model_digest=digest_of(repr(model), initial),
         outputs=count_outputs(model, feature_shape),
         linear=convexity(model) is not None,
+        dimension=len(initial),
+        model_digest=digest_of(architecture, initial),
     )

@@ -57,13 +57,10 @@ def assuming(
         aborted: attempts that released nothing, besides.
         over: True if there will be no further attempt.
     """
-    # A client is all that it holds: how its records were read makes no other pair of neighbours.
-    of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
     own_model = (STATELESS,) if names_own_code(config.model.name) else ()
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
     own_map = (OWN_MAP,) if (config.data.transform or "").startswith("map:") else ()
-    assumed = [*release.assumptions, *own_model, *own_map, *of_data]
-    assumed += [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
+    assumed = [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
     status = guarantee.status
     match guarantee.adversary:
         case AggregationServer() | ServerWithColluders():
@@ -79,10 +76,11 @@ def assuming(
                 assumed.append(NO_FURTHER_RETRY.format(aborted=aborted) if aborted else NO_RETRY)
         case _:
             pass
+    # A client is all that it holds: how its records were read makes no other pair of neighbours.
+    of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
+    stated = (*guarantee.assumptions, *release.assumptions, *own_model, *own_map, *of_data, *assumed)
     # The same words may come from training and from data.
-    return replace(
-        guarantee, status=status, assumptions=tuple(dict.fromkeys((*guarantee.assumptions, *assumed)))
-    )
+    return replace(guarantee, status=status, assumptions=tuple(dict.fromkeys(stated)))
 
 
 def _against_server(

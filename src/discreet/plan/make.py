@@ -132,9 +132,10 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         _require_noise_first(setting)
     grid, release = _grid_and_noise(setting)
     rounds = config.training.rounds
+    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit))
     guarantees = tuple(
         adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)
-        for adversary, honest in adversaries(facts.silos, thresholds, Unit(config.privacy.unit))
+        for adversary, honest in rows
     )
     return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
 

@@ -109,19 +109,21 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
 def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) -> Federation:
     data = plan.data
     exchanged = plan.release.neighboring is NeighboringRelation.REPLACE_ONE
+    own: str | None = None
+    update: dict[str, object]
     if source == REHEARSED or source.startswith(f"{REHEARSED}:"):
         shared = source.removeprefix(REHEARSED).removeprefix(":") or data.source
-        update: dict[str, object] = {"source": shared}
+        update = {"source": shared}
         if isinstance(data.partition, ColumnPartition) and data.partition.names is None:
             update["partition"] = data.partition.model_copy(update={"names": plan.facts.silos})
-        return federation_of(data.model_copy(update=update), exchanged=exchanged)
-    if source.startswith(_FILES):
-        as_policy_says = dict.fromkeys(WRITTEN) | dict(written)
-        own = data.model_copy(update={"source": source, **as_policy_says})
-        return federation_of(own, silo=silo, exchanged=exchanged)
-    return load_federation(
-        source,
-        test_fraction=data.test_fraction,
-        split_seed=data.split_seed,
-        record_capacity=data.record_capacity,
-    )
+    elif source.startswith(_FILES):
+        own = silo
+        update = {"source": source, **dict.fromkeys(WRITTEN), **written}
+    else:
+        return load_federation(
+            source,
+            test_fraction=data.test_fraction,
+            split_seed=data.split_seed,
+            record_capacity=data.record_capacity,
+        )
+    return federation_of(data.model_copy(update=update), silo=own, exchanged=exchanged)

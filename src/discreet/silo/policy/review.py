@@ -141,9 +141,9 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
 
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
-    data = plan.data
-    if policy.data.source == "plan" and source_text(data.source) not in BUNDLED:
-        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source_text(data.source))
+    data, source = plan.data, source_text(plan.data.source)
+    if policy.data.source == "plan" and source not in BUNDLED:
+        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
     kind, colon, name = (data.transform or "").partition(":")
     if not colon:
         return plan
