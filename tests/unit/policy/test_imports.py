@@ -15,7 +15,7 @@ from discreet.errors import ConfigurationError
 from discreet.models import build_model, described
 from discreet.plan import load_plan
 from discreet.silo.policy import Account, Policy, PolicyRefusal, RefusalCode, load_policy, read_plan, review
-from discreet.silo.policy.models import ModelRule, permitted
+from discreet.silo.policy.document import ModelRule, permitted
 from discreet.silo.policy.review import Approval
 from tests.support.honest_plans import plan_again
 

@@ -25,8 +25,7 @@ from discreet.secagg import Bell, Bonawitz
 from discreet.secagg.bell.protocol import COMPLETE_UP_TO
 from discreet.secagg.terms import DIGEST_BYTES
 from discreet.silo.policy.budget import Account, Charge
-from discreet.silo.policy.document import Policy
-from discreet.silo.policy.models import permitted
+from discreet.silo.policy.document import Policy, permitted
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
