@@ -11,6 +11,9 @@ from typing import TextIO
 import typer
 from rich.console import Console
 
+from discreet.documents import shown
+
+_LONGEST_NOTE = 5000
 # Pipes and log files have no width of their own; tables need about this much.
 _WIDTH_ELSEWHERE = 110
 
@@ -26,7 +29,7 @@ def console(*, stderr: bool = False) -> Console:
 def tell_owner(notes: Iterable[str]) -> None:
     """Writes what the owner of the records should know of them to the terminal, one line each."""
     for note in notes:
-        typer.echo(f"records: {note}", err=True)
+        typer.echo(f"records: {shown(note, _LONGEST_NOTE)}", err=True)
 
 
 # For terminals and pipes of another encoding than UTF-8; what is not here becomes a question mark.

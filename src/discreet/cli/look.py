@@ -33,6 +33,9 @@ def look(
 
     Example: [bold]discreet look north.csv south.csv --label disease[/bold]
     """
+    for path in files:
+        if not path.is_file():
+            raise DataError(f"the tables must be files; {path} is none.")
     found = {path: guessed_file(path) for path in files}
     sights = {path: seen(file) for path, file in found.items()}
     columns = _together(sights)
@@ -70,7 +73,7 @@ def draft(
     lines += [f"label = {_text(label)}", f"classes = {_draft(', '.join(_texts(columns[label])))}"]
     features = {name: sights for name, sights in columns.items() if name not in (label, silo)}
     ids = [name for name, sights in features.items() if all(sight.identifying for sight in sights)]
-    lines += [f"id = {_text(ids[0])}"] if ids else []
+    lines += [f"id = {_draft(ids[0])}"] if ids else []
     tables, drop = _features({name: sights for name, sights in features.items() if name not in ids})
     drop += ids[1:]
     # Whatever the records hold: whether a cell is blank is nobody else's business.
@@ -122,8 +125,8 @@ def _source(files: Mapping[Path, TableFile]) -> list[str]:
         raise DataError(f"all CSV files must be written alike; got {found}. Save them alike.")
     for dialect in set(dialects.values()):
         lines += [f"separator = {_text(dialect.separator)}"] if dialect.separator != "," else []
-        lines += [f"encoding = {_text(dialect.encoding)}"] if dialect.encoding != "utf-8" else []
-        lines += [f"decimal = {_text(dialect.decimal)}"] if dialect.decimal != "." else []
+        lines += [f"encoding = {_draft(dialect.encoding)}"] if dialect.encoding != "utf-8" else []
+        lines += [f"decimal = {_draft(dialect.decimal)}"] if dialect.decimal != "." else []
     return lines
 
 
@@ -152,5 +155,6 @@ def _draft(text: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Writes a TOML string; JSON's escapes are TOML's."""
-    return json.dumps(value, ensure_ascii=False)
+    """Writes a TOML string; JSON's escapes are TOML's, and letters that are not printed are escaped too."""
+    escaped = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in escaped)

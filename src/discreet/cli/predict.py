@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.console import tell_owner
+from discreet.documents import shown
 from discreet.released import load_model, require_new, score_file, write_new
 
 
@@ -38,6 +39,8 @@ def predict(
     scores = score_file(load_model(run, own_code=own_code), rows, id_column=id_column)
     tell_owner(scores.notes)
     if out is None:
-        typer.echo(scores.as_csv(), nl=False)
+        # Texts of classes and rows come from elsewhere, and a terminal acts on some letters.
+        for line in scores.as_csv().splitlines():
+            typer.echo(shown(line, len(line)))
     else:
         write_new(out, scores.as_csv().encode(), "--out")

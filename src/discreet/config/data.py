@@ -185,6 +185,12 @@ class DataConfig(Section):
 CAPACITY = "no silo holds more training records than its record_capacity"
 """What makes one record more or less of a silo one training record more or less."""
 
+WRITTEN_ALONE = (
+    "how a cell of a table is written depends on no other record, but for spellings of one value that are "
+    "read alike"
+)
+QUOTES = "a quotation mark that a record opens in a CSV file is closed in its own row"
+
 DRAFT = "draft: "
 """What a value of the config begins with that was read from records."""
 
@@ -267,6 +273,10 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             "every row of the tables that a program handed over was made from one unit alone: nothing in it "
             "was fitted to other rows, as scalers, imputers and encoders are"
         )
+    if data.label is not None:
+        found.append(WRITTEN_ALONE)
+    if "csv:" in source_text(data.source):
+        found.append(QUOTES)
     if _starts(data, "npz:"):
         found.append("the type of every array of the file is the same whatever its records hold")
     if isinstance(data.source, str) and ":" in data.source and not data.source.startswith(_FILES):

@@ -18,7 +18,7 @@ from discreet.arrays import Booleans, Float32s, Integers
 from discreet.data.identity import Identities
 from discreet.data.norm import scaled_with_constant
 from discreet.data.records import Records
-from discreet.data.spelling import identifier, spelling
+from discreet.data.spelling import spelling
 from discreet.errors import DataError
 
 Array = npt.NDArray[Any]
@@ -157,7 +157,7 @@ def scaled(records: Records, bound: float | None) -> Records:
 
 def identities_of_ids(ids: Iterable[object]) -> Identities:
     """Returns what tells records of different ids apart, however a number among them is spelled."""
-    return Identities.of_texts([identifier(spelling(str(one))) for one in ids])
+    return Identities.of_texts([spelling(str(one)) for one in ids])
 
 
 def whole_labels(labels: Array) -> Integers:

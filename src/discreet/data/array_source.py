@@ -177,7 +177,7 @@ def _dataset(held: Any, facts: ArrayFacts, silo: str) -> _Held:
     for place in range(count):
         try:
             labels[place], own = _record(held[place], facts, features[place])
-        except Exception as error:  # whatever it is, only this record may hang on it
+        except (Exception, SystemExit) as error:  # whatever it is, only this record may hang on it
             problems[type(error).__name__] += 1
         else:
             read[place] = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from discreet.errors import DataError
 
 _UTF_8, _MARKED = "utf-8", "utf-8-sig"
+_STATELESS = ("ascii", "iso8859-", "cp", "koi8-", "mac-")
 _BYTES = 256
 
 
@@ -49,10 +50,17 @@ class Dialect:
 
 
 def _is_robust(encoding: str) -> bool:
-    """Says whether a spoilt byte of a text in this encoding leaves all other cells as they are."""
+    """Says whether a spoilt byte of a text in this encoding leaves all other cells as they are.
+
+    Only families without a state are known here: one in which bytes switch how the following ones are read,
+    as ISO-2022-JP and escapes do, decodes every single byte as if it had none.
+    """
     try:
-        if codecs.lookup(encoding).name in (_UTF_8, _MARKED):
+        name = codecs.lookup(encoding).name
+        if name in (_UTF_8, _MARKED):
             return True
+        if not name.startswith(_STATELESS):
+            return False
         every = bytes(range(_BYTES)).decode(encoding, "replace")
         return len(every) == _BYTES and every.startswith(bytes(range(_BYTES // 2)).decode("ascii"))
     except (LookupError, UnicodeError, ValueError):

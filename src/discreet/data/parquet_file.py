@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class ParquetFile:
             DataError: if pyarrow is missing or the file cannot be read.
         """
         with self._opened() as file:
-            return tuple(file.schema_arrow.names)
+            return self._distinct(file)
 
     def tables(self, wanted: Sequence[str]) -> Iterator[Table]:
         """Yields columns of the file, some rows at a time and at least once.
@@ -47,7 +48,7 @@ class ParquetFile:
         """
         names = list(dict.fromkeys(wanted))
         with self._opened() as file:
-            known = file.schema_arrow.names
+            known = self._distinct(file)
             for column in names:
                 if column not in known:
                     raise DataError(f"{self.name}: {no_column(column, known)}")
@@ -59,6 +60,13 @@ class ParquetFile:
                 first += batch.num_rows
             if not first:
                 yield Table(self.name, dict.fromkeys(names, ()), np.arange(0, dtype=np.int64))
+
+    def _distinct(self, file: parquet.ParquetFile) -> tuple[str, ...]:
+        names = tuple(file.schema_arrow.names)
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        if repeated:
+            raise DataError(f"{self.name}: columns must have distinct names; {repeated[0]!r} appears twice.")
+        return names
 
     @contextmanager
     def _opened(self) -> Iterator[parquet.ParquetFile]:

@@ -17,7 +17,7 @@ from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
 from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
-from discreet.data.spelling import identifier, spelling
+from discreet.data.spelling import spelling
 from discreet.data.table import Table
 from discreet.errors import DataError
 
@@ -113,7 +113,7 @@ class _Gathered:
         if schema.id is None:
             self.encoded.add(encoded)
         else:
-            self.ids.append(Identities.of_texts([identifier(cell) for cell in table.column(schema.id)]))
+            self.ids.append(Identities.of_texts([spelling(cell) for cell in table.column(schema.id)]))
         self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
         self.labels.add(labels)
         self.places.add(table.places + (number << _FILE_BITS))

@@ -56,7 +56,7 @@ class OwnMap:
         for place, record in enumerate(records):
             try:
                 features[place] = _checked(_vector(self.name, record.copy()), self.length)
-            except Exception:  # whatever it is, only this record may hang on it
+            except (Exception, SystemExit):  # whatever it is, only this record may hang on it
                 features[place] = 0.0
                 self.unusable += 1
         return features

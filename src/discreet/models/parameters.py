@@ -107,7 +107,7 @@ def read_model_file(data: bytes, *, name: str) -> ModelFile:
         about = header["__metadata__"][_ABOUT]
     except SafetensorError as error:
         raise ConfigurationError(f"{name} must be a model file; it cannot be read: {error}.") from None
-    except (KeyError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise ConfigurationError(
             f"{name} must be a model that discreet released; the file does not say what it is."
         ) from None
@@ -125,6 +125,8 @@ def load_tensors(model: nn.Module, file: ModelFile, *, name: str) -> None:
         expected, found = _form(own.get(key)), _form(file.tensors.get(key))
         if expected != found:
             raise ConfigurationError(f"{name} must hold {key!r} as {expected}; got {found}.")
+        if not np.isfinite(file.tensors[key]).all():
+            raise ConfigurationError(f"{name} must hold finite numbers; {key!r} has others.")
     model.load_state_dict({key: torch.from_numpy(array) for key, array in file.tensors.items()})
 
 

@@ -22,7 +22,7 @@ from discreet.secagg.modes import TrustModel, trust_model
 
 STATELESS = (
     "the model that the plan names is a function of its weights and of the record alone: one that is not "
-    "bundled keeps nothing from call to call"
+    "bundled keeps nothing from call to call, and has numbers for every record, whatever it holds"
 )
 OWN_MAP = (
     "the feature map that the plan names is a function of one record alone: it keeps nothing from call to "

@@ -40,6 +40,8 @@ _KNOWN = (
     "the type of every array that a program handed over",
     "the feature map that the plan names is a function",
     "which silos there are, read from the names of files, is public",
+    "how a cell of a table is written depends on no other record",
+    "a quotation mark that a record opens in a CSV file",
 )
 
 

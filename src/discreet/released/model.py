@@ -22,6 +22,7 @@ from discreet.models import load_tensors, read_model_file
 from discreet.models.build import BUNDLED
 from discreet.models.transforms import features_by
 from discreet.plan import Plan
+from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
@@ -176,7 +177,8 @@ def build_network(plan: Plan, *, own_code: bool) -> nn.Module:
 def load_model(path: str | Path, *, own_code: bool = False) -> Model:
     """Loads a released model from its file alone; neither records nor the run's other files are needed.
 
-    What the file says of its guarantees is its own word: only `discreet.verify` works it out again.
+    Its guarantees must be those that its plan gives, but that its plan was carried out is the file's own
+    word: only `discreet.verify` works that out again, from the folder of the run.
 
     Args:
         path: a model file, or the folder of a finished run.
@@ -197,6 +199,35 @@ def load_model(path: str | Path, *, own_code: bool = False) -> Model:
         raise ConfigurationError(f"the model must be a readable file; {file}: {error.strerror}.") from None
     found = read_model_file(data, name=file.name)
     origin = parse_origin(found.about, name=file.name)
+    _require_no_more_than_planned(origin, file.name)
     network = build_network(origin.plan, own_code=own_code)
     load_tensors(network, found, name=file.name)
     return Model(origin, network.eval(), own_code)
+
+
+def _require_no_more_than_planned(origin: Origin, name: str) -> None:
+    """Refuses a file that states a stronger guarantee than its plan gives: for all rounds, at least.
+
+    Raises:
+        ConfigurationError: naming the adversary.
+    """
+    difference = unlike_its_config(origin.plan)
+    if difference is not None:
+        raise ConfigurationError(
+            f"{name} must hold a plan that follows from its config; {difference!r} differs."
+        )
+    planned = {row.adversary: row for row in origin.plan.guarantees}
+    stated = {row.adversary: row for row in origin.guarantees}
+    if stated.keys() != planned.keys():
+        raise ConfigurationError(
+            f"{name} must state a guarantee for every adversary of its plan, and no more."
+        )
+    for adversary, row in stated.items():
+        least = planned[adversary]
+        same = (row.unit, row.neighboring, row.status) == (least.unit, least.neighboring, least.status)
+        if not (same and row.epsilon >= least.epsilon and row.delta >= least.delta):
+            raise ConfigurationError(
+                f"{name} must state for {adversary.describe()} what its plan gives, "
+                f"epsilon {least.epsilon} at delta {least.delta}, {least.status.value}; "
+                f"it states {row.epsilon} at {row.delta}, {row.status.value}."
+            )

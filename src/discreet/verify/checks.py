@@ -15,6 +15,7 @@ from discreet.verify.evidence import Evidence, gather
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.manifest import check_manifest
 from discreet.verify.models import check_models, check_plan, remeasure
+from discreet.verify.quality import check_quality
 from discreet.verify.signature import check_signature
 
 Check = Callable[[Evidence], Finding]
@@ -64,6 +65,8 @@ def verify(
         yield _typed(partial(check, evidence))
     if records is not None:
         yield _typed(partial(remeasure, evidence, records))
+    elif evidence.run.directory.evaluation.exists():
+        yield _typed(partial(check_quality, evidence))
 
 
 def _typed(step: Callable[[], T]) -> T:

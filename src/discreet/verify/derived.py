@@ -83,7 +83,9 @@ def check_report(evidence: Evidence) -> Finding:
     if versions == now.versions and page != render(again):
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
     return Finding(
-        "report.html, report.json", Basis.RECOMPUTED, "every number, from plan, ledger and metrics"
+        "report.html, report.json",
+        Basis.RECOMPUTED,
+        "every number, from plan, ledger and what was measured on held-out records",
     )
 
 

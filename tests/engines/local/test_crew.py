@@ -214,3 +214,19 @@ def test_shares_are_complete_and_even() -> None:
     loads = [sum(sizes[name] for name in share) for share in shares]
     assert max(loads) - min(loads) <= max(sizes.values())
     assert max(loads) <= 4 / 3 * sum(sizes.values()) / 3
+
+
+def test_a_worker_imports_nothing_from_the_folder_that_somebody_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "safetensors.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    made = prepared("linear")
+    (worker,) = start_workers(1)
+    try:
+        silo = made.federation.silos[0]
+        worker.send(Assignment(made.plan, {silo.name: silo.train}, 5, "cpu"))
+        assert worker.receive() is None
+    finally:
+        worker.end()

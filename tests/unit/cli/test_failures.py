@@ -156,3 +156,10 @@ def test_the_place_is_that_of_the_first_cause() -> None:
         place = place_in_own_code(error)
     assert place is not None
     assert place.endswith("in own")
+
+
+def test_an_error_shows_no_letters_that_a_terminal_acts_on(say: Say, tmp_path: Path) -> None:
+    source = config(tmp_path / "a.toml", 'name = "logistic"', 'name = "own\\u001b]0;:x"')
+    code, lines = say("plan", source)
+    assert code == EXIT_BAD_REQUEST
+    assert all(line.isprintable() for line in lines)

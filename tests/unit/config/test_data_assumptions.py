@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from discreet.config.data import DataConfig, data_assumptions
+from discreet.config.data import QUOTES, WRITTEN_ALONE, DataConfig, data_assumptions
 
 CAPACITY = "no silo holds more training records than its record_capacity"
 DEALT = (
@@ -35,8 +35,13 @@ NAMES = "which silos there are, read from the records, is public"
             {"source": "npz:x.npz", "partition": {"kind": "dirichlet", "silos": 3, "alpha": 1.0}},
             (DEALT, TYPES),
         ),
-        ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site"}}, (NAMES,)),
-        ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": ["a", "b"]}}, ()),
+        ({"source": "csv:t.csv", "partition": {"kind": "column", "column": "site"}}, (NAMES, QUOTES)),
+        (
+            {"source": "csv:t.csv", "partition": {"kind": "column", "column": "site", "names": ["a", "b"]}},
+            (QUOTES,),
+        ),
+        ({"source": {"a": "csv:a.csv", "b": "parquet:b.parquet"}, "label": "ill"}, (WRITTEN_ALONE, QUOTES)),
+        ({"source": "parquet:t.parquet", "label": "ill"}, (WRITTEN_ALONE,)),
         ({"source": "npz:x.npz"}, (NAMES, TYPES)),
         ({"source": "memory"}, (ROWS,)),
         ({"source": "memory", "feature_shape": (2,), "num_classes": 2}, (RECORDS, TYPES_IN_MEMORY)),

@@ -81,7 +81,8 @@ def _start_family(size: int) -> list[WorkerProcess]:
     asked_by_user = filter(None, [os.environ.get("GLIBC_TUNABLES")])
     tunables = ":".join([*asked_by_user, *_SETTINGS_OF_GLIBC])
     process = subprocess.Popen(  # noqa: S603 - this interpreter on our own program
-        [sys.executable, "-c", _PROGRAM, *map(str, inherited)],
+        # -P: the folder that somebody stands in is no place to import from; the engine's own path is.
+        [sys.executable, "-P", "-c", _PROGRAM, *map(str, inherited)],
         stdin=subprocess.DEVNULL,
         pass_fds=inherited,
         env={**os.environ, "GLIBC_TUNABLES": tunables, "PYTHONPATH": path},

@@ -172,7 +172,17 @@ def _start_silo(folder: ConsortiumFolder, name: str, socket_path: Path, children
     """Starts a silo's own process, the only one that holds its records and keys."""
     return children.start(
         f"silo-{name}",
-        [sys.executable, "-m", "discreet", "silo", "serve", folder.policy(name), "--socket", socket_path],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "discreet",
+            "silo",
+            "serve",
+            folder.policy(name),
+            "--socket",
+            socket_path,
+        ],
     )
 
 

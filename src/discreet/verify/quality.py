@@ -1,0 +1,60 @@
+"""Checking how good a run says that its model is, as far as that shows without the records."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.documents import read_json
+from discreet.errors import DiscreetError
+from discreet.quality import quality_from_json
+from discreet.quality.intervals import proportion, wilson
+from discreet.verify.evidence import Evidence
+from discreet.verify.finding import Basis, Finding, VerificationFailure
+
+
+def check_quality(evidence: Evidence) -> Finding:
+    """Checks ``evaluation.json`` against itself and the metrics; only the records can show the rest."""
+    try:
+        quality = quality_from_json(read_json(evidence.run.directory.evaluation.read_bytes()))
+    except DiscreetError as error:
+        raise VerificationFailure(f"evaluation.json must be as it was written; {error}") from None
+    counts = np.array(quality.confusion)
+    right = int(np.trace(counts)) if counts.size else round(quality.accuracy.value * quality.records)
+    again: dict[str, object] = {"accuracy": proportion(right, quality.records)}
+    said: dict[str, object] = {"accuracy": quality.accuracy}
+    if counts.size:
+        again |= {"records": int(counts.sum())}
+        said |= {"records": quality.records}
+    for number, one in enumerate(quality.classes):
+        hits, own, named = counts[number, number], counts[number].sum(), counts[:, number].sum()
+        again[one.name] = (int(own), wilson(hits, own), wilson(hits, named))
+        said[one.name] = (one.records, one.recall, one.precision)
+    last = {line["release"]: line for line in evidence.run.directory.read_metrics()}
+    completed = evidence.run.spending.completed
+    measured = last.get(completed[-1].release, {}).get("accuracy") if completed else None
+    if measured is not None:
+        again["accuracy in metrics.jsonl"], said["accuracy in metrics.jsonl"] = (
+            measured,
+            quality.accuracy.value,
+        )
+    wrong = [name for name in again if not _alike(again[name], said[name])]
+    if wrong:
+        raise VerificationFailure(
+            f"evaluation.json: {wrong[0]!r} must follow from its counts and the metrics."
+        )
+    return Finding(
+        "evaluation.json",
+        Basis.SEALED,
+        "accuracy, recall and precision follow from its counts; the counts, and all else, by --records only",
+    )
+
+
+def _alike(one: object, other: object) -> bool:
+    """Says whether two nested tuples of numbers are equal but for rounding."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, int | float | np.number) and isinstance(other, int | float | np.number):
+        return math.isclose(float(one), float(other), rel_tol=1e-9, abs_tol=1e-12)
+    return one == other

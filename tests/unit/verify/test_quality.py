@@ -1,0 +1,59 @@
+"""What a run says of its model's quality follows from its own counts, or does not verify."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.quality import assess, quality_json
+from discreet.verify.finding import Basis, VerificationFailure
+from discreet.verify.quality import check_quality
+
+LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
+PROBABILITIES = np.array([0.2, 0.7, 0.4, 0.1, 0.9, 0.6, 0.3, 0.8])
+
+
+def evidence(tmp_path: Path, change: Callable[[dict[str, Any]], None], accuracy: float = 0.75) -> Any:
+    quality = quality_json(assess(np.column_stack([1 - PROBABILITIES, PROBABILITIES]), LABELS))
+    change(quality)
+    path = tmp_path / "evaluation.json"
+    path.write_text(json.dumps(quality))
+    directory = SimpleNamespace(evaluation=path, read_metrics=lambda: [{"release": 3, "accuracy": accuracy}])
+    spending = SimpleNamespace(completed=[SimpleNamespace(release=3)])
+    return SimpleNamespace(run=SimpleNamespace(directory=directory, spending=spending))
+
+
+def test_what_a_run_wrote_is_right_but_for_what_only_records_show(tmp_path: Path) -> None:
+    found = check_quality(evidence(tmp_path, lambda _: None))
+    assert found.basis is Basis.SEALED
+    assert "--records" in found.detail
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.update(accuracy=[0.991, 0.98, 0.995]),
+        lambda found: found["classes"][1].update(recall=[0.99, 0.9, 1.0]),
+        lambda found: found["classes"][0].update(precision=[0.99, 0.9, 1.0]),
+        lambda found: found.update(records=9),
+    ],
+)
+def test_invented_numbers_do_not_follow(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    with pytest.raises(VerificationFailure, match="must follow from its counts and the metrics"):
+        check_quality(evidence(tmp_path, change))
+
+
+def test_the_accuracy_is_that_of_the_metrics(tmp_path: Path) -> None:
+    with pytest.raises(VerificationFailure, match="accuracy in metrics"):
+        check_quality(evidence(tmp_path, lambda _: None, accuracy=0.8))
+
+
+def test_another_form_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(VerificationFailure, match="as it was written"):
+        check_quality(evidence(tmp_path, lambda found: found.pop("against")))
