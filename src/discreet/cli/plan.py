@@ -19,6 +19,7 @@ from discreet.plan import Plan, judged
 from discreet.plan.over_records import Planned, plan_over_records
 from discreet.plan.persons import for_persons
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
+from discreet.plan.untuned import Chosen, choice
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_is, delta_text, epsilon_text
 
@@ -66,19 +67,23 @@ def plan(
     if sweeping:
         _sweep(planned, settings or [], plot, page, as_json=as_json)
     else:
-        _one(planned.plan, as_json=as_json)
+        chosen = choice(planned.config, planned.plan.facts)
+        _one(planned.plan, chosen, as_json=as_json)
         if page is not None:
             from discreet.cli.plan_page import write_neighbourhood  # reports take longer than a plan
 
             write_neighbourhood(planned, page)
 
 
-def _one(plan: Plan, *, as_json: bool) -> None:
+def _one(plan: Plan, chosen: Chosen | None, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"digest": plan.digest(), "plan": plan.to_json()}, indent=1))
         return
     out = console()
     out.print(plan_table(plan), "")
+    if chosen is not None:
+        out.print(f"settings: {chosen.local.describe()}; server: {chosen.server.describe()}")
+        out.print(f"why: {chosen.reason}", "")
     guarantees = plan.guarantees
     out.print(promises(plan, guarantees, title="who could learn what"))
     persons = for_persons(plan)

@@ -24,6 +24,7 @@ from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
 from discreet.plan import load_plan
+from discreet.plan.untuned import settled
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.quality import Quality
 from discreet.quality.intervals import Interval, percents
@@ -70,8 +71,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     with ExitStack() as opened:
         for tracker in asked:
             opened.enter_context(tracker)
-        planned = config.training.rounds
-        display = opened.enter_context(RunDisplay(screen, planned=planned, quiet=request.quiet))
+        display = opened.enter_context(RunDisplay(screen, quiet=request.quiet))
         watch = Watch(screen, display, asked, request.quiet, request.per_silo)
 
         try:
@@ -124,7 +124,7 @@ def _already_finished(request: Request) -> bool:
     if not (request.resume and directory.file("result.json").is_file() and directory.plan.is_file()):
         return False
     plan = load_plan(directory.plan)
-    if replace(plan, config=request.config).digest() != plan.digest():
+    if replace(plan, config=settled(request.config, plan.facts)).digest() != plan.digest():
         return False
     spent = spending(tuple(line.entry for line in read_ledger(directory.ledger)))
     return spent.pending is None and spent.charged >= plan.rounds

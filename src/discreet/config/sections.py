@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.speed import SpeedConfig
+from discreet.errors import ConfigurationError
 from discreet.kinds import (
     AveragingConfig,
     ClipNorm,
@@ -18,17 +19,51 @@ from discreet.kinds import (
     NoSamplingConfig,
     SamplingConfig,
     ServerConfig,
+    UntunedStepsConfig,
 )
 from discreet.kinds.fields import Count, Positive, Section
 
 
 class TrainingConfig(Section):
-    """How the model is trained."""
+    """How the model is trained.
 
-    rounds: Annotated[int, Field(ge=1, le=1_000_000)]
+    Attributes:
+        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate.
+        local: what a silo computes in a round.
+        sampling: who enters a round.
+        server: how an aggregate becomes the next model.
+    """
+
+    rounds: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
     local: LocalConfig
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()
+
+    @model_validator(mode="after")
+    def _left_to_the_plan(self) -> TrainingConfig:
+        if not isinstance(self.local, UntunedStepsConfig):
+            if self.rounds == "auto":
+                raise ValueError(
+                    f"'rounds' must be given for {self.local.kind} with a learning rate of its own; it is "
+                    "missing. Only stable-steps without 'learning_rate' leave it to the plan"
+                )
+        elif self.server != AveragingConfig() or self.sampling != NoSamplingConfig():
+            raise ValueError(
+                "'server' and 'sampling' must be left out where stable-steps have no 'learning_rate', "
+                "for the plan chooses it without them. Leave them out, or give a learning rate and steps"
+            )
+        return self
+
+    @property
+    def planned_rounds(self) -> int:
+        """How many rounds there are.
+
+        Raises:
+            ConfigurationError: if that is still left to a plan.
+        """
+        if self.rounds == "auto":
+            raise ConfigurationError("'training.rounds' must be worked out by a plan first; it is \"auto\".")
+        return self.rounds
 
 
 class PrivacyConfig(Section):

@@ -33,6 +33,7 @@ from discreet.kinds.server import (
     MomentumConfig,
     ServerConfig,
     SmoothingConfig,
+    TailMeanConfig,
 )
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.sharded import Sharded, ShardedConfig
@@ -40,12 +41,13 @@ from discreet.kinds.single_step import SingleStep, SingleStepConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
+from discreet.kinds.untuned_steps import StableStepsTable, UntunedStepsConfig
 
 LocalConfig = Annotated[
     SingleStepConfig
     | ClippedUpdateConfig
     | ShardedConfig
-    | StableStepsConfig
+    | StableStepsTable
     | TangentStepsConfig
     | NoisyStepsConfig,
     Field(discriminator="kind"),
@@ -99,8 +101,10 @@ __all__ = [
     "Softmax",
     "StableSteps",
     "StableStepsConfig",
+    "TailMeanConfig",
     "TangentSteps",
     "TangentStepsConfig",
+    "UntunedStepsConfig",
     "following",
     "independent_share",
 ]

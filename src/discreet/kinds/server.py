@@ -17,6 +17,7 @@ from discreet.optim import (
     LaplacianSmoothing,
     SecondMoment,
     ServerRule,
+    TailMean,
 )
 from discreet.optim import Momentum as HeavyBall
 
@@ -42,15 +43,15 @@ class _ServerSection(Section):
     smoothing: SmoothingConfig | None = None
 
     @abstractmethod
-    def plain_rule(self) -> ServerRule:
+    def plain_rule(self, rounds: int) -> ServerRule:
         """Returns the rule without smoothing."""
 
-    def rule(self) -> ServerRule:
-        """Returns the rule by which the server turns an aggregate into the next model."""
+    def rule(self, rounds: int) -> ServerRule:
+        """Returns the rule by which the server turns an aggregate into the next of ``rounds`` models."""
         if self.smoothing is None:
-            return self.plain_rule()
+            return self.plain_rule(rounds)
         graph = Circulant if self.smoothing.graph == "cycle" else Chain
-        return LaplacianSmoothing(graph(self.smoothing.sigma), self.plain_rule())
+        return LaplacianSmoothing(graph(self.smoothing.sigma), self.plain_rule(rounds))
 
     def describe(self) -> str:
         """Says in one line what the server does."""
@@ -69,9 +70,19 @@ class AveragingConfig(_ServerSection):
 
     kind: Literal["averaging"] = "averaging"
 
-    def plain_rule(self) -> Averaging:
+    def plain_rule(self, rounds: int) -> Averaging:  # noqa: ARG002 - one contract for all rules
         """Returns the rule without smoothing."""
         return Averaging(self.learning_rate, ExponentialDecay(self.decay))
+
+
+class TailMeanConfig(_ServerSection):
+    """As averaging, and the training's last model is the mean of the last half of its models."""
+
+    kind: Literal["tail-mean"]
+
+    def plain_rule(self, rounds: int) -> TailMean:
+        """Returns the rule without smoothing."""
+        return TailMean(Averaging(self.learning_rate, ExponentialDecay(self.decay)), rounds)
 
 
 class MomentumConfig(_ServerSection):
@@ -80,7 +91,7 @@ class MomentumConfig(_ServerSection):
     kind: Literal["momentum"]
     momentum: Momentum = 0.9
 
-    def plain_rule(self) -> HeavyBall:
+    def plain_rule(self, rounds: int) -> HeavyBall:  # noqa: ARG002 - one contract for all rules
         """Returns the rule without smoothing."""
         return HeavyBall(self.learning_rate, self.momentum, ExponentialDecay(self.decay))
 
@@ -93,7 +104,7 @@ class AdaptiveConfig(_ServerSection):
     second_decay: Momentum = 0.99
     adaptivity: Positive = 1e-3
 
-    def plain_rule(self) -> Adaptive:
+    def plain_rule(self, rounds: int) -> Adaptive:  # noqa: ARG002 - one contract for all rules
         """Returns the rule without smoothing."""
         return Adaptive(
             learning_rate=self.learning_rate,
@@ -105,4 +116,6 @@ class AdaptiveConfig(_ServerSection):
         )
 
 
-ServerConfig = Annotated[AveragingConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")]
+ServerConfig = Annotated[
+    AveragingConfig | TailMeanConfig | MomentumConfig | AdaptiveConfig, Field(discriminator="kind")
+]

@@ -54,10 +54,12 @@ def stable_update(
 
 def _step(kind: StableSteps, weights: Floats, batch: Floats, labels: Integers) -> tuple[Floats, float]:
     """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
+    decay = 1.0 - kind.learning_rate * kind.l2_regulariser
+    if not len(labels):  # most steps, where there are more of them than records
+        return decay * weights, 0.0
     logits = batch @ weights.T
     losses, residuals = kind.loss.losses_and_residuals(logits, labels)
     gradient = residuals.T @ batch
-    decay = 1.0 - kind.learning_rate * kind.l2_regulariser
     return decay * weights - kind.learning_rate * gradient, float(losses.sum())
 
 

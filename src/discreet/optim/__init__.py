@@ -5,6 +5,7 @@ from discreet.optim.contract import ServerRule
 from discreet.optim.laplacian import Chain, Circulant, LaplacianSmoothing
 from discreet.optim.momentum import Averaging, Momentum
 from discreet.optim.schedules import Constant, ExponentialDecay, InverseTime, Schedule
+from discreet.optim.tail_mean import TailMean
 
 __all__ = [
     "Adaptive",
@@ -19,4 +20,5 @@ __all__ = [
     "Schedule",
     "SecondMoment",
     "ServerRule",
+    "TailMean",
 ]

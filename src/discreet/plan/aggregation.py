@@ -46,7 +46,7 @@ def graph_failure_prob(config: Config, num_silos: int) -> float:
 
 def _security_bits(config: Config) -> int:
     """Returns how sure one sparse graph must be, so that all of a training are rare against its δ."""
-    failing = rare(config, most_setups(config.training.rounds), most=2.0**-SECURITY_BITS)
+    failing = rare(config, most_setups(config.training.planned_rounds), most=2.0**-SECURITY_BITS)
     return math.ceil(-math.log2(failing))
 
 

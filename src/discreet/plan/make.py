@@ -26,6 +26,7 @@ from discreet.plan.releases import (
     neighboring_of,
 )
 from discreet.plan.training import local_training, silo_setting
+from discreet.plan.untuned import settled
 from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.secagg.ring import MAX_BITS
@@ -64,7 +65,7 @@ class _Setting:
     @property
     def releases(self) -> int:
         """Releases of the whole training."""
-        return self.config.training.rounds * self.first.releases
+        return self.config.training.planned_rounds * self.first.releases
 
     @property
     def certain_shares(self) -> int:
@@ -94,7 +95,7 @@ class _Setting:
 
     def event(self, release: RoundRelease) -> Event:
         """Returns the whole training's event against the strongest reported adversary."""
-        rounds = self.config.training.rounds
+        rounds = self.config.training.planned_rounds
         event = event_for(release, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
         return against_server(event, release, setups=most_setups(rounds))
 
@@ -111,6 +112,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
+    config = settled(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
     silos = [silo_setting(config, facts, capacity) for capacity in capacities]
@@ -131,7 +133,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     if config.aggregation.noise_first:
         _require_noise_first(setting)
     grid, release = _grid_and_noise(setting)
-    rounds = config.training.rounds
+    rounds = config.training.planned_rounds
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit))
     guarantees = tuple(
         adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)

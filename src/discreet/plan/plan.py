@@ -123,7 +123,7 @@ class Plan:
     @property
     def rounds(self) -> int:
         """How many releases are planned; interrupted ones count."""
-        return self.training.rounds
+        return self.training.planned_rounds
 
     @property
     def unit_length(self) -> float:
@@ -147,7 +147,7 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule()
+        return self.training.server.rule(self.rounds)
 
     @property
     def bytes_per_vector(self) -> int:

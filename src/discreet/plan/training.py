@@ -31,7 +31,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         sampling=config.training.sampling,
         norm=privacy.clip_norm,
         feature_norm_bound=facts.feature_norm_bound,
-        guard_prob=rare(config, config.training.rounds),
+        guard_prob=rare(config, config.training.planned_rounds),
         outputs=facts.outputs,
         linear=facts.linear,
     )

@@ -28,7 +28,7 @@ _WIDE = 100
 class RunDisplay:
     """Shows rounds as they complete; a context manager, silent when ``quiet``."""
 
-    def __init__(self, console: Console, *, planned: int, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console = console
         self._quiet = quiet
         self._live = console.is_terminal and not quiet
@@ -37,7 +37,7 @@ class RunDisplay:
             console=console,
             disable=not self._live,
         )
-        self._task = self._progress.add_task("round", total=planned, spent="preparing", status="")
+        self._task = self._progress.add_task("round", total=None, spent="preparing", status="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -51,7 +51,9 @@ class RunDisplay:
     def observe(self, report: RoundReport) -> None:
         """Shows one completed round."""
         spent, status = describe_spent(report), describe(report)
-        self._progress.update(self._task, completed=report.release, spent=spent, status=status)
+        self._progress.update(
+            self._task, total=report.planned, completed=report.release, spent=spent, status=status
+        )
         if not self._quiet and (not self._live or report.planned <= _MOST_LINES):
             self._console.print(
                 f"round {report.release}/{report.planned}  {spent}  {status}", highlight=False

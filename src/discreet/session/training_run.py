@@ -93,7 +93,7 @@ def train(
     with ExitStack() as opened:
         watching = [] if observe is None else [observe]
         if progress:
-            display = RunDisplay(Console(stderr=True), planned=plan.rounds)
+            display = RunDisplay(Console(stderr=True))
             watching.append(opened.enter_context(display).observe)
 
         def tell(report: RoundReport) -> None:

@@ -119,7 +119,7 @@ def test_a_run_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: 
 def test_the_moving_line_keeps_what_was_spent(width: int) -> None:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=True, color_system=None, highlight=False)
-    with RunDisplay(console, planned=100) as display:
+    with RunDisplay(console) as display:
         spent, status = "spent ε 0.321, δ 1e-5", "4 silos  not private: accuracy 0.789, training loss 0.645"
         display._progress.update(display._task, completed=50, spent=spent, status=status)
         display._progress.refresh()

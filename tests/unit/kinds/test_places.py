@@ -11,13 +11,13 @@ import discreet
 
 SOURCES = Path(discreet.__file__).parent
 # A line in the union of tables, one in that of values. Besides: float32 rows that are computed together are
-# measured, clients in one process step together, a norm that moves asks for a count, and noise inside steps
-# is treated apart.
+# measured, clients in one process step together, a norm that moves asks for a count, noise inside steps
+# is treated apart, and stable-steps may leave their settings to the plan.
 OTHERS = {
     "SingleStep": {"learning/alike.py", "kinds/quantile_clipped.py"},
     "ClippedUpdate": {"kinds/quantile_clipped.py", "rounds/silos.py"},
     "Sharded": {"learning/alike.py"},
-    "StableSteps": set(),
+    "StableSteps": {"kinds/untuned_steps.py", "plan/untuned.py"},
     "TangentSteps": {"learning/alike.py"},
     "NoisySteps": {
         "learning/alike.py",

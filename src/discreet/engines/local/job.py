@@ -34,6 +34,7 @@ from discreet.plan import (
 )
 from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
+from discreet.plan.untuned import settled
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
 from discreet.quality import Quality, quality_json
@@ -136,7 +137,7 @@ def prepare(
         plan = make_plan(config, facts)
     else:
         _require_facts(agreed, facts)
-        plan = replace(agreed, config=config)
+        plan = replace(agreed, config=settled(config, facts))
         require_follows(plan)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)

@@ -1,0 +1,189 @@
+"""Settings of stable-steps from public numbers alone, where a config states no learning rate.
+
+Nothing here looks at a record or costs privacy. The rule keeps κ near 1, κ being the standard deviation of
+the noise in a logit after all T rounds: more noise hides the signal, less of it means too short a training.
+With N silos whose mean update is followed, z the noise multiplier that one release would need, L the
+Lipschitz constant, R the bound on features and γ the learning rate, κ = z·γ·L·R·T/N · √(N/shares): so many
+shares of noise are sure to protect a record, and N of them are in a sum of all silos. Many records bear a
+little more: κ = (n/10⁴)^0.2, between 1 and 1.5.
+
+Where batches would make the rate expansive, it is lowered to that limit and T grows by as much; T enters κ
+and privacy only as T·γ. How the rule was found, and where it is worse than tuning: docs/how-to/untuned.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from discreet.accounting import calibrate
+from discreet.config import Config
+from discreet.errors import ConfigurationError
+from discreet.kinds import (
+    AveragingConfig,
+    ServerConfig,
+    StableStepsConfig,
+    TailMeanConfig,
+    UntunedStepsConfig,
+)
+from discreet.kinds.batch_guard import batch_guard
+from discreet.kinds.capped import capped
+from discreet.kinds.heads import head_on
+from discreet.plan.aggregation import plan_thresholds
+from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.failures import rare
+from discreet.privacy.events import GaussianNoise, Release
+
+_BINARY_CAP, _SOFTMAX_CAP = 0.5, 0.35
+_ROUNDS = 20
+_MOST_ROUNDS = 1000
+# Batches of a quarter of a record on average: smaller ones hardly lower the largest.
+_STEPS_PER_RECORD = 4
+# The mean of the last half helps from here on: n/(z·L·R), the signal against the noise of one release.
+_CONTRACTING = 3000.0
+# Of the largest rate that is proven: its check rounds otherwise.
+_BELOW_LIMIT = 1.0 - 1e-9
+_SMALLEST, _LARGEST = 1e-3, 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class PublicNumbers:
+    """What the rule may know.
+
+    Attributes:
+        total: n, the public bound on all silos' training records.
+        largest_silo: the largest silo's.
+        silos: N.
+        shares: shares of noise that are sure to protect a record.
+        multiplier: z that the whole budget would need for a single release.
+        outputs: logits of the model; one is binary.
+        norm_bound: R.
+        cap: the residual cap that the user states, or None.
+        rounds: T that the user states, or None.
+    """
+
+    total: int
+    largest_silo: int
+    silos: int
+    shares: int
+    multiplier: float
+    outputs: int
+    norm_bound: float
+    cap: float | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The settings, and why they are what they are, in one line."""
+
+    rounds: int
+    local: StableStepsConfig
+    server: ServerConfig
+    reason: str
+
+
+def settled(config: Config, facts: FederationFacts) -> Config:
+    """Returns ``config`` with numbers in place of what is left to the plan; itself if nothing is.
+
+    Raises:
+        ConfigurationError: if public numbers that the rule needs are missing, or no setting is short enough.
+    """
+    chosen = choice(config, facts)
+    if chosen is None:
+        return config
+    update = {"rounds": chosen.rounds, "local": chosen.local, "server": chosen.server}
+    return config.model_copy(update={"training": config.training.model_copy(update=update)})
+
+
+def choice(config: Config, facts: FederationFacts) -> Chosen | None:
+    """Returns the settings that the rule chooses for ``config``, or None if it leaves nothing to the plan.
+
+    Raises:
+        ConfigurationError: as `settled`.
+    """
+    local, privacy, rounds = config.training.local, config.privacy, config.training.rounds
+    if not isinstance(local, UntunedStepsConfig):
+        return None
+    if privacy.epsilon is None or not facts.linear or facts.feature_norm_bound is None:
+        raise ConfigurationError(
+            "'training.local.learning_rate' must be given unless 'privacy.epsilon' is, the model is linear "
+            "and features have a publicly bounded norm; it is missing."
+        )
+    capacities = record_capacities(config, facts.silos)
+    multiplier = calibrate(
+        lambda z: Release(GaussianNoise(z), 1.0, dimension=1),
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        lower=_SMALLEST,
+        upper=_LARGEST,
+    )
+    numbers = PublicNumbers(
+        total=sum(capacities),
+        largest_silo=max(capacities),
+        silos=len(facts.silos),
+        shares=plan_thresholds(config, len(facts.silos)).honest_survivors,
+        multiplier=multiplier,
+        outputs=facts.outputs,
+        norm_bound=facts.feature_norm_bound,
+        cap=None if local.residual_cap == "auto" else local.residual_cap,
+        rounds=None if rounds == "auto" else rounds,
+    )
+    return choose(numbers, guard_prob=lambda times: rare(config, times))
+
+
+def choose(numbers: PublicNumbers, guard_prob: Callable[[int], float]) -> Chosen:
+    """Returns the settings for ``numbers``; a pure function.
+
+    Args:
+        numbers: all that the rule knows.
+        guard_prob: rounds to the probability, each round, that the guard on batches may fail with.
+
+    Raises:
+        ConfigurationError: if batches allow only steps so short that training would take too many rounds.
+    """
+    cap = numbers.cap or (_BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP)
+    loss = capped(head_on(numbers.outputs), cap)
+    lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
+    # Standard deviation of the noise in a logit, for each unit of T·γ/N.
+    noise = numbers.multiplier * math.sqrt(numbers.silos / numbers.shares) * lipschitz * numbers.norm_bound
+    kappa = min(max((numbers.total / 1e4) ** 0.2, 1.0), 1.5)
+    reach = kappa * numbers.silos / noise
+    steps = _STEPS_PER_RECORD * numbers.largest_silo
+
+    def limit(rounds: int) -> float:
+        """The largest rate whose steps are non-expansive in batches of the guarded size."""
+        batch = batch_guard(numbers.largest_silo, 1.0 / steps, steps, guard_prob(rounds)).max_batch
+        return _BELOW_LIMIT * 2.0 / (smoothness * batch)
+
+    rounds = numbers.rounds or _rounds(reach, limit)
+    tail = numbers.total / noise >= _CONTRACTING
+    local = StableStepsConfig(
+        kind="stable-steps",
+        learning_rate=min(reach / rounds, limit(rounds)),
+        steps=steps,
+        residual_cap=cap,
+    )
+    server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
+    lowered = local.learning_rate < reach / rounds
+    short = ", or less, as large batches ask for short steps" if lowered else ""
+    reason = (
+        f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
+        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves a logit by {kappa:.2g}{short}"
+    )
+    return Chosen(rounds, local, server, reason)
+
+
+def _rounds(reach: float, limit: Callable[[int], float]) -> int:
+    """Returns the fewest rounds, 20 at least, in which steps that are short enough reach as far."""
+    rounds = _ROUNDS
+    while reach / rounds > limit(rounds):
+        # The limit falls a little as rounds grow, since the guard must then fail more rarely.
+        rounds = max(rounds + 1, math.ceil(reach / limit(rounds)))
+    if rounds > _MOST_ROUNDS:
+        raise ConfigurationError(
+            f"'training.rounds' must be at most {_MOST_ROUNDS} where it is left to the plan; so many silos "
+            f"at so large an ε would need {rounds}. Give 'training.rounds', or a smaller ε."
+        )
+    return rounds

@@ -1,0 +1,122 @@
+"""Settings that are left to the plan: what the rule says, that the plan holds them, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from discreet.config import parse_config
+from discreet.errors import ConfigurationError
+from discreet.kinds import AveragingConfig, StableStepsConfig, TailMeanConfig
+from discreet.plan import FederationFacts, make_plan, parse_plan
+from discreet.plan.follows import unlike_its_config
+from discreet.plan.untuned import PublicNumbers, choice, choose, settled
+
+FACTS = FederationFacts(tuple("abcde"), (64,), 10, 1.0, 650, "0" * 64, 10, linear=True)
+NUMBERS = PublicNumbers(
+    total=2000, largest_silo=400, silos=5, shares=5, multiplier=3.73, outputs=10, norm_bound=1.0
+)
+
+
+def config(training: dict[str, Any] | None = None, **privacy: Any) -> Any:
+    return parse_config(
+        {
+            "data": {"source": "digits", "record_capacity": 400},
+            "training": {"local": {"kind": "stable-steps"}} | (training or {}),
+            "privacy": {"epsilon": 1.0, "delta": 1e-5} | privacy,
+        }
+    )
+
+
+def chosen(**changes: Any) -> Any:
+    return choose(replace(NUMBERS, **changes), guard_prob=lambda _: 1e-12)
+
+
+def test_the_noise_moves_a_logit_by_one() -> None:
+    found = chosen()
+    noise = 3.73 * math.sqrt(2) * 0.35
+    assert found.local.residual_cap == 0.35
+    assert found.local.learning_rate * found.rounds * noise / 5 == pytest.approx(1.0)
+
+
+def test_fewer_sure_shares_are_more_noise() -> None:
+    whole, part = chosen(), chosen(shares=3)
+    reach = [found.local.learning_rate * found.rounds for found in (whole, part)]
+    assert reach[1] == pytest.approx(reach[0] * math.sqrt(3 / 5))
+
+
+def test_rounds_grow_where_batches_bind_and_the_reach_stays() -> None:
+    found = chosen(multiplier=0.2)
+    assert found.rounds > 20
+    assert found.local.learning_rate * found.rounds * 0.2 * math.sqrt(2) * 0.35 / 5 == pytest.approx(1.0)
+    assert chosen(multiplier=0.2, rounds=20).local.learning_rate < 5 / (0.2 * math.sqrt(2) * 0.35 * 20)
+
+
+def test_much_signal_is_averaged() -> None:
+    assert isinstance(chosen().server, AveragingConfig)
+    assert isinstance(chosen(total=48_000, largest_silo=9_600).server, TailMeanConfig)
+
+
+def test_many_silos_at_a_large_budget_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"'training\.rounds' must be at most 1000"):
+        chosen(silos=2000, shares=2000, multiplier=0.2)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [{}, {"rounds": "auto", "local": {"kind": "stable-steps", "learning_rate": "auto", "steps": "auto"}}],
+)
+def test_a_plan_holds_the_numbers_and_follows_from_them(training: dict[str, Any]) -> None:
+    asked = config(training)
+    plan = make_plan(asked, FACTS)
+    found = choice(asked, FACTS)
+    assert found is not None
+    assert (plan.rounds, plan.training.local, plan.training.server) == (
+        found.rounds,
+        found.local,
+        found.server,
+    )
+    assert isinstance(plan.training.local, StableStepsConfig)
+    read = parse_plan(plan.document())
+    assert read.digest() == plan.digest()
+    assert unlike_its_config(read) is None
+    assert choice(read.config, FACTS) is None
+
+
+def test_stated_numbers_are_kept() -> None:
+    found = choice(config({"rounds": 7, "local": {"kind": "stable-steps", "residual_cap": 0.2}}), FACTS)
+    assert found is not None
+    assert (found.rounds, found.local.residual_cap) == (7, 0.2)
+    tuned = config({"rounds": 7, "local": {"kind": "stable-steps", "learning_rate": 0.01, "steps": 400}})
+    assert settled(tuned, FACTS) is tuned
+
+
+@pytest.mark.parametrize(
+    ("training", "named"),
+    [
+        ({"local": {"kind": "stable-steps", "learning_rate": 0.1, "steps": 4}}, "'rounds' must be given"),
+        ({"local": {"kind": "single-step"}}, "'rounds' must be given"),
+        ({"server": {"kind": "momentum"}}, "'server' and 'sampling' must be left out"),
+        ({"sampling": {"kind": "poisson", "probability": 0.5}}, "'server' and 'sampling' must be left out"),
+        ({"local": {"kind": "stable-steps", "steps": 4}}, "training.local.steps"),
+    ],
+)
+def test_what_the_rule_does_not_know_is_refused(training: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        config(training)
+
+
+@pytest.mark.parametrize(
+    ("facts", "privacy"),
+    [
+        (replace(FACTS, feature_norm_bound=None), {}),
+        (replace(FACTS, linear=False), {}),
+        (FACTS, {"epsilon": None, "noise_multiplier": 2.0}),
+    ],
+)
+def test_no_public_numbers_no_rule(facts: FederationFacts, privacy: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"'training\.local\.learning_rate' must be given unless"):
+        make_plan(config(None, **privacy), facts)
