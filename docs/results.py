@@ -16,7 +16,8 @@ REPRODUCTIONS = DOCS.parent / "reproductions"
 RESULTS = REPRODUCTIONS / "results"
 # The comparison that a sceptical reader wants first comes first.
 ORDER = (
-    "utility-full", "utility-small", "p1-figure2-full", "p1-figure2-small", "p1-figure3-full",
+    "utility-full", "utility-small", "auto-full", "auto-small",
+    "p1-figure2-full", "p1-figure2-small", "p1-figure3-full",
     "p1-figure3-small", "p1-figure1-full", "p1-figure1-small", "local-state-small",
     "p2-grid-full", "p2-grid-small", "p2-silos-full", "p2-silos-small", "p1-table1-small", "p3-mnist-full",
     "p3-mnist-small", "p3-svhn-full", "p3-svhn-small", "p3-shakespeare-full", "p3-shakespeare-small",
