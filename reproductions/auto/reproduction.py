@@ -12,8 +12,8 @@ import numpy as np
 
 import subsets
 from discreet.config import Config, parse_config
+from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
-from discreet.plan.over_records import plan_over_records, records_of
 from reproducing import Cell, Computed, Context, Deferred, Scale, Score, accuracy, changed
 
 EPSILONS = {Scale.SMALL: (1.0,), Scale.FULL: (0.3, 1.0, 4.0)}
@@ -119,7 +119,7 @@ def by_grid(config: Config, scale: Scale) -> float:
 
 def validation(config: Config, folder: Path) -> dict[str, Any]:
     """Writes the training records alone; a part of them is held out in place of the test records."""
-    federation = records_of(config)
+    federation = prepare(config).federation
     train = {silo.name: silo.train for silo in federation.silos}
     path = folder / "train.npz"
     np.savez(
@@ -142,7 +142,7 @@ def validation(config: Config, folder: Path) -> dict[str, Any]:
 def tuned(config: Config, setting: Setting) -> Config:
     """The config with the numbers of a grid's setting."""
     factor, cap, momentum = setting
-    rule = plan_over_records(config).plan.training
+    rule = prepare(config).plan.training
     local = rule.local.model_dump()
     rate = factor * local["learning_rate"] * (1.0 - momentum)
     return changed(

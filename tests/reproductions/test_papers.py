@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducing import Context, Reproduction, Scale, Verdict, carry_out, catalogue
+from reproducing import Computed, Context, Reproduction, Scale, Verdict, carry_out, catalogue
 
 ROOT = Path(__file__).parents[2] / "reproductions"
 ALL = catalogue(ROOT)
@@ -17,6 +17,7 @@ WITHOUT_DATA = [
         "local-state", "p1-table1", "p2-grid", "p2-silos", "p3-closed-forms", "p3-epsilons", "p4-accounting",
     }
 ]  # fmt: skip
+COMPARED_WITH_OURSELVES = {"auto"}
 PUBLIC = {
     "discreet.accounting", "discreet.accounting.bounds",
     "discreet.accounting.gdp", "discreet.errors", "discreet.audit", "discreet.config",
@@ -38,7 +39,20 @@ def test_every_number_is_within_its_tolerance(item: Reproduction) -> None:
     assert any(row.verdict is Verdict.WITHIN for row in rows)
 
 
-@pytest.mark.parametrize("item", [item for item in ALL if item not in WITHOUT_DATA], ids=name_of)
+@pytest.mark.parametrize("item", [item for item in ALL if item.name in COMPARED_WITH_OURSELVES], ids=name_of)
+def test_what_nobody_has_published_is_only_shown(item: Reproduction) -> None:
+    rows = carry_out(item, Context(Scale.SMALL, item.folder, data=None))
+    assert {row.verdict for row in rows} == {Verdict.SHOWN}
+    found = [row.cell.ours for row in rows if isinstance(row.cell, Computed)]
+    assert len(found) == len(rows)
+    assert all(ours is not None and 50.0 < ours < 100.0 for ours in found)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [item for item in ALL if item not in WITHOUT_DATA and item.name not in COMPARED_WITH_OURSELVES],
+    ids=name_of,
+)
 def test_without_data_every_cell_is_skipped_with_a_reason(item: Reproduction) -> None:
     rows = carry_out(item, Context(Scale.SMALL, item.folder, data=None))
     assert {row.verdict for row in rows} == {Verdict.SKIPPED}
