@@ -74,6 +74,37 @@ def _text_or_texts(source: object) -> object:
     return source
 
 
+class PersonConfig(Section):
+    """Whose a record is, where guarantees are for persons with all of their records (unit person).
+
+    Attributes:
+        column: the column, or array of an npz file, that says whose a record is. It is no feature; a record
+            without an entry is left out, and all records of a person are held out together.
+        capacity: public upper bound on the training persons of a silo: one number, or one for each silo by
+            name. It takes the place of ``record_capacity``.
+        most_records: public: further records of a person, in the order of the source, are left out.
+        most_silos: public: how many silos may hold records of one person. A silo cannot see the others, so
+            that this is an assumption; noise grows with it.
+        average_over: what a model is the best one for: ``persons`` gives all of them the same weight, each
+            record of a person with m of them 1/m. ``records`` gives every record the same, 1/most_records.
+    """
+
+    column: str
+    capacity: Count | dict[str, Count]
+    most_records: Annotated[int, Field(ge=1, le=1_000_000)]
+    most_silos: Annotated[int, Field(ge=1, le=1_000)] = 1
+    average_over: Literal["persons", "records"] = "persons"
+
+
+def _person_table(person: object) -> object:
+    """Says what a person needs where only the column is given."""
+    if isinstance(person, str):
+        raise ValueError(
+            f'must be a table, as in {{ column = "{person}", capacity = 500, most_records = 20 }}'
+        )
+    return person
+
+
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Missing = Literal["indicator", "neutral"]
 
@@ -93,6 +124,7 @@ class DataConfig(Section):
             nothing is measured.
         id: column, or array of an npz file, that says whose record it is: records of equal id are held out
             together. Left out, what a record holds decides whether it is held out.
+        person: whose a record is, for guarantees about persons.
         keep_test_set: hold out the source's own test records, where it has some; false puts them among the
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
@@ -126,6 +158,7 @@ class DataConfig(Section):
     keep_test_set: bool = True
     split_seed: Annotated[int, Field(ge=0)] = 0
     id: str | None = None
+    person: Annotated[PersonConfig | None, BeforeValidator(_person_table)] = None
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     categories: dict[str, tuple[str, ...]] | None = None
@@ -152,6 +185,34 @@ class DataConfig(Section):
                 f"what was read from records must be replaced by public knowledge: {', '.join(drafts)}"
             )
         return data
+
+    @model_validator(mode="after")
+    def _persons_say_it_all(self) -> Self:
+        """Refuses a second word on whose a record is, and partitions that would tear persons apart."""
+        if self.person is None:
+            return self
+        twice = [name for name in ("id", "record_capacity") if getattr(self, name) is not None]
+        if twice:
+            raise ValueError(
+                f"{' and '.join(twice)} must be left out where 'person' is given: persons are held out "
+                "whole, and person.capacity bounds how many there are"
+            )
+        if isinstance(self.partition, DirichletPartition):
+            raise ValueError(
+                "a dirichlet partition must be without 'person': it deals records by their label"
+            )
+        return self
+
+    @property
+    def unit_capacity(self) -> int | dict[str, int] | None:
+        """The public bound on the training persons of a silo, or on its records where no person is given."""
+        return self.record_capacity if self.person is None else self.person.capacity
+
+    def with_unit_capacity(self, capacity: int | dict[str, int]) -> Self:
+        """Returns the same with another public bound."""
+        if self.person is None:
+            return self.model_copy(update={"record_capacity": capacity})
+        return self.model_copy(update={"person": self.person.model_copy(update={"capacity": capacity})})
 
     @model_validator(mode="after")
     def _only_arrays_have_a_shape(self) -> Self:
@@ -184,6 +245,13 @@ class DataConfig(Section):
 
 CAPACITY = "no silo holds more training records than its record_capacity"
 """What makes one record more or less of a silo one training record more or less."""
+
+PERSON_CAPACITY = "no silo holds more training persons than its person.capacity"
+"""The same for persons."""
+
+ONE_NAME = "all records of a person have the same entry in the person column, and nobody else's have"
+
+UNSEEN = "which no silo can see for itself"
 
 WRITTEN_ALONE = (
     "how a cell of a table is written depends on no other record, but for spellings of one value that are "
@@ -241,12 +309,16 @@ def _drafts(data: Mapping[str, Any], under: str = "") -> list[str]:
 
 
 def data_assumptions(data: DataConfig) -> tuple[str, ...]:
-    """Returns in words what the guarantee for one record assumes of the data, beyond what is computed.
+    """Returns in words what the guarantee for one record or person assumes of the data, besides.
 
     Each is about which data sets are neighbours: those for which the loader changes more than one record are
     not, unless a guarantee says so.
     """
+    person = data.person
     found = [CAPACITY]
+    if person is not None:
+        count = "1 silo" if person.most_silos == 1 else f"{person.most_silos} silos"
+        found = [PERSON_CAPACITY, ONE_NAME, f"no person has records at more than {count}, {UNSEEN}"]
     match data.partition:
         case IidPartition() | DirichletPartition():
             found.append(

@@ -26,6 +26,7 @@ from discreet.data import (
 )
 from discreet.data.dialect import Dialect
 from discreet.data.names import expanded, has_pattern
+from discreet.data.persons import PersonRule
 from discreet.data.table_files import of_tables, table_files, together
 from discreet.errors import DataError
 
@@ -34,7 +35,8 @@ def public_facts(data: DataConfig) -> PublicFacts:
     """Returns what a config states about a file."""
     return PublicFacts(
         label=data.label,
-        id=data.id,
+        id=data.id if data.person is None else data.person.column,
+        person=_person_rule(data),
         ranges=data.ranges,
         categories=data.categories,
         classes=data.classes,
@@ -47,6 +49,10 @@ def public_facts(data: DataConfig) -> PublicFacts:
         drop=data.drop or (),
         dialect=Dialect(data.separator or ",", data.encoding or "utf-8", data.decimal or "."),
     )
+
+
+def _person_rule(data: DataConfig) -> PersonRule | None:
+    return None if data.person is None else PersonRule(data.person.most_records, data.person.most_silos)
 
 
 def _missing(data: DataConfig) -> frozenset[str]:
@@ -77,7 +83,8 @@ def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) ->
         return data
     known = list(dict.fromkeys(_header(data) if header is None else header))
     column = data.partition.column if isinstance(data.partition, ColumnPartition) else None
-    taken = [name for name in (data.label, data.id, column, *(data.drop or ())) if name is not None]
+    whose = data.id if data.person is None else data.person.column
+    taken = [name for name in (data.label, whose, column, *(data.drop or ())) if name is not None]
     found, problems = expanded(rules, known, taken)
     features = [name for stated in found.values() for name in stated]
     of_missing, more = expanded({"missing": missing}, features, ())
@@ -147,7 +154,7 @@ def federation_of(
         split_seed=data.split_seed,
         keep_test_set=data.keep_test_set,
         partition=_partition(data) if silo is None else OneSilo(silo),
-        record_capacity=data.record_capacity,
+        record_capacity=data.unit_capacity,
         exchanged=exchanged,
         facts=public_facts(data),
         by_silo=by_silo,

@@ -79,7 +79,7 @@ class PrivacyConfig(Section):
         clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
     """
 
-    unit: Literal["record", "client"] = "record"
+    unit: Literal["record", "person", "client"] = "record"
     epsilon: Positive | None = None
     noise_multiplier: Positive | None = None
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -205,3 +205,12 @@ class Config(Section):
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
     speed: SpeedConfig = SpeedConfig()
+
+    @model_validator(mode="after")
+    def _persons_are_known(self) -> Config:
+        if (self.privacy.unit == "person") != (self.data.person is not None):
+            raise ValueError(
+                "'data.person' must be given where 'privacy.unit' is person, and only there; the unit is "
+                f"{self.privacy.unit}. It says which column tells whose a record is"
+            )
+        return self

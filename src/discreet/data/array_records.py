@@ -152,7 +152,7 @@ def scaled(records: Records, bound: float | None) -> Records:
     """Flattens the records, appends a constant and scales them to a bound, if there is one."""
     if bound is None:
         return records
-    return Records(scaled_with_constant(records.features, bound), records.labels)
+    return records.with_features(scaled_with_constant(records.features, bound))
 
 
 def identities_of_ids(ids: Iterable[object]) -> Identities:

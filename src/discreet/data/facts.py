@@ -11,6 +11,7 @@ from discreet.data.columns import Categories, Column, Days, Numeric
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.names import matches
+from discreet.data.persons import PersonRule
 from discreet.data.table_source import TableSchema
 from discreet.errors import DataError
 
@@ -26,6 +27,8 @@ class PublicFacts:
     Attributes:
         label: column to predict (tables: csv and parquet).
         id: column, or array of an npz file, that says whose record it is.
+        person: which records of one person are used, where ``id`` says whose they are and the unit is the
+            person; else None.
         ranges: numeric feature columns with their plausible range (tables).
         categories: categorical feature columns with their possible texts (tables).
         dates: feature columns of dates: first and last plausible day, and the order of year, month and day
@@ -43,6 +46,7 @@ class PublicFacts:
 
     label: str | None = None
     id: str | None = None
+    person: PersonRule | None = None
     ranges: Mapping[str, tuple[float, float]] | None = None
     categories: Mapping[str, Sequence[str]] | None = None
     num_classes: int | None = None
@@ -105,7 +109,14 @@ class PublicFacts:
             )
         if self.label is None:
             raise DataError(f"{name}: the label column must be named; set label.")
-        return TableSchema(self.label, self.class_texts(), table_columns(self), silo=silo, id=self.id)
+        return TableSchema(
+            self.label,
+            self.class_texts(),
+            table_columns(self),
+            silo=silo,
+            id=self.id,
+            persons=self.person is not None,
+        )
 
 
 def table_columns(facts: PublicFacts) -> tuple[Column, ...]:

@@ -130,7 +130,14 @@ class Federation:
 
 
 def _joined(parts: list[Records]) -> Records:
-    """Concatenates records."""
+    """Concatenates records; persons of different parts are different."""
+    persons, first = [], 0
+    for part in parts:
+        if part.persons is not None:
+            persons.append(part.persons + first)
+            first += int(part.persons.max(initial=-1)) + 1
     return Records(
-        np.concatenate([part.features for part in parts]), np.concatenate([part.labels for part in parts])
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate(persons) if persons else None,
     )

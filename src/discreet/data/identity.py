@@ -68,6 +68,14 @@ class Identities:
         """Returns the identities of the records at ``rows``; no content is copied."""
         return Identities(self.columns, self.rows[rows])
 
+    def numbers(self) -> Integers:
+        """Returns one number, from 0, for all records of one identity, shape ``(n,)``."""
+        rows = np.concatenate([column[self.rows] for column in self.columns], axis=1)
+        if not len(rows):
+            return np.zeros(0, dtype=np.int64)
+        whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1])))[:, 0]
+        return np.unique(whole, return_inverse=True)[1].astype(np.int64)
+
     def words(self, *public: str | int) -> npt.NDArray[np.uint64]:
         """Returns 64 public bits for each record, shape ``(n,)``: BLAKE2b of its identity.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Booleans
 from discreet.data.array_source import pool_of_arrays
 from discreet.data.bundled import digits, heart_disease
 from discreet.data.facts import PublicFacts
@@ -18,7 +19,9 @@ from discreet.data.function_source import federation_of_function
 from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import ColumnSilos, Partition, deal
+from discreet.data.persons import PersonRule, of_persons, spread_note
 from discreet.data.pool import SILO, Pool
+from discreet.data.records import Records
 from discreet.data.remarks import unused_note
 from discreet.data.split import Split
 from discreet.data.table import nearest_hint
@@ -60,7 +63,7 @@ def load_federation(
         keep_test_set: hold out the source's own test records, where it has some; False puts them among the
             others, and holds out ``test_fraction`` of all.
         record_capacity: public bound on the training records of every silo, or of each by name; surplus
-            records are left out. None: no bound.
+            records are left out. None: no bound. It is on persons where ``facts.person`` is given.
         exchanged: whether neighbours differ in a record that is exchanged, as under fixed-size sampling, and
             not in one that is there or not; held-out records are then chosen by place, or by id.
         by_silo: with the source ``memory``, what each silo holds: a table (`discreet.data.frames.table_of`),
@@ -90,7 +93,9 @@ def load_federation(
         pool, partition = _table_pool(source, facts, partition)
     else:
         pool = _pool(str(source), facts, keep_test_set=keep_test_set)
-    return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged)
+    if facts.person is not None:
+        pool = of_persons(pool)
+    return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged, rule=facts.person)
 
 
 def bundled_attribution(source: Source) -> str:
@@ -187,7 +192,9 @@ def _table_pool(
     return replace(pool, notes=(*pool.notes, *unused)), partition
 
 
-def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bool) -> Federation:
+def _federation(
+    pool: Pool, partition: Partition, split: Split, *, exchanged: bool, rule: PersonRule | None
+) -> Federation:
     """Deals the pool out and holds test records out."""
     names, assigned, test_silos = deal(pool, partition, SeededRandom(split.seed).derive("partition"))
     coins = pool.marks.coins(exchanged=exchanged)
@@ -208,13 +215,15 @@ def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bo
         if pool.test is not None and test_silos is not None:
             test = pool.test.take(np.flatnonzero(test_silos == number))
         else:
-            held_out = split.held_out(coins.take(own), name)
+            held_out = _held_out(split, coins.take(own), name, rule)
             test = pool.records.take(own[held_out])
-        kept, surplus = split.used(coins.take(own[~held_out]), name)
-        train = pool.records.take(own[~held_out][kept])
-        silos.append(Silo(name, train, test, surplus=int((~kept).sum())))
-        notes += surplus
+        left = own[~held_out]
+        kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
+        silos.append(Silo(name, pool.records.take(left[kept]), test, surplus=surplus))
+        notes += more
     notes += _empty(silos)
+    if rule is not None and pool.records.persons is not None:
+        notes += spread_note(pool.name, pool.records.persons, assigned, rule)
     return Federation(
         name=pool.name,
         silos=tuple(silos),
@@ -225,6 +234,28 @@ def _federation(pool: Pool, partition: Partition, split: Split, *, exchanged: bo
         attribution=pool.attribution,
         warnings=tuple(notes),
     )
+
+
+def _held_out(split: Split, coins: Identities, silo: str, rule: PersonRule | None) -> Booleans:
+    return split.held_out(coins, silo) if rule is None else split.persons_held_out(coins)
+
+
+def _used(
+    split: Split, coins: Identities, records: Records, silo: str, rule: PersonRule | None
+) -> tuple[Booleans, int, list[str]]:
+    """Says which training records are used, how many units were too many, and what the owner is told."""
+    if rule is None or records.persons is None:
+        kept, notes = split.used(coins, silo)
+        return kept, int((~kept).sum()), list(notes)
+    kept, left_out, notes = split.persons_used(coins, records.persons, silo)
+    first = rule.used(records.persons)
+    told = list(notes)
+    if further := int((kept & ~first).sum()):
+        told.append(
+            f"silo {silo!r}: {further} of {len(first)} training records are further ones of persons who have "
+            f"more than most_records = {rule.most_records}; they are left out."
+        )
+    return kept & first, left_out, told
 
 
 def _cut_to_capacity(federation: Federation, split: Split) -> Federation:

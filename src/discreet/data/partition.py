@@ -42,7 +42,7 @@ class OneSilo:
 
 @dataclass(frozen=True, slots=True)
 class IidSilos:
-    """``num_silos`` silos of equal size, records dealt at random; simulation."""
+    """``num_silos`` silos of equal size, records (or persons) dealt at random; simulation."""
 
     num_silos: int
 
@@ -96,7 +96,7 @@ def deal(
     width = len(str(partition.num_silos))
     names = tuple(f"silo-{number:0{width}d}" for number in range(1, partition.num_silos + 1))
     if isinstance(partition, IidSilos):
-        silos = _iid(len(pool.records), partition.num_silos, randomness.derive("train"))
+        silos = _iid_units(pool, partition.num_silos, randomness.derive("train"))
         if pool.test is None:
             return names, silos, None
         return names, silos, _iid(len(pool.test), partition.num_silos, randomness.derive("test"))
@@ -136,6 +136,14 @@ def _require_readable(cells: Sequence[str], column: str, name: str) -> None:
             f"{name}: the names of silos, column {column!r}, must be UTF-8; {unreadable} of {len(cells)} "
             "cells are not. Save the file as UTF-8, or list the names: partition.names."
         )
+
+
+def _iid_units(pool: Pool, num_silos: int, randomness: SeededRandom) -> Integers:
+    """Deals records; or where it is known whose they are, persons with all that is theirs."""
+    persons = pool.records.persons
+    if persons is None:
+        return _iid(len(pool.records), num_silos, randomness)
+    return _iid(int(persons.max(initial=-1)) + 1, num_silos, randomness)[persons]
 
 
 def _iid(count: int, num_silos: int, randomness: SeededRandom) -> Integers:

@@ -17,6 +17,8 @@ class Records:
     Attributes:
         features: shape ``(n, *feature_shape)``, float32, finite.
         labels: shape ``(n,)``, int64, never negative.
+        persons: whose each record is, shape ``(n,)``, int64, never negative: records of equal numbers are one
+            person's, and the numbers mean nothing else. None where nobody asks.
 
     Raises:
         DataError: if a shape or type is wrong, or a row holds NaN, Inf or a negative label. The message
@@ -29,6 +31,7 @@ class Records:
 
     features: Float32s
     labels: Integers
+    persons: Integers | None = None
 
     def __post_init__(self) -> None:
         if not (self.features.ndim >= 2 and self.features.dtype == np.float32):
@@ -46,6 +49,8 @@ class Records:
                 "every record must have one label; "
                 f"got {len(self.features)} records and {len(self.labels)} labels."
             )
+        if self.persons is not None and not _numbers(self.persons, len(self.labels)):
+            raise DataError("persons must be int64 >= 0, one for each record; they are not.")
         feature_axes = tuple(range(1, self.features.ndim))
         unusable = int((~np.isfinite(self.features).all(axis=feature_axes)).sum())
         if unusable:
@@ -64,7 +69,16 @@ class Records:
 
     def take(self, rows: Integers | Booleans) -> Records:
         """Returns the records at ``rows``: indices, or a mask of shape ``(n,)``."""
-        return Records(self.features[rows], self.labels[rows])
+        persons = None if self.persons is None else self.persons[rows]
+        return Records(self.features[rows], self.labels[rows], persons)
+
+    def with_features(self, features: Float32s) -> Records:
+        """Returns the same records with other features, shape ``(n, ...)``."""
+        return Records(features, self.labels, self.persons)
 
     def __repr__(self) -> str:
         return f"Records({len(self)} of shape {self.features.shape[1:]})"
+
+
+def _numbers(persons: Integers, count: int) -> bool:
+    return persons.dtype == np.int64 and persons.shape == (count,) and bool((persons >= 0).all())

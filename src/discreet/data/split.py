@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Booleans
+from discreet.arrays import Booleans, Integers
 from discreet.data.identity import Identities
 from discreet.errors import DataError
 
 _WORDS = 2**64
+_ALL_SILOS = ""  # the name of no silo
 
 
 def held_out(
@@ -84,16 +85,24 @@ class Split:
     Attributes:
         test_fraction: probability that a record is held out.
         seed: public.
-        record_capacity: bound on the training records of every silo, or of each by name; None: no bound.
+        capacity: bound on the training records of every silo, or of each by name; None: no bound. On its
+            persons, where persons are given.
     """
 
     test_fraction: float
     seed: int
-    record_capacity: int | Mapping[str, int] | None = None
+    capacity: int | Mapping[str, int] | None = None
 
     def held_out(self, identities: Identities, silo: str) -> Booleans:
         """Says which records of ``silo`` are held out; see `test_rows`."""
         return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
+
+    def persons_held_out(self, identities: Identities) -> Booleans:
+        """Says which records are of persons that are held out: by one coin a person, the same at all silos.
+
+        A coin that hung on the silo's name could train on a person at one silo and measure on it at another.
+        """
+        return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=_ALL_SILOS)
 
     def used(self, identities: Identities, silo: str) -> tuple[Booleans, tuple[str, ...]]:
         """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.
@@ -105,8 +114,7 @@ class Split:
         Returns:
             True for a record that is used, shape ``(n,)``, and a note for the owner about the others.
         """
-        bound = self.record_capacity
-        capacity = bound.get(silo) if isinstance(bound, Mapping) else bound
+        capacity = self._of(silo)
         kept = np.ones(len(identities), dtype=np.bool_)
         if capacity is None or len(identities) <= capacity:
             return kept, ()
@@ -117,3 +125,36 @@ class Split:
             f"record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
             "that there are none. Agree on a larger capacity.",
         )
+
+    def persons_used(
+        self, identities: Identities, persons: Integers, silo: str
+    ) -> tuple[Booleans, int, tuple[str, ...]]:
+        """Says which training records of ``silo`` are of persons that fit, as `used` says it of records.
+
+        Args:
+            identities: of the persons, one for each record, shape ``(n,)``.
+            persons: their numbers.
+            silo: public name.
+
+        Returns:
+            True for a record that is used, how many persons were too many, and a note about them.
+        """
+        capacity = self._of(silo)
+        own, first, whose = np.unique(persons, return_index=True, return_inverse=True)
+        if capacity is None or len(own) <= capacity:
+            return np.ones(len(persons), dtype=np.bool_), 0, ()
+        chosen = np.zeros(len(own), dtype=np.bool_)
+        words = identities.take(first.astype(np.int64)).words("capacity", self.seed, silo)
+        chosen[np.argsort(words, kind="stable")[:capacity]] = True
+        return (
+            chosen[whose],
+            len(own) - capacity,
+            (
+                f"silo {silo!r}: {len(own) - capacity} of {len(own)} training persons are more than its "
+                f"person.capacity of {capacity}; they are left out, and the guarantee for one person assumes "
+                "that there are none. Agree on a larger capacity.",
+            ),
+        )
+
+    def _of(self, silo: str) -> int | None:
+        return self.capacity.get(silo) if isinstance(self.capacity, Mapping) else self.capacity

@@ -34,6 +34,7 @@ class TableSchema:
         columns: which columns become features, and by which public rule.
         silo: the column that says which silo holds a record, or None; `SILO` for one table a silo.
         id: the column that says whose record it is, or None.
+        persons: whether records of nobody are left out, and not one person's.
     """
 
     label: str
@@ -41,6 +42,7 @@ class TableSchema:
     columns: tuple[Column, ...]
     silo: str | None
     id: str | None = None
+    persons: bool = False
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -92,7 +94,7 @@ class _Gathered:
             foreign += sum("\ufffd" in cell for cells in table.columns.values() for cell in cells)
             if schema.id is not None:
                 cells = table.column(schema.id)
-                blank += sum(not cell for cell in cells)
+                blank += 0 if schema.persons else sum(not cell for cell in cells)
                 if len(known) <= len(counts):
                     known.update(filter(None, cells))
             self._add(table, silo, number, labels, encoded)

@@ -10,7 +10,6 @@ import numpy as np
 from discreet.arrays import Float32s
 from discreet.data.federation import Federation
 from discreet.data.norm import scaled_with_constant
-from discreet.data.records import Records
 from discreet.models.features import FeatureMap
 
 _CHUNK = 250
@@ -33,8 +32,8 @@ def mapped(federation: Federation, feature_map: FeatureMap, norm_bound: float | 
     silos = tuple(
         dataclasses.replace(
             silo,
-            train=Records(next(features), silo.train.labels),
-            test=Records(next(features), silo.test.labels),
+            train=silo.train.with_features(next(features)),
+            test=silo.test.with_features(next(features)),
         )
         for silo in federation.silos
     )

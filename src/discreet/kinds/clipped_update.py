@@ -21,7 +21,7 @@ from discreet.privacy.units import Unit
 class ClippedUpdateConfig(LocalSection):
     """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
 
-    unit: ClassVar[Unit] = Unit.CLIENT
+    units: ClassVar[tuple[Unit, ...]] = (Unit.CLIENT,)
     sources: ClassVar[tuple[str, ...]] = ("mcmahan2018",)
 
     kind: Literal["clipped-update"]

@@ -13,6 +13,7 @@ from typing import ClassVar
 from discreet.errors import UnsupportedAnalysisError
 from discreet.kinds.fields import Section
 from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
+from discreet.kinds.persons import PersonWeights
 from discreet.kinds.sampling import SamplingConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
@@ -23,12 +24,12 @@ class LocalSection(Section):
     """The table of a kind: what a user may say, and what follows from that alone.
 
     Attributes:
-        unit: whom the kind protects.
+        units: whom the kind can protect.
         sources: keys of the bibliography.
         steps_share_state: whether later local steps depend on what earlier ones left in the silo.
     """
 
-    unit: ClassVar[Unit] = Unit.RECORD
+    units: ClassVar[tuple[Unit, ...]] = (Unit.RECORD, Unit.PERSON)
     sources: ClassVar[tuple[str, ...]]
     steps_share_state: ClassVar[bool] = False
 
@@ -76,9 +77,14 @@ class LocalTraining(ABC):
     __slots__ = ()
 
     @property
+    def persons(self) -> PersonWeights | None:
+        """How the records of one person share what one unit may move; None where that is not the unit."""
+        return None
+
+    @property
     def unit(self) -> Unit:
         """Whom the sensitivity protects."""
-        return Unit.RECORD
+        return Unit.RECORD if self.persons is None else Unit.PERSON
 
     @property
     @abstractmethod
@@ -91,7 +97,7 @@ class LocalTraining(ABC):
 
     @abstractmethod
     def update_bound(self, record_capacity: int) -> float:
-        """Public worst-case L2 norm of the vector for a silo of at most ``record_capacity`` records."""
+        """Public worst-case L2 norm of the vector for a silo of at most ``record_capacity`` units."""
 
     def failure_prob(self, record_capacity: int) -> float:  # noqa: ARG002 - one contract for all kinds
         """Probability per round, added to δ, that the bound is not met and the round is aborted: none."""
@@ -145,7 +151,7 @@ class LocalTraining(ABC):
         return SHARED
 
     def footprint(self, capacity: int) -> Footprint:
-        """Returns what a silo of at most ``capacity`` records puts into a round."""
+        """Returns what a silo of at most ``capacity`` records, or persons, puts into a round."""
         return Footprint(
             l2_sensitivity=self.contribution_norm(),
             change=self.change,

@@ -14,6 +14,7 @@ from discreet.kinds.capped import ConvexLoss
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability
 from discreet.kinds.float_error import with_slack
+from discreet.kinds.persons import PersonWeights
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
@@ -84,6 +85,8 @@ class ConvexSteps(LocalTraining):
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
         guard_prob: probability, each round, that the guard may fail with.
+        persons: how a person's records count, all in one step; None where each record is by itself. Persons
+            are then what is sampled, dealt to steps and bounded by ``record_capacity``.
 
     Raises:
         ConfigurationError: if a number is out of range, or γ(β·b_max + λ) > 2 for the batch guard b_max.
@@ -100,6 +103,7 @@ class ConvexSteps(LocalTraining):
     passes: int = 1
     projection_radius: float = math.inf
     guard_prob: float = MOST_FAILURE_PROB
+    persons: PersonWeights | None = None
 
     def __post_init__(self) -> None:
         for name in ("norm_bound", "learning_rate"):

@@ -67,18 +67,21 @@ def linear_step_error(
     feature_norm: float,
     weight_norm: float,
     learning_rate: float,
+    terms: int | None = None,
 ) -> float:
     r"""Bounds how far one float64 gradient step of a linear head lands from the exact one.
 
     With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (½-Lipschitz
     in the logits) by half of that plus 3·(k + 8)·u, two thirds of it for capping; the sum over b records of
     norm at most √2·R adds 1.01·b·u·b·√2·R, and the update itself two roundings (Higham 2002, sections 3.1 and
-    3.5).
+    3.5). Where the b units of a batch are persons, whose weighted records are together no longer than one
+    record, the sum has more terms, and weighting costs a residual one rounding more.
 
     Args:
         num_features: length of one record's features.
         outputs: number of logits.
         batch: largest batch.
+        terms: most records of a batch, where its units have several.
         feature_norm: R.
         weight_norm: largest Frobenius norm the weights can have during the steps.
         learning_rate: γ, per record.
@@ -88,7 +91,7 @@ def linear_step_error(
     """
     residual = 0.505 * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
     residual += 3 * (outputs + 8) * _UNIT_ROUNDOFF
-    summed = 1.01 * math.sqrt(2.0) * batch * _UNIT_ROUNDOFF
+    summed = 1.01 * math.sqrt(2.0) * (2 + (terms or batch)) * _UNIT_ROUNDOFF
     gradient = batch * feature_norm * (residual + summed)
     longest = weight_norm + learning_rate * batch * math.sqrt(2.0) * feature_norm
     return learning_rate * gradient + 3.0 * _UNIT_ROUNDOFF * longest

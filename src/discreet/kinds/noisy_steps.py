@@ -20,6 +20,7 @@ from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Momentum, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
 from discreet.kinds.footprint import SHARED, NoiseSharing
+from discreet.kinds.persons import PersonWeights, records_of
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
@@ -61,7 +62,7 @@ class NoisyStepsConfig(LocalSection):
 
     def planned(self, setting: SiloSetting) -> NoisySteps:
         """Returns the training of a silo; rates are exactly the decimal numbers that the user wrote."""
-        require_summable(setting.capacity)
+        require_summable(records_of(setting.persons, setting.capacity))
         return NoisySteps(
             clip_norm=setting.clip_norm,
             rates=(Fraction(str(self.learning_rate)),) * self.steps,
@@ -70,6 +71,7 @@ class NoisyStepsConfig(LocalSection):
             batch_bound=setting.batch_bound,
             style=self.style,
             expected=setting.expected,
+            persons=setting.persons,
         )
 
 
@@ -89,6 +91,7 @@ class NoisySteps(LocalTraining):
         expected: public guess of the size of a step's batch, which only the time depends on.
         batch_bound: public size that a step's batch almost never exceeds; the sum is projected onto what so
             many records can reach.
+        persons: how a person's clipped gradients count; as for single-step.
 
     Raises:
         ConfigurationError: if a number is out of range, or the rates have no small common unit.
@@ -101,6 +104,7 @@ class NoisySteps(LocalTraining):
     style: ClippingStyle = FLAT
     expected: ExpectedBatch = UNKNOWN_BATCH
     batch_bound: float = math.inf
+    persons: PersonWeights | None = None
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):

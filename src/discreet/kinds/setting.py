@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from discreet.errors import ConfigurationError
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.persons import PersonWeights
 from discreet.kinds.sampling import ExpectedBatch, SamplingConfig, independent_share
 
 
@@ -17,13 +18,14 @@ class SiloSetting:
     Attributes:
         kind: name of the local training, for messages.
         model: name of the model, for messages.
-        capacity: bound on the silo's training records.
+        capacity: bound on the silo's training records, or persons.
         sampling: who enters a round.
         norm: the clipping norm that was asked for; None if none was.
         feature_norm_bound: every record's features have L2 norm at most this; None if nobody says so.
         guard_prob: how often, each round, a bound on a batch may fail.
         outputs: logits of the model.
         linear: whether the model is a linear head.
+        persons: how a person's records count, where persons are protected.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class SiloSetting:
     guard_prob: float
     outputs: int
     linear: bool
+    persons: PersonWeights | None = None
 
     @property
     def share(self) -> float:
@@ -52,7 +55,10 @@ class SiloSetting:
 
     @property
     def expected(self) -> ExpectedBatch:
-        """The law of the size of a full silo's batch, as far as the length of chunks needs it."""
+        """The law of the size of a full silo's batch, as far as the length of chunks needs it.
+
+        Of persons, as if each had a single record: chunks are then no longer than batches.
+        """
         return ExpectedBatch(self.sampling.expected(self.capacity), self.sampling.spread(self.capacity))
 
     @property

@@ -12,6 +12,7 @@ from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, with_slack
 from discreet.kinds.local_sgd import LocalSgd
+from discreet.kinds.persons import PersonWeights
 from discreet.kinds.sampling import SamplingConfig, independent_share
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import SampledChange, Sampling
@@ -53,6 +54,7 @@ class ShardedConfig(LocalSection):
             ),
             sampling_prob=setting.share,
             projection_radius=setting.clip_norm * setting.sampling.batch_bound(shards),
+            persons=setting.persons,
         )
 
     def normaliser(
@@ -88,6 +90,8 @@ class Sharded(LocalTraining):
         sampling_prob: probability that a shard takes part in a round.
         projection_radius: the update is projected onto the ball of this radius, which keeps the
             sensitivity and lets the ring be smaller; infinite leaves it alone.
+        persons: if given, persons join shards, each with all of its records; these are not weighted, since
+            the shard's whole update is clipped.
 
     Raises:
         ConfigurationError: if a number is out of range.
@@ -98,6 +102,7 @@ class Sharded(LocalTraining):
     local: LocalSgd
     sampling_prob: float = 1.0
     projection_radius: float = math.inf
+    persons: PersonWeights | None = None
 
     def __post_init__(self) -> None:
         for name in ("clip_norm", "projection_radius"):

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
+from discreet.kinds.persons import PersonWeights, records_of
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
@@ -37,6 +38,7 @@ class SingleStepConfig(LocalSection):
             projection_radius=setting.clip_norm * setting.batch_bound,
             style=self.style,
             expected=setting.expected,
+            persons=setting.persons,
         )
 
     def normaliser(
@@ -63,6 +65,8 @@ class SingleStep(LocalTraining):
             sensitivity and lets the ring be smaller; infinite leaves it alone.
         style: how gradients are brought into the ball; the sensitivity is the same for all styles.
         expected: public guess of the batch's size, which only the time depends on.
+        persons: how a person's clipped gradients count, all of which enter together; None where each record
+            is by itself. Persons are then what is sampled.
 
     Raises:
         ConfigurationError: if a number is out of range.
@@ -73,6 +77,7 @@ class SingleStep(LocalTraining):
     projection_radius: float = math.inf
     style: ClippingStyle = FLAT
     expected: ExpectedBatch = UNKNOWN_BATCH
+    persons: PersonWeights | None = None
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
@@ -98,7 +103,8 @@ class SingleStep(LocalTraining):
             ConfigurationError: if a batch may be too large for its sum to be exact enough.
         """
         sampler = self.sampler
-        require_summable(sampler.sample_size if isinstance(sampler, FixedSize) else record_capacity)
+        units = sampler.sample_size if isinstance(sampler, FixedSize) else record_capacity
+        require_summable(records_of(self.persons, units))
         return with_slack(min(record_capacity * self.clip_norm, self.projection_radius))
 
     def release_sampling(self) -> Sampling:

@@ -60,6 +60,7 @@ class StableStepsConfig(ConvexStepsSection):
             projection_radius=self.largest_move(setting, loss.lipschitz(setting.feature_norm_bound)),
             passes=self.passes,
             guard_prob=setting.guard_prob,
+            persons=setting.persons,
             l2_regulariser=self.l2_regulariser,
         )
 

@@ -40,6 +40,7 @@ class TangentStepsConfig(ConvexStepsSection):
             passes=self.passes,
             projection_radius=self.largest_move(setting, loss.lipschitz(setting.clip_norm)),
             guard_prob=setting.guard_prob,
+            persons=setting.persons,
         )
 
 

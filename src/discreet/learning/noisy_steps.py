@@ -14,6 +14,7 @@ from discreet.encoding import Grid, encode
 from discreet.kinds.float_error import project
 from discreet.kinds.noisy_steps import NoisySteps
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.units import units_of
 from discreet.mechanisms import add_share
 from discreet.privacy.events import IntegerNoise
 from discreet.randomness import RandomSource
@@ -76,11 +77,14 @@ def _step(
     noise: StepNoise,
 ) -> tuple[Integers, float, int, float]:
     """One noisy integer gradient sum, the batch's summed loss and size, and the seconds of encoding."""
-    chosen = Poisson(kind.sampling_prob).draw(len(records), randomness)
+    units = units_of(records, kind.persons)
+    chosen = Poisson(kind.sampling_prob).draw(units.count, randomness)
+    rows = units.rows(chosen)
     total = clipped_gradient_sum(
         model,
         place,
-        records.take(chosen),
+        records.take(rows),
+        shares=units.weights(rows),
         clip_norm=kind.clip_norm,
         style=kind.style,
         randomness=randomness,

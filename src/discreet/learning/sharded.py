@@ -13,6 +13,7 @@ from discreet.kinds.float_error import finite_or_zero, project
 from discreet.kinds.sharded import Sharded
 from discreet.learning.clients import trained
 from discreet.learning.objective import Client
+from discreet.learning.units import units_of
 from discreet.learning.updates import LocalUpdate
 from discreet.randomness import RandomSource
 from discreet.sampling import Poisson
@@ -23,9 +24,10 @@ def sharded_update(
 ) -> LocalUpdate:
     """Trains every sampled shard that is not empty."""
     taking_part = Poisson(kind.sampling_prob).draw(kind.num_shards, randomness)
-    assigned = randomness.integers_below(len(records), kind.num_shards)
+    units = units_of(records, kind.persons)
+    assigned = randomness.integers_below(units.count, kind.num_shards)
     salt = randomness.random_bytes(16)
-    members = [np.flatnonzero(assigned == shard) for shard in taking_part.tolist()]
+    members = [units.rows(np.flatnonzero(assigned == shard)) for shard in taking_part.tolist()]
     shards = [
         Client(records.take(own), randomness.derive("shard", shard, salt))
         for shard, own in zip(taking_part.tolist(), members, strict=True)

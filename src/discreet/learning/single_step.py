@@ -9,6 +9,7 @@ from discreet.data.records import Records
 from discreet.kinds.float_error import project
 from discreet.kinds.single_step import SingleStep
 from discreet.learning.clipping.clipped_sum import clipped_gradient_sum
+from discreet.learning.units import units_of
 from discreet.learning.updates import CountedUpdate, LocalUpdate
 from discreet.randomness import RandomSource
 
@@ -17,11 +18,14 @@ def single_step_update(
     kind: SingleStep, model: nn.Module, parameters: Floats, records: Records, randomness: RandomSource
 ) -> CountedUpdate:
     """Sums a batch of clipped gradients and counts those within ``clip_norm``; an empty one gives 0."""
-    batch = kind.sampler.draw(len(records.labels), randomness)
+    units = units_of(records, kind.persons)
+    batch = kind.sampler.draw(units.count, randomness)
+    rows = units.rows(batch)
     total = clipped_gradient_sum(
         model,
         parameters,
-        records.take(batch),
+        records.take(rows),
+        shares=units.weights(rows),
         clip_norm=kind.clip_norm,
         style=kind.style,
         randomness=randomness,

@@ -16,9 +16,11 @@ from discreet.kinds.float_error import (
     linear_step_error,
     project,
 )
+from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import last_class
+from discreet.learning.units import units_of
 from discreet.learning.updates import LocalUpdate
 from discreet.models.convexity import convexity
 from discreet.randomness import RandomSource
@@ -36,29 +38,36 @@ def stable_update(
             large that rounding could.
     """
     _require_head(kind, model)
-    require_capacity(len(records.labels), kind.record_capacity)
+    units = units_of(records, kind.persons)
+    require_capacity(units.count, kind.record_capacity)
     features = flat_features(records)
     start = parameters.reshape(kind.loss.outputs, -1)
     _require_exact(kind, start, features.shape[1])
-    entered = Poisson(kind.sampling_prob).draw(len(records.labels), randomness)
+    entered = Poisson(kind.sampling_prob).draw(units.count, randomness)
     weights, total_loss = start, 0.0
     for _ in range(kind.passes):
         for batch in guarded_batches(entered, kind.steps, kind.guard(), randomness):
-            rows = batch[records.labels[batch] <= last_class(kind.loss.outputs)]
-            weights, loss = _step(kind, weights, _in_ball(kind, features[rows]), records.labels[rows])
+            rows = units.rows(batch)
+            rows = rows[records.labels[rows] <= last_class(kind.loss.outputs)]
+            shares = units.weights(rows)
+            weights, loss = _step(kind, weights, _in_ball(kind, features[rows]), records.labels[rows], shares)
             total_loss += loss
     moved = (weights - start).ravel()
     mean_loss = total_loss / max(1, kind.passes * len(entered))
     return LocalUpdate(project(moved, kind.projection_radius), mean_loss, len(entered))
 
 
-def _step(kind: StableSteps, weights: Floats, batch: Floats, labels: Integers) -> tuple[Floats, float]:
-    """One gradient step on the sum over ``batch``; returns the new weights and the summed loss."""
+def _step(
+    kind: StableSteps, weights: Floats, batch: Floats, labels: Integers, shares: Floats | None
+) -> tuple[Floats, float]:
+    """One gradient step on the sum over ``batch``, each row by its share; returns weights and summed loss."""
     decay = 1.0 - kind.learning_rate * kind.l2_regulariser
     if not len(labels):  # most steps, where there are more of them than records
         return decay * weights, 0.0
     logits = batch @ weights.T
     losses, residuals = kind.loss.losses_and_residuals(logits, labels)
+    if shares is not None:
+        losses, residuals = shares * losses, shares[:, None] * residuals
     gradient = residuals.T @ batch
     return decay * weights - kind.learning_rate * gradient, float(losses.sum())
 
@@ -97,6 +106,7 @@ def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
         feature_norm=kind.norm_bound,
         weight_norm=float(np.linalg.norm(start)) + kind.reach(),
         learning_rate=kind.learning_rate,
+        terms=records_of(kind.persons, kind.guard().max_batch),
     )
     slack = kind.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
     if not 2.0 * kind.steps * kind.passes * error <= slack:

@@ -15,12 +15,14 @@ from discreet.data.records import Records
 from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.kinds.batch_guard import guarded_batches, require_capacity
 from discreet.kinds.float_error import FLOAT_SLACK, project, tangent_gradient_error
+from discreet.kinds.persons import records_of
 from discreet.kinds.tangent_steps import TangentSteps
 from discreet.learning.clipping.clipped_sum import prepare
 from discreet.learning.clipping.shapes import chunk_length, chunks, padded
 from discreet.learning.losses import last_class
 from discreet.learning.tangent_model import LARGEST_LOGIT, TangentModel, linearise
 from discreet.learning.torch_state import device_of, on_device_of, one_thread, torch_seeded
+from discreet.learning.units import units_of
 from discreet.learning.updates import LocalUpdate
 from discreet.randomness import RandomSource
 from discreet.sampling import Poisson
@@ -33,11 +35,12 @@ _LONGEST_ROW = 32.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Part:
-    """Records of one step: their tangents, a for each, ``(n, 1)``, and their labels."""
+    """Records of one step: their tangents, a for each, ``(n, 1)``, labels, and shares of their persons."""
 
     tangent: TangentModel
     factors: torch.Tensor
     labels: Integers
+    shares: Floats | None
 
 
 def chunk_of(kind: TangentSteps) -> int:
@@ -55,30 +58,41 @@ def tangent_update(
             of outputs than the planned loss.
         PrivacyViolation: if a batch or the record count exceeds its public bound.
     """
-    require_capacity(len(records), kind.record_capacity)
+    units = units_of(records, kind.persons)
+    require_capacity(units.count, kind.record_capacity)
     prepare(model, parameters)
-    entered = Poisson(kind.sampling_prob).draw(len(records), randomness)
+    entered = Poisson(kind.sampling_prob).draw(units.count, randomness)
+    shares = units.weights(np.arange(len(records)))
     delta, total_loss = np.zeros_like(parameters), 0.0
     with one_thread(), torch_seeded(randomness, device_of(model)):
         for _ in range(kind.passes):
             batches = guarded_batches(entered, kind.steps, kind.guard(), randomness)
-            delta, loss = _pass(kind, model, delta, records, batches)
+            rows = [units.rows(batch) for batch in batches]
+            delta, loss = _pass(kind, model, delta, records, rows, shares=shares)
             total_loss += loss
     mean_loss = total_loss / max(1, kind.passes * len(entered))
     return LocalUpdate(project(delta, kind.projection_radius), mean_loss, len(entered))
 
 
 def _pass(
-    kind: TangentSteps, model: nn.Module, delta: Floats, records: Records, batches: list[Indices]
+    kind: TangentSteps,
+    model: nn.Module,
+    delta: Floats,
+    records: Records,
+    batches: list[Indices],
+    *,
+    shares: Floats | None = None,
 ) -> tuple[Floats, float]:
-    """One step for each batch, from Δ; returns the new Δ and the summed loss."""
+    """One step for each batch of rows, from Δ; returns the new Δ and the summed loss."""
     gradient, loss, current = np.zeros_like(delta), 0.0, 0
-    for step, part in _parts(kind, model, records, batches):
+    for step, part in _parts(kind, model, records, batches, shares):
         if step != current:
             delta, gradient, current = delta - kind.learning_rate * gradient, np.zeros_like(delta), step
         direction = torch.from_numpy(delta).to(part.factors.device)
         logits = part.tangent.logits + part.factors * part.tangent.along(direction)
         losses, residuals = kind.loss.losses_and_residuals(logits.cpu().numpy(), part.labels)
+        if part.shares is not None:
+            losses, residuals = part.shares * losses, part.shares[:, None] * residuals
         weights = part.factors * torch.from_numpy(residuals).to(part.factors.device)
         gradient += part.tangent.weighted_sum(weights).cpu().numpy()
         loss += float(losses.sum())
@@ -86,7 +100,7 @@ def _pass(
 
 
 def _parts(
-    kind: TangentSteps, model: nn.Module, records: Records, batches: list[Indices]
+    kind: TangentSteps, model: nn.Module, records: Records, batches: list[Indices], shares: Floats | None
 ) -> Iterator[tuple[int, _Part]]:
     """Linearises records in the order of their steps, in chunks; yields (step, part of its batch).
 
@@ -108,7 +122,8 @@ def _parts(
         for step, begin, end in zip(step_of, begins, np.append(begins, len(chosen))[1:], strict=True):
             kept = begin + np.flatnonzero(usable[begin:end])
             rows = slice(int(begin), int(end)) if len(kept) == end - begin else torch.from_numpy(kept)
-            yield int(step), _Part(tangent.of(rows), factors[rows], labels[kept])
+            own = None if shares is None else shares[chosen[kept]]
+            yield int(step), _Part(tangent.of(rows), factors[rows], labels[kept], own)
 
 
 def _factors(kind: TangentSteps, tangent: TangentModel) -> torch.Tensor:
@@ -129,7 +144,7 @@ def _require_exact(kind: TangentSteps, tangent: TangentModel) -> None:
             "Check that every party builds the model from the same plan."
         )
     uses = kind.passes * kind.record_capacity
-    sums = 2 + kind.guard().max_batch // chunk_of(kind)
+    sums = 3 + records_of(kind.persons, kind.guard().max_batch) // chunk_of(kind)
     error = tangent_gradient_error(
         outputs=outputs,
         along_error=tangent.along_error(),

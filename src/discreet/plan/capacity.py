@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from discreet.config.data import CAPACITY
+from discreet.config.data import CAPACITY, PERSON_CAPACITY
 from discreet.plan.plan import Plan
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.guarantee import Guarantee
@@ -27,16 +27,18 @@ def beyond_capacity(plan: Plan, guarantees: Sequence[Guarantee], surplus: Mappin
         surplus: silo to its number of records that were left out.
     """
     budget = plan.spent(plan.rounds)
-    if not surplus or CAPACITY not in budget.assumptions:
+    capacity = next((one for one in (CAPACITY, PERSON_CAPACITY) if one in budget.assumptions), None)
+    if not surplus or capacity is None:
         return ""
     if budget.neighboring is not NeighboringRelation.ADD_REMOVE:
         return ""
-    number = numbered(guarantees)[CAPACITY]
+    number = numbered(guarantees)[capacity]
+    unit = budget.unit.value
     held = ", ".join(f"{silo} held {count} more" for silo, count in surplus.items())
     epsilon, delta = 2.0 * budget.epsilon, (1.0 + math.exp(budget.epsilon)) * budget.delta
     return (
-        f"A{number} FAILS HERE: {held} than the capacity, and these records were left out. So one record "
+        f"A{number} FAILS HERE: {held} than the capacity, and these {unit}s were left out. So one {unit} "
         "more or less there can put another one out or in, and every guarantee is weaker than it says: "
         f"against {budget.adversary.describe()}, {pair_text(epsilon, delta)} in place of "
-        f"{pair_text(budget.epsilon, budget.delta)}. Agree on a larger record_capacity."
+        f"{pair_text(budget.epsilon, budget.delta)}. Agree on a larger capacity."
     )

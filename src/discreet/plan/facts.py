@@ -109,12 +109,13 @@ def federation_facts(
 
 
 def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]:
-    """Returns the public bound on every silo's training records, in the order of ``silos``.
+    """Returns the public bound on every silo's training records (or persons), in the order of ``silos``.
 
     Raises:
         ConfigurationError: if it is missing, or does not name exactly the silos of the data.
     """
-    capacity = config.data.record_capacity
+    capacity, person = config.data.unit_capacity, config.data.person
+    key = "data.record_capacity" if person is None else "data.person.capacity"
     if capacity is None:
         raise ConfigurationError(
             "'data.record_capacity' must be given: a public upper bound on the training records of a silo "
@@ -126,7 +127,6 @@ def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]
     if set(capacity) != set(silos):
         odd = sorted(set(capacity) ^ set(silos))
         raise ConfigurationError(
-            f"'data.record_capacity' must name every silo once ({', '.join(silos)}); "
-            f"it differs in: {', '.join(odd)}."
+            f"'{key}' must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
         )
     return tuple(capacity[silo] for silo in silos)

@@ -10,7 +10,7 @@ from discreet.privacy.units import Unit
 
 def public_units(plan: Plan) -> int:
     """Returns a public bound on how many units take part: the capacities' sum, or the number of silos."""
-    return sum(plan.capacities) if plan.unit is Unit.RECORD else len(plan.facts.silos)
+    return len(plan.facts.silos) if plan.unit is Unit.CLIENT else sum(plan.capacities)
 
 
 def judged(plan: Plan, guarantee: Guarantee) -> Judgement:

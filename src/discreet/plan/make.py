@@ -24,10 +24,12 @@ from discreet.plan.releases import (
     event_for,
     most_setups,
     neighboring_of,
+    of_several,
+    repeated,
 )
-from discreet.plan.training import local_training, silo_setting
+from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
-from discreet.privacy.events import Event, GaussianNoise, Release, Repeated
+from discreet.privacy.events import Event, GaussianNoise, Release, Repeated, RepeatedPoissonSampling
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.secagg.ring import MAX_BITS
 
@@ -72,6 +74,11 @@ class _Setting:
         """Shares of noise that protect a unit, whoever drops out and colludes."""
         return self.thresholds.honest_survivors if self.sharing.adds_up else 1
 
+    @property
+    def contributions(self) -> int:
+        """How many silos' contributions one unit may be in."""
+        return silos_of_a_unit(self.config)
+
     def release(self, grid: Grid, multiplier: float) -> RoundRelease:
         """Returns a round's release with ``multiplier`` · sensitivity of certain noise."""
         return RoundRelease(
@@ -96,7 +103,8 @@ class _Setting:
     def event(self, release: RoundRelease) -> Event:
         """Returns the whole training's event against the strongest reported adversary."""
         rounds = self.config.training.planned_rounds
-        event = event_for(release, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
+        seen = of_several(release, self.contributions)
+        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
         return against_server(event, release, setups=most_setups(rounds))
 
 
@@ -129,6 +137,11 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     if config.aggregation.rotation and setting.first.releases > 1:
         raise ConfigurationError(
             "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
+        )
+    if setting.contributions > 1 and setting.first.releases > 1:
+        raise ConfigurationError(
+            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
+            f"one silo; got {setting.contributions}."
         )
     if config.aggregation.noise_first:
         _require_noise_first(setting)
@@ -191,10 +204,14 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
 def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
     privacy, first = setting.config.privacy, setting.first
+    sampling = most_sampling(setting.footprints)
+    if setting.contributions > 1:
+        sampling = repeated(sampling, setting.contributions)
 
     def event(multiplier: float) -> Event:
         noise = GaussianNoise(multiplier)
-        noisy = Release(noise, 1.0, setting.dimension, most_sampling(setting.footprints), first.change)
+        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(setting.contributions)
+        noisy = Release(noise, moved, setting.dimension, sampling, first.change)
         return Repeated(noisy, setting.releases)
 
     if privacy.noise_multiplier is not None:

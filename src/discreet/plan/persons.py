@@ -5,12 +5,9 @@ docs/theory/persons.md has the proof.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from discreet.errors import UnsupportedAnalysisError
 from discreet.plan.plan import Plan, adversary_guarantee
-from discreet.plan.releases import RoundRelease
-from discreet.privacy.events import NoSampling, PoissonSampling, RepeatedPoissonSampling, Sampling
+from discreet.plan.releases import of_several
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Unit
 
@@ -29,10 +26,10 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
         records: numbers k of records, each at least 1.
 
     Returns:
-        Pairs of k and guarantee; none where the unit is the client, which holds all of its records already,
+        Pairs of k and guarantee; none where the unit is the person or the client, with all records already,
         or where no analysis is known (batches of fixed size).
     """
-    if plan.unit is Unit.CLIENT:
+    if plan.unit is not Unit.RECORD:
         return ()
     adversary, honest = plan.budget_adversary()
     try:
@@ -41,7 +38,7 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
                 count,
                 adversary_guarantee(
                     plan.config,
-                    _of_group(plan.release, count),
+                    of_several(plan.release, count),
                     adversary=adversary,
                     honest_silos=honest,
                     rounds=plan.rounds,
@@ -51,34 +48,3 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
         )
     except UnsupportedAnalysisError:
         return ()
-
-
-def _of_group(release: RoundRelease, count: int) -> RoundRelease:
-    """Returns a release as ``count`` records together see it: Theorem 1 of docs/theory/persons.md."""
-    sampling, sensitivity = _sampled(release.sampling, count), release.l2_sensitivity
-    return replace(
-        release,
-        sampling=sampling,
-        l2_sensitivity=sensitivity if isinstance(sampling, RepeatedPoissonSampling) else count * sensitivity,
-        # Twice, since the bad event may depend on which of the records are drawn.
-        rounding_failure_prob=2 * count * release.rounding_failure_prob,
-        guard_failure_prob=count * release.guard_failure_prob,
-    )
-
-
-def _sampled(sampling: Sampling, count: int) -> Sampling:
-    """Returns how ``count`` records enter a release.
-
-    Raises:
-        UnsupportedAnalysisError: where they do not enter independently.
-    """
-    match sampling:
-        case NoSampling() | PoissonSampling(prob=1.0):
-            return sampling
-        case PoissonSampling(prob=prob):
-            return RepeatedPoissonSampling(prob, count)
-        case _:
-            raise UnsupportedAnalysisError(
-                "records of one person must be sampled independently of each other; got "
-                f"{type(sampling).__name__}. Use poisson sampling."
-            )

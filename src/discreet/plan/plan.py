@@ -32,8 +32,9 @@ from discreet.plan.releases import (
     budget_adversary,
     event_for,
     most_setups,
+    of_several,
 )
-from discreet.plan.training import local_training, silo_setting
+from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -65,7 +66,8 @@ class Plan:
         config: what was asked for; its ``run`` and ``speed`` tables are local to a machine and not part of
             the agreement.
         facts: public names and shapes.
-        capacities: public bound on the training records of each silo, in the order of ``facts.silos``.
+        capacities: public bound on the training records, or persons, of each silo, in the order of
+            ``facts.silos``.
         grid: the integers that travel: scale, ring, sensitivity after rounding.
         release: what one round releases.
         thresholds: survivors, colluders, shares.
@@ -168,7 +170,8 @@ class Plan:
 
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
-        return event_for(self.release, honest_silos=honest_silos, rounds=rounds)
+        seen = of_several(self.release, silos_of_a_unit(self.config))
+        return event_for(seen, honest_silos=honest_silos, rounds=rounds)
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -284,7 +287,10 @@ def adversary_guarantee(
     """
     unit = Unit(config.privacy.unit)
     seen = rounds + aborted if isinstance(adversary, WithoutSecureAggregation) else rounds
-    event = event_for(release, honest_silos=honest_silos, rounds=seen)
+    # Who sees the message of one silo sees one contribution of a person, at however many silos it is.
+    alone = isinstance(adversary, WithoutSecureAggregation)
+    shown = release if alone else of_several(release, silos_of_a_unit(config))
+    event = event_for(shown, honest_silos=honest_silos, rounds=seen)
     if isinstance(adversary, AggregationServer | ServerWithColluders):
         event = against_server(event, release, setups=most_setups(rounds + aborted))
     found = guarantee(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from discreet.errors import UnsupportedAnalysisError
 from discreet.kinds.footprint import SHARED, NoiseSharing
 from discreet.mechanisms import per_silo, sampler_tv
 from discreet.privacy.adversary import (
@@ -20,8 +21,11 @@ from discreet.privacy.events import (
     Failure,
     FixedSizeSampling,
     IntegerNoise,
+    NoSampling,
+    PoissonSampling,
     Release,
     Repeated,
+    RepeatedPoissonSampling,
     SampledChange,
     Sampling,
     StatisticalDistance,
@@ -101,6 +105,45 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
     if distance > 0:
         events.append(StatisticalDistance(distance, "the sampler differs from its law"))
     return Composed(tuple(events))
+
+
+def of_several(release: RoundRelease, count: int) -> RoundRelease:
+    """Returns a release as it shows ``count`` contributions of one unit: records of one person, or silos.
+
+    Theorems 1 and 3 of docs/theory/persons.md: each moves the sum by its sensitivity if its own coin says so.
+
+    Raises:
+        UnsupportedAnalysisError: where they do not enter independently, or several noisy steps show each.
+    """
+    if count == 1:
+        return release
+    sampling, sensitivity = repeated(release.sampling, count), release.l2_sensitivity
+    return replace(
+        release,
+        sampling=sampling,
+        l2_sensitivity=sensitivity if isinstance(sampling, RepeatedPoissonSampling) else count * sensitivity,
+        # Twice, since the bad event may depend on which of them are drawn.
+        rounding_failure_prob=2 * count * release.rounding_failure_prob,
+        guard_failure_prob=count * release.guard_failure_prob,
+    )
+
+
+def repeated(sampling: Sampling, count: int) -> Sampling:
+    """Returns how ``count`` contributions, each with a coin of its own, enter a release.
+
+    Raises:
+        UnsupportedAnalysisError: where they do not enter independently.
+    """
+    match sampling:
+        case NoSampling() | PoissonSampling(prob=1.0):
+            return sampling
+        case PoissonSampling(prob=prob):
+            return RepeatedPoissonSampling(prob, count)
+        case _:
+            raise UnsupportedAnalysisError(
+                "what one person adds must be sampled by independent coins; got "
+                f"{type(sampling).__name__}. Use poisson sampling."
+            )
 
 
 def against_server(event: Event, release: RoundRelease, *, setups: int) -> Event:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from discreet.config import Config
+from discreet.config.data import PersonConfig
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
+from discreet.kinds.persons import PersonWeights
 from discreet.plan.facts import FederationFacts
 from discreet.plan.failures import rare
+from discreet.privacy.units import Unit
 
 
 def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloSetting:
@@ -18,11 +21,17 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         ConfigurationError: if unit and local kind do not fit together.
     """
     local, privacy = config.training.local, config.privacy
-    if privacy.unit != local.unit.value:
+    if Unit(privacy.unit) not in local.units:
         raise ConfigurationError(
-            f"'privacy.unit' must be {local.unit.value!r} for {local.kind}; got {privacy.unit!r}. Change the "
-            "unit or the local kind.",
+            f"'privacy.unit' must be {' or '.join(unit.value for unit in local.units)} for {local.kind}; got "
+            f"{privacy.unit}. Change the unit or the local kind.",
             see=HowTo.LOCAL_KIND,
+        )
+    person = config.data.person
+    if person is not None and isinstance(privacy.clip_norm, QuantileNormConfig):
+        raise ConfigurationError(
+            "'privacy.clip_norm' must be a number where persons are protected; got a quantile, whose count "
+            "one person would move by all of its records."
         )
     return SiloSetting(
         kind=local.kind,
@@ -34,7 +43,17 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         guard_prob=rare(config, config.training.planned_rounds),
         outputs=facts.outputs,
         linear=facts.linear,
+        persons=None if person is None else _weights(person),
     )
+
+
+def silos_of_a_unit(config: Config) -> int:
+    """Returns at how many silos one protected unit may hold records, as the plan assumes."""
+    return 1 if config.data.person is None else config.data.person.most_silos
+
+
+def _weights(person: PersonConfig) -> PersonWeights:
+    return PersonWeights(person.most_records, over_records=person.average_over == "records")
 
 
 @lru_cache(maxsize=1024)

@@ -42,6 +42,10 @@ _KNOWN = (
     "which silos there are, read from the names of files, is public",
     "how a cell of a table is written depends on no other record",
     "a quotation mark that a record opens in a CSV file",
+    "a loss of one's own",
+    "no silo holds more training persons than its person.capacity",
+    "all records of a person have the same entry",
+    "no person has records at more than {number} silo",
 )
 
 

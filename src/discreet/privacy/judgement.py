@@ -62,8 +62,8 @@ _QUESTIONS = {
     NeighboringRelation.REPLACE_ONE: "which of two candidates {unit} was",
     NeighboringRelation.REPLACE_SPECIAL: "whether {unit} or nothing was contributed",
 }
-_UNITS = {Unit.RECORD: "one record", Unit.CLIENT: "one silo's data"}
-_MANY = {Unit.RECORD: "records", Unit.CLIENT: "silos' data sets"}
+_UNITS = {Unit.RECORD: "one record", Unit.PERSON: "one person", Unit.CLIENT: "one silo's data"}
+_MANY = {Unit.RECORD: "records", Unit.PERSON: "persons", Unit.CLIENT: "silos' data sets"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ class Unit(Enum):
     """What one neighbouring step changes."""
 
     RECORD = "record"
+    PERSON = "person"
     CLIENT = "client"
 
 

@@ -50,7 +50,7 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
 
 def board(report: ReportInput) -> Html:
     """Shows the facts that a board files, with a gap where nobody stated one."""
-    one = "record" if report.budget.unit is Unit.RECORD else "silo"
+    one = "silo" if report.budget.unit is Unit.CLIENT else report.budget.unit.value
     rows = [
         ("Finished on", report.finished or "not finished", "UTC, by the clock of the machine that ran it"),
         *((fact.label, fact.value, fact.meaning) for fact in report.about),

@@ -126,6 +126,6 @@ def _with_silos(config: Config, plan: Plan, count: int) -> tuple[FederationFacts
     if count == len(own):
         return plan.facts, config
     further = tuple(f"further silo {number}" for number in range(len(own) + 1, count + 1))
-    data = config.data.model_copy(update={"record_capacity": max(plan.capacities)})
+    data = config.data.with_unit_capacity(max(plan.capacities))
     silos = (*own, *further)[:count]
     return dataclasses.replace(plan.facts, silos=silos), config.model_copy(update={"data": data})

@@ -12,6 +12,7 @@ from discreet.report.content import AttackPoint
 
 UNITS = {
     Unit.RECORD: "one record",
+    Unit.PERSON: "one person with all records",
     Unit.CLIENT: "everything that one silo holds",
 }
 
@@ -119,6 +120,10 @@ def _several(guarantee: Guarantee) -> str:
     if guarantee.unit is Unit.RECORD:
         who = "A person with several records, at one silo or at several,"
         return f"{who} is less protected: for k records {bound}."
+    if guarantee.unit is Unit.PERSON:
+        return (
+            f"Whoever has records at more silos than is assumed is less protected: k times as many, {bound}."
+        )
     return f"Whoever has data at several silos is less protected: for k silos {bound}."
 
 

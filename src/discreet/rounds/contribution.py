@@ -169,9 +169,12 @@ def require_capacity(plan: Plan, silo: str, records: Records) -> None:
     Raises:
         DataError: without saying how many there are.
     """
-    capacity = plan.capacities[plan.facts.silos.index(silo)]
-    if len(records.labels) > capacity:
+    capacity, person = plan.capacities[plan.facts.silos.index(silo)], plan.data.person
+    units, what = len(records), "records that 'data.record_capacity' promises"
+    if person is not None and records.persons is not None:
+        units, what = len(np.unique(records.persons)), "persons that 'data.person.capacity' promises"
+    if units > capacity:
         raise DataError(
-            f"{silo} must hold at most the {capacity} training records that 'data.record_capacity' promises; "
-            "it holds more. Raise the capacity and plan again."
+            f"{silo} must hold at most the {capacity} training {what}; it holds more. Raise the capacity and "
+            "plan again."
         )

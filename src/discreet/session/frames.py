@@ -29,6 +29,8 @@ class Frames(InMemory):
         missing: ``"indicator"`` gives a missing cell a feature of its own; for all columns, or by column.
         drop: columns that no pattern of names fits. In names above, ``*`` stands for any text.
         id: the column that says whose record it is; records of equal id are held out together.
+        person: for guarantees about persons: ``{"column": ..., "most_records": ...}``, as in the config's
+            table ``data.person``, without its capacity.
         classes: the texts of the label, in the order of the classes; left out, labels are numbers.
         num_classes: labels are below this; left out, 2 or the number of ``classes``.
         test_fraction: probability that a record is held out for measurements.
@@ -50,6 +52,7 @@ class Frames(InMemory):
     missing: str | Mapping[str, str] | None = None
     drop: Sequence[str] = ()
     id: str | None = None
+    person: Mapping[str, Any] | None = None
     classes: Sequence[str] | None = None
     num_classes: int | None = None
     test_fraction: float = 0.25
@@ -75,6 +78,7 @@ class Frames(InMemory):
             "test_fraction": self.test_fraction,
             "split_seed": self.split_seed,
             "id": self.id,
+            "person": None if self.person is None else dict(self.person),
             "label": self.label,
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,

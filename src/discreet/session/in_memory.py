@@ -34,7 +34,7 @@ class InMemory(ABC):
         """Returns what is publicly known, from which a plan is made; no record is read.
 
         Args:
-            capacity: public upper bound on the training records of each silo. Do not count them.
+            capacity: public upper bound on the training records (or persons) of each silo. Do not count them.
 
         Raises:
             ConfigurationError: if a capacity is missing or not positive, or another fact is none.
@@ -46,7 +46,12 @@ class InMemory(ABC):
             raise ConfigurationError(
                 f"capacity must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
             )
-        return parse_data({"source": IN_MEMORY, "record_capacity": named, **self.stated()})
+        stated = dict(self.stated())
+        if stated.get("person") is None:
+            stated["record_capacity"] = named
+        else:
+            stated["person"] = {**stated["person"], "capacity": named}
+        return parse_data({"source": IN_MEMORY, **stated})
 
 
 def require_by_silo(name: str, held: object, example: str) -> None:

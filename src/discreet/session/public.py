@@ -32,13 +32,13 @@ class Target:
     Attributes:
         epsilon: the target ε.
         delta: the target δ; far below one in the number of units.
-        unit: whom it protects: each record, or each client with all of its records.
+        unit: whom it protects: each record, each person, or each client with all of its records.
         against: ``members`` counts another silo, which knows its own noise, among the adversaries.
     """
 
     epsilon: float
     delta: float = 1e-5
-    unit: Literal["record", "client"] = "record"
+    unit: Literal["record", "person", "client"] = "record"
     against: Literal["members", "outsiders"] = "members"
 
 
@@ -124,9 +124,9 @@ class _Shape:
 def plan_without_data(config: Config) -> Plan:
     """Plans a training over tables or arrays that stay at their silos.
 
-    The silos are the names in ``data.record_capacity``; features follow from ``data.ranges``,
-    ``data.dates`` and ``data.categories``, or from ``data.feature_shape``. Any other source, and a file that
-    is transformed, must be public (bundled, or a sample made for planning) and is loaded here.
+    The silos are the names in ``data.record_capacity``, or ``data.person.capacity``; features follow from
+    ``data.ranges``, ``data.dates`` and ``data.categories``, or from ``data.feature_shape``. Any other source,
+    and a file that is transformed, must be public (bundled, or a sample for planning) and is loaded here.
 
     Raises:
         ConfigurationError: if the config does not say enough.
@@ -136,7 +136,7 @@ def plan_without_data(config: Config) -> Plan:
     if not (source == IN_MEMORY or (of_tables(source) and config.data.transform is None)):
         return plan_over_records(config).plan
     shape = _shape(config)
-    capacity = config.data.record_capacity
+    capacity = config.data.unit_capacity
     if not isinstance(capacity, dict):
         raise ConfigurationError(
             "'data.record_capacity' must name every silo with its public bound on records, "

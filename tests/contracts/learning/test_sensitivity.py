@@ -284,7 +284,7 @@ def test_gradients_at_the_moved_network_are_found_out(monkeypatch: pytest.Monkey
     """
     kind = tangent(BinaryLogistic(), steps=6, learning_rate=0.9)
 
-    def where_the_steps_led(self, model, delta, records, batches):  # type: ignore[no-untyped-def]
+    def where_the_steps_led(self, model, delta, records, batches, **_):  # type: ignore[no-untyped-def]
         start, loss = flatten(model), 0.0
         for batch in batches:
             load_flat(model, start + delta)

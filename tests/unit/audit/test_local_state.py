@@ -153,6 +153,7 @@ def test_the_same_attack_finds_tangents_taken_at_a_moving_network(monkeypatch: p
         delta: npt.NDArray[np.float64],
         records: Records,
         batches: list[npt.NDArray[np.int64]],
+        **_: object,
     ) -> tuple[npt.NDArray[np.float64], float]:
         loss, start = 0.0, flatten(model)
         for batch in batches:

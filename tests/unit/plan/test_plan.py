@@ -130,7 +130,7 @@ def test_the_ring_is_the_smallest_unless_a_larger_one_is_asked_for() -> None:
         ({"aggregation__min_survivors": 5}, "must be at most the number of silos, 4"),
         ({"aggregation__max_colluding": 2}, "must be at least 2"),
         ({"data__record_capacity": {"north": 5}}, "must name every silo once"),
-        ({"privacy__unit": "client"}, "'privacy.unit' must be 'record' for stable-steps"),
+        ({"privacy__unit": "client"}, "'privacy.unit' must be record or person for stable-steps"),
         ({"privacy__clip_norm": 1.0}, "'privacy.clip_norm' must be left out"),
         ({"training__local": {"kind": "single-step"}}, "'privacy.clip_norm' must be given"),
     ],

@@ -114,6 +114,7 @@ def test_more_epsilon_delta_or_records_never_look_better(
 @pytest.mark.parametrize("relation", list(NeighboringRelation))
 def test_every_unit_and_relation_has_its_question(unit: Unit, relation: NeighboringRelation) -> None:
     found = judge(row(1.0, unit=unit, neighboring=relation), 100)
-    assert ("one record" if unit is Unit.RECORD else "one silo's data") in found.sentence
+    words = {Unit.RECORD: "one record", Unit.PERSON: "one person", Unit.CLIENT: "one silo's data"}
+    assert words[unit] in found.sentence
     assert "{" not in found.sentence
     assert "73.2 %" in found.short

@@ -48,6 +48,7 @@ def clipped_gradient_sum(
     clip_norm: float,
     style: ClippingStyle,
     randomness: RandomSource,
+    shares: Floats | None = None,
     expected: ExpectedBatch = UNKNOWN_BATCH,
 ) -> ClippedSum:
     """Sums the clipped gradients of all ``records`` at ``parameters``.
@@ -66,22 +67,25 @@ def clipped_gradient_sum(
         clip_norm: largest L2 norm of one record's contribution.
         style: how gradients are brought into the ball.
         randomness: source of dropout masks, if the model draws any.
+        shares: what each record's clipped gradient and loss count, shape ``(n,)``, in [0, 1]; None for 1.
         expected: public guess of the number of records; only the time depends on how good it is.
     """
     head = convexity(model)
     if head is not None and isinstance(style, Flat):
         weights = parameters.reshape(head.outputs, -1)
-        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm))
+        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm, shares))
     prepare(model, parameters)
     record_gradients = differentiation_of(model)
     length = chunk_length(expected, longest_chunk(model))
     features, labels = on_device_of(model, records)
+    counts = None if shares is None else torch.from_numpy(shares).to(features.device)
     parts = chunks(len(records), length)
     models = models_for_threads(model, features.new_zeros((1, *features.shape[1:])), len(parts))
 
     def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float, int]:
         found = record_gradients(own, padded(features[part], length), padded(labels[part], length))
-        return found.clipped_sum(part.stop - part.start, style, clip_norm)
+        own_shares = None if counts is None else padded(counts[part], length)
+        return found.clipped_sum(part.stop - part.start, style, clip_norm, own_shares)
 
     total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
     within = 0

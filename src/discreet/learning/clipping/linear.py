@@ -24,7 +24,7 @@ def flat_features(records: Records) -> Float32s:
 
 
 def clipped_linear_sum(
-    head: ConvexHead, weights: Floats, records: Records, clip_norm: float
+    head: ConvexHead, weights: Floats, records: Records, clip_norm: float, shares: Floats | None = None
 ) -> tuple[Floats, float, int]:
     """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, the summed loss, the count.
 
@@ -36,6 +36,7 @@ def clipped_linear_sum(
         weights: shape ``(outputs, p)``.
         records: the batch.
         clip_norm: largest L2 norm of one record's contribution.
+        shares: what each record's contribution and loss count, shape ``(n,)``, in [0, 1]; None for 1.
     """
     total, loss, within = np.zeros_like(weights), 0.0, 0
     features, single = flat_features(records), in_single_precision(weights)
@@ -48,8 +49,11 @@ def clipped_linear_sum(
         kept = slice(0, count) if usable.all() else np.flatnonzero(usable)
         residuals, norms = found.residuals[kept], found.norms[kept]
         within += int(np.count_nonzero(norms <= clip_norm))
-        loss += float(found.losses[kept].sum())
-        total += (residuals * (clip_norm / np.maximum(norms, clip_norm))[:, None]).T @ found.features[kept]
+        losses, factors = found.losses[kept], clip_norm / np.maximum(norms, clip_norm)
+        if shares is not None:
+            losses, factors = losses * shares[part][kept], factors * shares[part][kept]
+        loss += float(losses.sum())
+        total += (residuals * factors[:, None]).T @ found.features[kept]
     return total.ravel(), loss, within
 
 

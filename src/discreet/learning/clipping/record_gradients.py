@@ -37,7 +37,7 @@ class RecordGradients:
         return torch.stack(list(by_layer.values()))
 
     def clipped_sum(
-        self, records: int, style: ClippingStyle, clip_norm: float
+        self, records: int, style: ClippingStyle, clip_norm: float, shares: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, float, int]:
         """Returns the sum of clipped gradients, flat float64, the summed loss, and `ClippedSum.within`.
 
@@ -48,9 +48,12 @@ class RecordGradients:
             records: how many of the rows are records; the rest is padding.
             style: how gradients are brought into the ball.
             clip_norm: largest L2 norm of one record's contribution.
+            shares: what each of the L records counts, shape ``(L,)``, in [0, 1]; None for 1.
         """
         norms = self.norms_squared()
-        scales = factors(style, norms, clip_norm)
+        scales, losses = factors(style, norms, clip_norm), self.losses.double()
+        if shares is not None:
+            scales, losses = scales * shares, losses * shares
         usable = self.labelled & self.losses.isfinite() & self.outputs.isfinite().all(dim=1)
         kept = selected(usable & norms.isfinite().all(dim=0), records)
         places = {layer: place for place, layer in enumerate(dict.fromkeys(map(_layer_of, self.pieces)))}
@@ -60,7 +63,7 @@ class RecordGradients:
         ]
         return (
             torch.cat(sums),
-            float(self.losses[kept].double().sum()),
+            float(losses[kept].sum()),
             count_within(norms[:, kept], clip_norm),
         )
 

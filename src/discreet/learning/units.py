@@ -1,0 +1,93 @@
+"""What a silo samples, deals to steps and counts: its records, or its persons with all of their records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.arrays import Floats, Indices, Integers
+from discreet.data.records import Records
+from discreet.errors import PrivacyViolation
+from discreet.kinds.persons import PersonWeights
+
+
+@dataclass(frozen=True, slots=True)
+class RecordUnits:
+    """Every record by itself."""
+
+    count: int
+
+    def rows(self, units: Indices) -> Indices:
+        """Returns the rows of some units: their own numbers."""
+        return units
+
+    def weights(self, rows: Indices) -> None:  # noqa: ARG002 - one contract for both
+        """Returns nothing: each record counts once."""
+        return
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PersonUnits:
+    """Persons, numbered from 0 in the order of the numbers that their records carry.
+
+    Attributes:
+        order: all rows, person after person, each person's in the order of the source; shape ``(n,)``.
+        starts: where each person begins in it, and its length last; shape ``(count + 1,)``.
+        by_row: the weight of each row, shape ``(n,)``.
+    """
+
+    order: Indices
+    starts: Integers
+    by_row: Floats
+
+    @property
+    def count(self) -> int:
+        """How many persons there are."""
+        return len(self.starts) - 1
+
+    def rows(self, units: Indices) -> Indices:
+        """Returns the rows of some persons, person after person."""
+        begins, lengths = self.starts[units], self.starts[units + 1] - self.starts[units]
+        first = np.cumsum(lengths) - lengths
+        inside = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
+        rows: Indices = self.order[np.repeat(begins, lengths) + inside]
+        return rows
+
+    def weights(self, rows: Indices) -> Floats:
+        """Returns what each of some rows counts; those of one person sum to at most 1."""
+        return self.by_row[rows]
+
+
+Units = RecordUnits | PersonUnits
+
+
+def units_of(records: Records, persons: PersonWeights | None) -> Units:
+    """Returns the units of some records.
+
+    Args:
+        records: a silo's.
+        persons: None if every record is one.
+
+    Raises:
+        PrivacyViolation: if nobody says whose the records are, or a person has more than the public number
+            of records; records that were loaded by the plan's rules never raise it.
+    """
+    if persons is None:
+        return RecordUnits(len(records))
+    if records.persons is None:
+        raise PrivacyViolation(
+            "Records must say whose they are where persons are protected; these do not. Load them by the "
+            "plan's own rules."
+        )
+    order = np.argsort(records.persons, kind="stable").astype(np.int64)
+    _, begins, counts = np.unique(records.persons[order], return_index=True, return_counts=True)
+    if not int(counts.max(initial=0)) <= persons.most_records:
+        raise PrivacyViolation(
+            f"No person may have more than the public number of records, {persons.most_records}; one has. "
+            "Load records by the plan's own rules, or raise data.person.most_records."
+        )
+    starts = np.append(begins, len(order)).astype(np.int64)
+    by_row = np.empty(len(order))
+    by_row[order] = np.repeat(persons.of(counts), counts)
+    return PersonUnits(order, starts, by_row)
