@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,16 @@ from discreet.engines.local import prepare, run
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def made_up_visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tables that examples/visits.toml names, in the current folder."""
+    folder, before = tmp_path_factory.mktemp("examples"), Path.cwd()
+    runpy.run_path(str(EXAMPLES / "visits.py"))["main"](folder / "visits")
+    os.chdir(folder)
+    yield
+    os.chdir(before)
+
+
 @pytest.mark.parametrize("config", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_config_plans_and_keeps_its_target(config: Path) -> None:
     asked = load_config(config)
@@ -24,13 +37,14 @@ def test_a_config_plans_and_keeps_its_target(config: Path) -> None:
     assert asked.privacy.epsilon is None or plan.spent(plan.rounds).epsilon <= asked.privacy.epsilon
 
 
-@pytest.mark.parametrize("name", ["digits", "clients"])
+@pytest.mark.parametrize("name", ["digits", "clients", "visits"])
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
-    """Two rounds of it; the heart example is run from end to end by other tests."""
+    """Two rounds, or those that the plan works out; other tests run the heart example from end to end."""
     asked = load_config(EXAMPLES / f"{name}.toml")
-    short = asked.model_copy(update={"training": asked.training.model_copy(update={"rounds": 2})})
+    rounds = 2 if asked.training.rounds != "auto" else 20
+    short = asked.model_copy(update={"training": asked.training.model_copy(update={"rounds": rounds})})
     result = run(short, tmp_path / name)
-    assert len(result.spending.completed) == 2
+    assert len(result.spending.completed) == rounds
     assert result.metrics["accuracy"] > 0.1
 
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -115,9 +115,19 @@ def _pair(rounds: Rounds, name: str, rows: Mapping[str, Float32s], trial: int) -
         # The unit is another record than all the others: not a copy of what it stands among.
         features[place] = list(rows.values())[trial // 4 % len(rows)][0]
         labels[place] = (labels[place] + 1) % facts.num_classes
+    if plan.data.person is not None:
+        return _persons(Records(features, labels), place, trial, plan.data.person.most_records)
     one = Records(features, labels)
     kept = np.delete(np.arange(count), place)
     return one, one.take(kept[:0] if plan.unit is Unit.CLIENT else kept)
+
+
+def _persons(records: Records, place: int, trial: int, most: int) -> tuple[Records, Records]:
+    """Deals records out to persons of one record, some or the most; returns them with and without one."""
+    size = (1, (most + 1) // 2, most)[trial // 8 % 3]
+    persons = np.arange(len(records), dtype=np.int64) // size
+    one = replace(records, persons=persons)
+    return one, one.take(persons != persons[place])
 
 
 def _moved(start: Floats, source: SeededRandom, trial: int) -> Floats:

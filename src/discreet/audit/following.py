@@ -1,4 +1,4 @@
-"""Coins that belong to records: neighbours toss the same ones wherever in the data a record is missing."""
+"""Coins that belong to units: neighbours toss the same ones wherever in the data a unit is missing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _OF_A_GROUP = "shard"
 
 
 class FollowingCoins(RandomSource):
-    """Seeded coins of which each record has its own: the coupling under which sensitivities are proven.
+    """Seeded coins of which each unit has its own: the coupling under which sensitivities are proven.
 
-    Silos toss coins for records by `bernoulli`, `integers_below` and `permutation`, one for each record in
-    the order of the data. Here the coin of the record at place j is the one numbered ``places[j]``, so a
-    neighbour without the record numbered k is given the numbers without k. Every other draw depends on its
-    length and on its number among the draws of that length only.
+    A unit is a record, or a person with all of hers. Silos toss coins for units by `bernoulli`,
+    `integers_below` and `permutation`, one for each unit in the order of the data. Here the coin of the unit
+    at place j is the one numbered ``places[j]``, so a neighbour without the unit numbered k is given the
+    numbers without k. Every other draw depends on its length and on its number among the draws of that length
+    only.
 
     Args:
         seed: of all coins.
-        places: one number for each record, distinct, shape ``(n,)``.
+        places: one number for each unit, distinct, shape ``(n,)``.
     """
 
     def __init__(self, seed: int, places: Integers) -> None:
@@ -88,13 +89,13 @@ class FollowingCoins(RandomSource):
 
 
 def aligned(one: Records, other: Records) -> tuple[Integers, Integers] | None:
-    """Numbers the records of neighbours so that a record has one number in both.
+    """Numbers the units of neighbours so that a unit has one number in both.
 
     Returns:
-        The numbers of each, if they hold the same records to the bit and in the same order but for one that
-        is missing or another; else None.
+        The numbers of each, if they hold the same units to the bit and in the same order but for one that is
+        missing or another; else None.
     """
-    first, second = _rows(one), _rows(other)
+    first, second = _units(one), _units(other)
     shorter = min(len(first), len(second))
     same = next((place for place in range(shorter) if first[place] != second[place]), shorter)
     ends = (
@@ -114,8 +115,15 @@ def _numbered(same: int, count: int, end: int) -> Integers:
     return np.concatenate([np.arange(end), same + 1 + np.arange(count - end)]).astype(np.int64)
 
 
-def _rows(records: Records) -> list[bytes]:
-    return [
+def _units(records: Records) -> list[bytes]:
+    """Returns what each unit holds: a record, or where it is known whose they are, a person's records."""
+    rows = [
         row.tobytes() + int(label).to_bytes(8, "big", signed=True)
         for row, label in zip(records.features, records.labels, strict=True)
     ]
+    if records.persons is None:
+        return rows
+    found: dict[int, bytes] = {}
+    for person, row in zip(records.persons.tolist(), rows, strict=True):
+        found[person] = found.get(person, b"") + row
+    return [found[person] for person in sorted(found)]

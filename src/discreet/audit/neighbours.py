@@ -91,7 +91,7 @@ class Rounds:
             failures = dict.fromkeys("sends" if isinstance(side, Side) else side for side in sides)
             return Comparison(0.0, ("; the neighbour ".join(failures),))
         before, after = self.claims()
-        if len(one) == len(other) and not is_exchange(self.plan) and not self._replaces():
+        if len(numbered[0]) == len(numbered[1]) and not is_exchange(self.plan) and not self._replaces():
             before, after = 2.0 * before, 2.0 * after
         return Comparison(
             max(_share(left.update, right.update, before), _share(left.sent, right.sent, after))
@@ -151,7 +151,8 @@ def _share(one: Floats, other: Floats, claimed: float) -> float:
 
 
 def _unaligned(one: Records, other: Records) -> str:
-    return f"more than one training record differs ({len(one)} against {len(other)} records)"
+    unit = "record" if one.persons is None else "person"
+    return f"more than one training {unit} differs ({len(one)} against {len(other)} records)"
 
 
 def summary(path: str, crafted: str, comparisons: Iterator[Comparison]) -> NeighbourFinding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from discreet.audit.canaries import crafted_records, is_exchange
 from discreet.audit.findings import SensitivityFinding
 from discreet.audit.training import rehearsed_training
 from discreet.data import Records
+from discreet.data.federation import joined
 from discreet.engines.local import Prepared
 from discreet.errors import PrivacyViolation
 from discreet.learning import local_update
@@ -85,8 +88,10 @@ def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom)
     own = prepared.federation.silo(silo).train
     capacity = plan.capacities[plan.facts.silos.index(silo)]
     # A record that is exchanged makes room for the other one, also where there are empty places.
-    count = len(own) - 1 if is_exchange(plan) else min(len(own), capacity - 1)
-    base = own.take(np.arange(count))
+    units = np.arange(len(own)) if own.persons is None else np.unique(own.persons, return_inverse=True)[1]
+    held = int(units.max(initial=-1)) + 1
+    count = held - 1 if is_exchange(plan) else min(held, capacity - 1)
+    base = own.take(units < count)
     if plan.unit is Unit.CLIENT:
         return own.take(np.arange(0)), own
     if trial % 2:
@@ -98,5 +103,7 @@ def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom)
         if plan.facts.feature_norm_bound is None:
             scale = _FEATURE_SCALES[trial // 2 % len(_FEATURE_SCALES)]
             unit = Records(unit.features * np.float32(scale), unit.labels)
-    more = Records(np.concatenate([base.features, unit.features]), np.concatenate([base.labels, unit.labels]))
+    if base.persons is not None:
+        unit = replace(unit, persons=np.zeros(len(unit), dtype=np.int64))
+    more = joined([base, unit])
     return own if is_exchange(plan) else base, more

@@ -122,15 +122,15 @@ class Federation:
 
     def pooled_train(self) -> Records:
         """Returns all training records in one place: a comparison that a real federation cannot make."""
-        return _joined([silo.train for silo in self.silos])
+        return joined([silo.train for silo in self.silos])
 
     def pooled_test(self) -> Records:
         """Returns all test records, silo after silo."""
-        return _joined([silo.test for silo in self.silos])
+        return joined([silo.test for silo in self.silos])
 
 
-def _joined(parts: list[Records]) -> Records:
-    """Concatenates records; persons of different parts are different."""
+def joined(parts: list[Records]) -> Records:
+    """Returns all records of some parts, at least one; persons of different parts are different."""
     persons, first = [], 0
     for part in parts:
         if part.persons is not None:

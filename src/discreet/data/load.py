@@ -219,7 +219,7 @@ def _federation(
             test = pool.records.take(own[held_out])
         left = own[~held_out]
         kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
-        silos.append(Silo(name, pool.records.take(left[kept]), test, surplus=surplus))
+        silos.append(Silo(name, _by_person(pool.records.take(left[kept])), test, surplus=surplus))
         notes += more
     notes += _empty(silos)
     if rule is not None and pool.records.persons is not None:
@@ -256,6 +256,13 @@ def _used(
             f"more than most_records = {rule.most_records}; they are left out."
         )
     return kept & first, left_out, told
+
+
+def _by_person(records: Records) -> Records:
+    """Puts the records of each person side by side, where they are asked for in every round."""
+    if records.persons is None:
+        return records
+    return records.take(np.argsort(records.persons, kind="stable").astype(np.int64))
 
 
 def _cut_to_capacity(federation: Federation, split: Split) -> Federation:

@@ -32,12 +32,13 @@ class PersonUnits:
     """Persons, numbered from 0 in the order of the numbers that their records carry.
 
     Attributes:
-        order: all rows, person after person, each person's in the order of the source; shape ``(n,)``.
+        order: all rows, person after person, each person's in the order of the source, shape ``(n,)``; None
+            if they lie so already, as loaded ones do.
         starts: where each person begins in it, and its length last; shape ``(count + 1,)``.
         by_row: the weight of each row, shape ``(n,)``.
     """
 
-    order: Indices
+    order: Indices | None
     starts: Integers
     by_row: Floats
 
@@ -49,10 +50,10 @@ class PersonUnits:
     def rows(self, units: Indices) -> Indices:
         """Returns the rows of some persons, person after person."""
         begins, lengths = self.starts[units], self.starts[units + 1] - self.starts[units]
-        first = np.cumsum(lengths) - lengths
-        inside = np.arange(int(lengths.sum())) - np.repeat(first, lengths)
-        rows: Indices = self.order[np.repeat(begins, lengths) + inside]
-        return rows
+        ends = np.cumsum(lengths)
+        rows: Indices = np.repeat(begins - ends + lengths, lengths)
+        rows += np.arange(len(rows))
+        return rows if self.order is None else self.order[rows]
 
     def weights(self, rows: Indices) -> Floats:
         """Returns what each of some rows counts; those of one person sum to at most 1."""
@@ -80,14 +81,20 @@ def units_of(records: Records, persons: PersonWeights | None) -> Units:
             "Records must say whose they are where persons are protected; these do not. Load them by the "
             "plan's own rules."
         )
-    order = np.argsort(records.persons, kind="stable").astype(np.int64)
-    _, begins, counts = np.unique(records.persons[order], return_index=True, return_counts=True)
+    ordered, order = records.persons, None
+    if np.any(ordered[1:] < ordered[:-1]):
+        order = np.argsort(ordered, kind="stable").astype(np.int64)
+        ordered = ordered[order]
+    begins = np.flatnonzero(np.concatenate([[len(ordered) > 0], ordered[1:] != ordered[:-1]]))
+    starts = np.append(begins, len(ordered)).astype(np.int64)
+    counts = np.diff(starts)
     if not int(counts.max(initial=0)) <= persons.most_records:
         raise PrivacyViolation(
             f"No person may have more than the public number of records, {persons.most_records}; one has. "
             "Load records by the plan's own rules, or raise data.person.most_records."
         )
-    starts = np.append(begins, len(order)).astype(np.int64)
-    by_row = np.empty(len(order))
-    by_row[order] = np.repeat(persons.of(counts), counts)
+    by_row = np.repeat(persons.of(counts), counts)
+    if order is not None:
+        unordered, by_row = by_row, np.empty_like(by_row)
+        by_row[order] = unordered
     return PersonUnits(order, starts, by_row)

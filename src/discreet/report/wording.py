@@ -121,9 +121,7 @@ def _several(guarantee: Guarantee) -> str:
         who = "A person with several records, at one silo or at several,"
         return f"{who} is less protected: for k records {bound}."
     if guarantee.unit is Unit.PERSON:
-        return (
-            f"Whoever has records at more silos than is assumed is less protected: k times as many, {bound}."
-        )
+        return f"Whoever is at more silos than assumed is less protected: for k times as many {bound}."
     return f"Whoever has data at several silos is less protected: for k silos {bound}."
 
 

@@ -1,0 +1,141 @@
+"""A whole person more or less moves an update by what one record may move it, for every kind."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from discreet.data.records import Records
+from discreet.kinds import (
+    Automatic,
+    BinaryLogistic,
+    Capped,
+    LocalSgd,
+    OneRelease,
+    Sharded,
+    SingleStep,
+    Softmax,
+    StableSteps,
+    TangentSteps,
+)
+from discreet.kinds.persons import PersonWeights
+from discreet.learning import local_update
+from discreet.models import LinearHead, flatten
+from discreet.privacy.units import Unit
+from discreet.sampling import FixedSize, Poisson
+from tests.contracts.learning.coupled_randomness import Coupled
+
+MOST = 6
+EQUAL, BY_RECORD = PersonWeights(MOST), PersonWeights(MOST, over_records=True)
+PEOPLE = 9
+AUTOMATIC = Automatic(kind="automatic", stability=0.01)
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+def stable(loss: Softmax | BinaryLogistic | Capped, persons: PersonWeights) -> StableSteps:
+    return StableSteps(
+        loss=loss, norm_bound=1.0, learning_rate=0.4, steps=3, record_capacity=PEOPLE, persons=persons
+    )
+
+
+def tangent(persons: PersonWeights) -> TangentSteps:
+    return TangentSteps(Softmax(3), 1.0, 0.4, steps=3, record_capacity=PEOPLE, persons=persons, passes=2)
+
+
+MADE: dict[str, tuple[Callable[[PersonWeights], OneRelease], Callable[[], nn.Module]]] = {
+    "stable, softmax": (lambda p: stable(Softmax(3), p), lambda: LinearHead(3, 3)),
+    "stable, capped": (lambda p: stable(Capped(Softmax(3), 0.4), p), lambda: LinearHead(3, 3)),
+    "stable, binary": (lambda p: stable(BinaryLogistic(), p), lambda: LinearHead(3, 1)),
+    "tangent": (tangent, network),
+    "single, linear": (lambda p: SingleStep(0.5, persons=p), lambda: LinearHead(3, 3)),
+    "single, network": (lambda p: SingleStep(0.5, persons=p), network),
+    "single, automatic": (lambda p: SingleStep(0.5, style=AUTOMATIC, persons=p), network),
+    "single, sampled": (lambda p: SingleStep(0.5, Poisson(0.7), persons=p), network),
+    "sharded": (lambda p: Sharded(0.5, 4, LocalSgd(0.5, 2, 1), persons=p), network),
+}  # fmt: skip
+
+
+def pair(trial: int, outputs: int) -> tuple[Records, Records]:
+    """Persons with 1 to 6 records each, all of one person's alike or not, and the same without the last."""
+    rng = np.random.default_rng(trial)
+    sizes = rng.integers(1, MOST + 1, PEOPLE)
+    sizes[-1] = (1, 3, MOST)[trial % 3]
+    persons = np.repeat(np.arange(PEOPLE), sizes)
+    features = rng.normal(size=(len(persons), 3))
+    labels = rng.integers(0, max(2, outputs), len(persons))
+    last = persons == PEOPLE - 1
+    if trial % 2:
+        features[last], labels[last] = features[last][0], labels[last][0]
+    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-9)
+    one = Records(features.astype(np.float32), labels, persons)
+    order = np.argsort(rng.uniform(size=len(persons)))
+    one = one.take(order)
+    return one, one.take(one.persons != PEOPLE - 1)  # type: ignore[arg-type]
+
+
+def moved(kind: OneRelease, model: nn.Module, trial: int) -> float:
+    outputs = 1 if isinstance(getattr(kind, "loss", None), BinaryLogistic) else 3
+    one, other = pair(trial, outputs)
+    scale = (0.0, 3.0, 30.0)[trial % 3]
+    weights = scale * np.random.default_rng(1000 + trial).normal(size=len(flatten(model)))
+    left, right = (local_update(kind, model, weights, part, Coupled(trial)).vector for part in (one, other))
+    return float(np.linalg.norm(left - right)) / kind.l2_sensitivity()
+
+
+@pytest.mark.parametrize("persons", [EQUAL, BY_RECORD], ids=["persons", "records"])
+@pytest.mark.parametrize("name", MADE)
+def test_a_person_moves_no_more_than_the_claim(name: str, persons: PersonWeights) -> None:
+    kind, model = MADE[name][0](persons), MADE[name][1]()
+    assert kind.unit is Unit.PERSON
+    found = [moved(kind, model, trial) for trial in range(120)]
+    assert max(found) <= 1.0
+    if name.startswith(("stable", "single")) and persons is EQUAL and "automatic" not in name:
+        assert max(found) >= 0.95
+
+
+@pytest.mark.parametrize("name", ["stable, softmax", "single, linear", "single, network"])
+def test_records_that_each_count_in_full_are_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, model = MADE[name][0](EQUAL), MADE[name][1]()
+    monkeypatch.setattr(PersonWeights, "of", lambda _, counts: np.ones(len(counts)))
+    assert max(moved(kind, model, trial) for trial in range(60)) > 1.5
+
+
+def test_one_record_of_a_person_who_stays_moves_no_more_than_the_claim() -> None:
+    """With weights 1/m a record more moves an update by at most 2/(m + 1) of a whole person (theorem 2)."""
+    kind, model = stable(Softmax(3), EQUAL), LinearHead(3, 3)
+    for trial in range(60):
+        one, _ = pair(trial, 3)
+        weights = 3.0 * np.random.default_rng(trial).normal(size=9)
+        own = np.flatnonzero(one.persons == PEOPLE - 1)
+        if len(own) == 1:
+            continue
+        fewer = one.take(np.delete(np.arange(len(one)), own[0]))
+        left, right = (
+            local_update(kind, model, weights, part, Coupled(trial)).vector for part in (one, fewer)
+        )
+        share = float(np.linalg.norm(left - right)) / kind.l2_sensitivity()
+        assert share <= 2.0 / len(own)
+
+
+@pytest.mark.parametrize("weights", [EQUAL, None])
+def test_persons_of_one_record_are_records(weights: PersonWeights | None) -> None:
+    """To the bit: the unit person costs and changes nothing where everybody has one record."""
+    one, _ = pair(0, 3)
+    lone = Records(one.features, one.labels, np.arange(len(one), dtype=np.int64))
+    kind = StableSteps(Softmax(3), 1.0, 0.05, steps=2, record_capacity=60)
+    single = SingleStep(0.5, FixedSize(10, 60))
+    for plain, model in ((kind, LinearHead(3, 3)), (single, network())):
+        found = []
+        for own in (None, weights):
+            chosen = dataclasses.replace(plain, persons=own)
+            found.append(local_update(chosen, model, flatten(model), lone, Coupled(1)).vector)
+        assert np.array_equal(found[0], found[1])

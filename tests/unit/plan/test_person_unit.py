@@ -1,0 +1,131 @@
+"""Plans for persons: the noise of one record's, rows for persons at several silos, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from discreet.accounting.gdp import gaussian_epsilon
+from discreet.config import parse_config
+from discreet.config.data import PERSON_CAPACITY
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.kinds import StableSteps
+from discreet.plan import Plan
+from discreet.plan.capacity import beyond_capacity
+from discreet.plan.judged import public_units
+from discreet.plan.persons import for_persons
+from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.units import Unit
+from tests.unit.plan.planned import plan
+from tests.unit.plan.test_persons import mixture_delta, mu
+
+DELTA = 1e-5
+STABLE = {"kind": "stable-steps", "learning_rate": 0.01, "steps": 4}
+SHARDED = {"kind": "sharded", "num_shards": 4, "learning_rate": 0.1}
+TANGENT = {"kind": "tangent-steps", "learning_rate": 0.01, "steps": 4}
+QUANTILE = {"clip_norm": {"quantile": 0.5, "initial": 1.0}}
+FIXED = {"silos": 2, "sampling": {"kind": "fixed-size", "fraction": 0.5}}
+CLIENT = {"kind": "clipped-update", "learning_rate": 0.1}
+NOISY = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 3}
+
+
+def of_persons(local: dict[str, Any] | None = None, *, silos: int = 1, **settings: Any) -> Plan:
+    person = {"column": "who", "capacity": 400, "most_records": 10, "most_silos": silos}
+    data = {"person": person, "record_capacity": None}
+    return plan(local, data=data, **{"unit": "person", **settings})
+
+
+@pytest.mark.parametrize(
+    "local", [None, STABLE, SHARDED, {"kind": "tangent-steps", **STABLE, **{"kind": "tangent-steps"}}]
+)
+def test_a_person_costs_the_noise_of_one_record(local: dict[str, Any] | None) -> None:
+    persons, records = of_persons(local), plan(local)
+    assert persons.unit is Unit.PERSON
+    assert persons.noise_multiplier == pytest.approx(records.noise_multiplier, rel=1e-9)
+    assert [row.epsilon for row in persons.guarantees] == pytest.approx(
+        [row.epsilon for row in records.guarantees], rel=1e-6
+    )
+    assert {row.unit for row in persons.guarantees} == {Unit.PERSON}
+    assert public_units(persons) == 5 * 400
+    assert for_persons(persons) == ()
+
+
+@pytest.mark.parametrize("silos", [1, 2, 4])
+@pytest.mark.parametrize("local", [None, SHARDED])
+def test_at_several_silos_noise_grows_with_their_number(local: dict[str, Any] | None, silos: int) -> None:
+    planned = of_persons(local, silos=silos)
+    moved = silos * (2.0 if local else 1.0)
+    exact = gaussian_epsilon(moved * mu(planned) * math.sqrt(planned.rounds), DELTA)
+    spent = planned.spent(planned.rounds)
+    assert exact <= spent.epsilon <= 2.0
+    assert spent.epsilon <= 1.003 * exact
+
+
+def test_with_sampling_each_silo_tosses_its_own_coin() -> None:
+    planned = of_persons(silos=3, rounds=1, sampling={"kind": "poisson", "probability": 0.2})
+    spent = planned.spent(1)
+    assert spent.epsilon <= 2.0
+    assert mixture_delta(mu(planned), 0.2, 3, spent.epsilon) <= DELTA
+    assert mixture_delta(mu(planned), 0.2, 3, 0.99 * spent.epsilon) > DELTA
+
+
+def test_whoever_sees_one_message_sees_one_contribution() -> None:
+    planned = of_persons(silos=3)
+    row = next(one for one in planned.guarantees if isinstance(one.adversary, WithoutSecureAggregation))
+    alone = 1.0 / (planned.noise_multiplier / math.sqrt(4))  # four of five shares are sure
+    exact = gaussian_epsilon(alone * math.sqrt(planned.rounds), DELTA)
+    assert exact <= row.epsilon <= 1.003 * exact
+
+
+def test_the_guarantee_says_what_a_silo_cannot_check() -> None:
+    said = of_persons(silos=2).guarantees[0].assumptions
+    assert "no person has records at more than 2 silos, which no silo can see for itself" in said
+    assert PERSON_CAPACITY in said
+
+
+def test_too_many_persons_weaken_it_and_the_report_says_so() -> None:
+    planned = of_persons()
+    found = beyond_capacity(planned, planned.guarantees, {"silo-0": 2})
+    assert "silo-0 held 2 more" in found
+    assert "one person more or less" in found
+
+
+def test_the_value_that_runs_knows_of_persons() -> None:
+    training = of_persons(STABLE).silo_training("silo-0")
+    assert isinstance(training, StableSteps)
+    assert training.persons is not None
+    assert training.persons.most_records == 10
+
+
+@pytest.mark.parametrize(
+    ("local", "settings", "error", "message"),
+    [
+        (CLIENT, {}, ConfigurationError, "'privacy.unit' must be client"),
+        (None, QUANTILE, ConfigurationError, "'privacy.clip_norm' must be a number"),
+        (NOISY, {"silos": 2, "epsilon": 20.0}, ConfigurationError, "most_silos' must be 1 for noisy-steps"),
+        (None, FIXED, UnsupportedAnalysisError, "independent coins"),
+    ],
+)
+def test_what_is_not_proven_is_refused(
+    local: dict[str, Any] | None, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        of_persons(local, **settings)
+
+
+@pytest.mark.parametrize(("unit", "person"), [("person", False), ("record", True), ("client", True)])
+def test_the_unit_person_and_the_persons_belong_together(unit: str, person: bool) -> None:
+    data: dict[str, Any] = {"source": "digits"}
+    data |= (
+        {"person": {"column": "who", "capacity": 9, "most_records": 3}} if person else {"record_capacity": 9}
+    )
+    with pytest.raises(ConfigurationError, match=r"'data\.person' must be given"):
+        parse_config(
+            {
+                "data": data,
+                "training": {"rounds": 2, "local": {"kind": "single-step"}},
+                "privacy": {"epsilon": 1.0, "delta": DELTA, "unit": unit, "clip_norm": 1.0},
+            }
+        )
