@@ -120,6 +120,11 @@ def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) 
         own = silo
         update = {"source": source, **dict.fromkeys(WRITTEN), **written}
     else:
+        if data.person is not None:
+            raise DataError(
+                f"{silo}: persons must be named by a column of a file or an array; {source} is a function, "
+                "whose records say nobody's. Write them to a file."
+            )
         return load_federation(
             source,
             test_fraction=data.test_fraction,

@@ -54,6 +54,13 @@ IN_PLANS = (
         "",
         (attack("label_outside_the_policy"), REVIEW),
     ),
+    Mutant(
+        "the coordinator says whose a record is",
+        POLICY + "review.py",
+        "    _check_person(plan, policy)\n",
+        "",
+        (REVIEW,),
+    ),
     Mutant("any column", POLICY + "review.py", "    _check_columns(plan, policy)\n", "", (REVIEW,)),
     Mutant(
         "a sparse graph counts as malicious",

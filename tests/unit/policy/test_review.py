@@ -14,7 +14,7 @@ from discreet.engines.local import prepare
 from discreet.models import build_model, described
 from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
-from discreet.privacy.units import Status
+from discreet.privacy.units import Status, Unit
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
 from tests.support.honest_plans import plan_again
 
@@ -309,3 +309,44 @@ def test_unproven_assumptions_take_the_owners_leave(
         assert approval.cost.status is Status.CONDITIONAL
     else:
         assert "does not rest on unproven assumptions" in str(refusal(document, owner))
+
+
+def for_persons(plan: dict[str, Any], **person: Any) -> None:
+    stated = {"column": "patient", "capacity": dict.fromkeys(plan["facts"]["silos"], 100), "most_records": 5}
+    plan["config"]["data"] = {
+        "source": "csv:visits.csv",
+        "label": "ill",
+        "ranges": {f"x{number}": [0.0, 1.0] for number in range(plan["facts"]["feature_shape"][0] - 1)},
+        "person": stated | person,
+    }
+    plan["config"]["privacy"]["unit"] = "person"
+    plan_again(plan)
+
+
+@pytest.mark.parametrize(
+    ("person", "own", "words"),
+    [
+        ({}, (None, "record", 1), "privacy.unit must be record"),
+        ({}, (None, "person", 1), "data.person.column must be named in the policy at this silo"),
+        ({"column": "visit"}, ("patient", "person", 1), "must be patient"),
+        ({}, ("patient", "person", 2), "most_silos must be at least 2"),
+        ({"most_silos": 2}, ("patient", "person", 2), ""),
+        ({}, ("patient", "person", 1), ""),
+    ],
+)
+def test_whose_a_record_is_is_the_owners_word(
+    altered: Callable[..., Any],
+    policy: Policy,
+    person: dict[str, Any],
+    own: tuple[str | None, str, int],
+    words: str,
+) -> None:
+    """A coordinator that named the column of visits would make every visit a person."""
+    document = altered(lambda plan: for_persons(plan, **person))
+    column, unit, silos = own
+    own_file = changed(policy, "data", source="csv:own.csv", person=column)
+    owner = changed(own_file, "require", unit=unit, most_silos=silos)
+    if words:
+        assert words in str(refusal(document, owner))
+    else:
+        assert review(document, owner, NOTHING, today=TODAY, approved=frozenset()).plan.unit is Unit.PERSON

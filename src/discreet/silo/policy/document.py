@@ -103,6 +103,8 @@ class DataTable(_Table):
         labels: columns that may be predicted; to be given with ``columns``, or a plan could train on a column
             that is no feature. Left out, any.
         id: the column that may say whose record it is. Left out where ``columns`` is given, none; else any.
+        person: the column that says whose a record is, where persons are protected; a plan that names another
+            is refused, or it could call every row a person.
         residual: file with the weights of a residual network, the only one that a plan may transform images
             with; left out, none.
     """
@@ -114,6 +116,7 @@ class DataTable(_Table):
     columns: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
     id: str | None = None
+    person: str | None = None
     residual: Path | None = None
 
     @property
@@ -143,6 +146,8 @@ class RequireTable(_Table):
 
     Attributes:
         unit: whom the guarantee must protect.
+        most_silos: at how many silos this owner believes that one person may have records; a plan for
+            persons must assume at least as many.
         min_survivors: fewest silos in a released sum.
         max_colluding: how many other silos this owner assumes to conspire with the server. The budget is
             charged as if they did, even if the plan assumes fewer, and a plan whose shares they could get
@@ -159,7 +164,8 @@ class RequireTable(_Table):
             ``discreet silo approve`` besides.
     """
 
-    unit: Literal["record", "client"] = "record"
+    unit: Literal["record", "person", "client"] = "record"
+    most_silos: Annotated[int, Field(ge=1)] = 1
     min_survivors: Annotated[int, Field(ge=2)] = 3
     max_colluding: Annotated[int, Field(ge=0)] = 1
     protocols: tuple[Literal["bonawitz", "bell"], ...] = ("bonawitz",)

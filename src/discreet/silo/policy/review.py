@@ -120,6 +120,7 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
         )
     _check_columns(plan, policy)
     _check_label(plan, policy)
+    _check_person(plan, policy)
     if not permitted(require.models, plan.model.name, plan.facts.model_digest):
         raise _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
 
@@ -172,6 +173,19 @@ def _check_columns(plan: Plan, policy: Policy) -> None:
         raise _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))
     if data.id is not None and data.id != policy.data.id:
         raise _not_allowed("data.id", policy.data.id or "left out", data.id)
+
+
+def _check_person(plan: Plan, policy: Policy) -> None:
+    """Whose a record is, and how far persons are spread, is the owner's word and not the coordinator's."""
+    person = plan.data.person
+    if person is None:
+        return
+    if person.column != policy.data.person:
+        raise _not_allowed("data.person.column", policy.data.person or "named in the policy", person.column)
+    if person.most_silos < policy.require.most_silos:
+        raise _not_allowed(
+            "data.person.most_silos", f"at least {policy.require.most_silos}", str(person.most_silos)
+        )
 
 
 def _public_model(plan: Plan) -> nn.Module:
