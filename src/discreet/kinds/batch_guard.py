@@ -16,6 +16,7 @@ from discreet.randomness import RandomSource
 MOST_FAILURE_PROB = 1e-12
 # Tails are exact to many digits above, in float64, and may be 0 far below.
 _SMALLEST_TAIL = 1e-250
+_KEYS = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,12 @@ def guarded_batches(
         )
     order = np.argsort(assigned, kind="stable")
     return np.split(entered[order], np.cumsum(sizes)[:-1])
+
+
+def random_order(entered: Indices, randomness: RandomSource) -> Indices:
+    """Puts those that entered into the order of a key of each one's own, so that nobody moves the others."""
+    keys = randomness.integers_below(len(entered), _KEYS)
+    return entered[np.argsort(keys, kind="stable")]
 
 
 def require_capacity(record_count: int, record_capacity: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -23,10 +23,11 @@ from discreet.sampling import Poisson
 class ConvexStepsSection(LocalSection):
     """Local steps whose number does not enter the sensitivity.
 
-    Give ``steps``, or ``records_per_step`` so that larger silos take more steps. The learning rate is per
-    record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's probability of a
-    record's own class counts as too low; the sensitivity, and so the noise, is proportional to it. 1 caps
-    nothing.
+    Give ``steps``, or ``records_per_step`` so that larger silos take more steps; ``steps = "each"`` gives
+    every record (or person) a step of its own, in random order, at rates many times as large. The learning
+    rate is per record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's
+    probability of a record's own class counts as too low; the sensitivity, and so the noise, is proportional
+    to it. 1 caps nothing.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")
@@ -34,7 +35,7 @@ class ConvexStepsSection(LocalSection):
     title: ClassVar[str]
 
     learning_rate: Positive
-    steps: Count | None = None
+    steps: Count | Literal["each"] | None = None
     records_per_step: Count | None = None
     passes: Count = 1
     residual_cap: Probability = 1.0
@@ -45,15 +46,17 @@ class ConvexStepsSection(LocalSection):
             raise ValueError("exactly one of 'steps' and 'records_per_step' must be given")
         return self
 
-    def step_count(self, capacity: int) -> int:
-        """Returns how many steps a silo of at most ``capacity`` records takes in a pass."""
+    def step_count(self, capacity: int) -> int | None:
+        """Returns how many steps a silo of at most ``capacity`` records takes in a pass; None: one each."""
+        if self.steps == "each":
+            return None
         if self.steps is not None:
             return self.steps
         return max(1, -(-capacity // (self.records_per_step or 1)))
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
-        steps = f"{self.steps}" if self.steps is not None else f"one for {self.records_per_step} records"
+        steps = f"one for {self.records_per_step} records" if self.steps is None else f"{self.steps}"
         return f"{self.title}: learning rate {self.learning_rate:g}, steps: {steps}, passes: {self.passes}"
 
     def largest_move(self, setting: SiloSetting, lipschitz: float) -> float:
@@ -66,19 +69,21 @@ class ConvexSteps(LocalTraining):
     r"""Settings of gradient steps on disjoint random batches, and what their convexity alone guarantees.
 
     Every record enters a round with probability ``sampling_prob``; one that enters is given one of the
-    ``steps`` uniformly.
+    ``steps`` uniformly. Without a number of steps, those that entered take a step each, in random order.
 
     Guarantee:
         Adding or removing one sampled record moves the update by at most passes·γ·L for any number of steps,
         if each record's loss is convex, L-Lipschitz and β-smooth: γ(β·b + λ) ≤ 2 is checked for every batch
         size b that is not aborted. Hardt, Recht, Singer (2016), Lemma 3.7 (convex gradient steps are
-        non-expansive); Wu et al. (2017), Theorem 1, for noise added after the last step.
+        non-expansive); Wu et al. (2017), Theorem 1, for noise added after the last step. One record a step:
+        docs/theory/steps.md, theorem of that section.
 
     Attributes:
         loss: of the logits, capped or not; gives L and β.
         norm_bound: R, public: the norm of a record's features, or the spread of its tangent, is at most this.
         learning_rate: γ, per record (steps follow the *sum* over the batch).
-        steps: local steps a pass.
+        one_each: whether units may take a step each.
+        steps: local steps a pass; None for one each.
         record_capacity: public upper bound on the number of training records of this silo.
         sampling_prob: probability that a record enters a round.
         passes: how often each record that entered is used, with a fresh step each time.
@@ -93,11 +98,12 @@ class ConvexSteps(LocalTraining):
     """
 
     name: ClassVar[str] = "convex steps"
+    one_each: ClassVar[bool] = False
 
     loss: ConvexLoss
     norm_bound: float
     learning_rate: float
-    steps: int
+    steps: int | None
     record_capacity: int
     sampling_prob: float = 1.0
     passes: int = 1
@@ -115,7 +121,9 @@ class ConvexSteps(LocalTraining):
                 f"'projection_radius' of {self.name} must be positive; got {self.projection_radius}."
             )
         for name in ("steps", "passes", "record_capacity"):
-            if not getattr(self, name) >= 1:
+            if name == "steps" and self.steps is None and self.one_each:
+                continue
+            if getattr(self, name) is None or not getattr(self, name) >= 1:
                 raise ConfigurationError(f"{name!r} of {self.name} must be >= 1; got {getattr(self, name)}.")
         if not 0.0 <= self.regulariser < math.inf:
             raise ConfigurationError(f"'l2_regulariser' of {self.name} must be >= 0; got {self.regulariser}.")
@@ -123,6 +131,11 @@ class ConvexSteps(LocalTraining):
             raise ConfigurationError(f"'guard_prob' of {self.name} must be in (0, 1); got {self.guard_prob}.")
         Poisson(self.sampling_prob)
         self._require_non_expansive()
+
+    @property
+    def step_bound(self) -> int:
+        """The most steps of a pass."""
+        return self.record_capacity if self.steps is None else self.steps
 
     @property
     def regulariser(self) -> float:
@@ -135,6 +148,8 @@ class ConvexSteps(LocalTraining):
 
     def guard(self) -> BatchGuard:
         """Returns the largest batch that is not aborted, and the probability of an abort."""
+        if self.steps is None:
+            return BatchGuard(1, 0.0)
         entry = self.sampling_prob / self.steps
         return batch_guard(self.record_capacity, entry, self.steps * self.passes, self.guard_prob)
 

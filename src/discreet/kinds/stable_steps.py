@@ -79,6 +79,7 @@ class StableSteps(ConvexSteps):
     """
 
     name: ClassVar[str] = "stable-steps"
+    one_each: ClassVar[bool] = True
 
     l2_regulariser: float = 0.0
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from discreet.errors import ConfigurationError
 from discreet.kinds.capped import capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.float_error import ROWS_ALIKE
@@ -29,6 +30,11 @@ class TangentStepsConfig(ConvexStepsSection):
 
     def planned(self, setting: SiloSetting) -> TangentSteps:
         """Returns the training of a silo."""
+        if self.steps == "each":
+            raise ConfigurationError(
+                "'training.local.steps' must be a number for tangent-steps; got 'each', which is for "
+                "stable-steps. Give records_per_step = 1 for many short steps."
+            )
         loss = capped(setting.head, self.residual_cap)
         return TangentSteps(
             loss=loss,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from torch import nn
 
-from discreet.arrays import Float32s, Floats, Integers
+from discreet.arrays import Float32s, Floats, Indices, Integers
 from discreet.data.records import Records
 from discreet.errors import PrivacyViolation, UnsupportedAnalysisError
-from discreet.kinds.batch_guard import guarded_batches, require_capacity
+from discreet.kinds.batch_guard import guarded_batches, random_order, require_capacity
 from discreet.kinds.capped import linear_head_of
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
@@ -20,11 +20,14 @@ from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import last_class
-from discreet.learning.units import units_of
+from discreet.learning.units import Units, units_of
 from discreet.learning.updates import LocalUpdate
 from discreet.models.convexity import convexity
 from discreet.randomness import RandomSource
 from discreet.sampling import Poisson
+
+# Rows of so many units that take a step each are brought into the ball together: float64 in the cache.
+_UNITS_AT_ONCE = 256
 
 
 def stable_update(
@@ -46,15 +49,36 @@ def stable_update(
     entered = Poisson(kind.sampling_prob).draw(units.count, randomness)
     weights, total_loss = start, 0.0
     for _ in range(kind.passes):
-        for batch in guarded_batches(entered, kind.steps, kind.guard(), randomness):
-            rows = units.rows(batch)
-            rows = rows[records.labels[rows] <= last_class(kind.loss.outputs)]
-            shares = units.weights(rows)
-            weights, loss = _step(kind, weights, _in_ball(kind, features[rows]), records.labels[rows], shares)
-            total_loss += loss
+        for together in _blocks(kind, entered, randomness):
+            rows, ends = _rows(kind, together, units, records.labels)
+            block, labels, shares = _in_ball(kind, features[rows]), records.labels[rows], units.weights(rows)
+            begin = 0
+            for end in ends:
+                own = slice(begin, end)
+                part = None if shares is None else shares[own]
+                weights, loss = _step(kind, weights, block[own], labels[own], part)
+                total_loss, begin = total_loss + loss, end
     moved = (weights - start).ravel()
     mean_loss = total_loss / max(1, kind.passes * len(entered))
     return LocalUpdate(project(moved, kind.projection_radius), mean_loss, len(entered))
+
+
+def _blocks(kind: StableSteps, entered: Indices, randomness: RandomSource) -> list[Indices]:
+    """Returns the units of each step in turn; or some of those that take one each, in their order."""
+    if kind.steps is not None:
+        return guarded_batches(entered, kind.steps, kind.guard(), randomness)
+    order = random_order(entered, randomness)
+    return [order[first : first + _UNITS_AT_ONCE] for first in range(0, len(order), _UNITS_AT_ONCE)]
+
+
+def _rows(kind: StableSteps, together: Indices, units: Units, labels: Integers) -> tuple[Indices, list[int]]:
+    """Returns the rows of some units whose label is a class, and where each step ends among them."""
+    rows = units.rows(together)
+    known = labels[rows] <= last_class(kind.loss.outputs)
+    if kind.steps is not None:
+        return rows[known], [int(known.sum())]
+    ends = np.cumsum(known)[np.cumsum(units.sizes(together)) - 1]
+    return rows[known], ends.tolist()
 
 
 def _step(
@@ -109,7 +133,7 @@ def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
         terms=records_of(kind.persons, kind.guard().max_batch),
     )
     slack = kind.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
-    if not 2.0 * kind.steps * kind.passes * error <= slack:
+    if not 2.0 * kind.step_bound * kind.passes * error <= slack:
         raise PrivacyViolation(
             "The weights have grown so large that float64 rounding could exceed the claimed sensitivity "
             f"(norm {float(np.linalg.norm(start)):.3g}). Lower the server's learning rate."

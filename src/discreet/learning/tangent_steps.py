@@ -66,7 +66,7 @@ def tangent_update(
     delta, total_loss = np.zeros_like(parameters), 0.0
     with one_thread(), torch_seeded(randomness, device_of(model)):
         for _ in range(kind.passes):
-            batches = guarded_batches(entered, kind.steps, kind.guard(), randomness)
+            batches = guarded_batches(entered, kind.step_bound, kind.guard(), randomness)
             rows = [units.rows(batch) for batch in batches]
             delta, loss = _pass(kind, model, delta, records, rows, shares=shares)
             total_loss += loss

@@ -22,6 +22,10 @@ class RecordUnits:
         """Returns the rows of some units: their own numbers."""
         return units
 
+    def sizes(self, units: Indices) -> Integers:
+        """Returns how many rows each of some units has: one."""
+        return np.ones(len(units), dtype=np.int64)
+
     def weights(self, rows: Indices) -> None:  # noqa: ARG002 - one contract for both
         """Returns nothing: each record counts once."""
         return
@@ -49,11 +53,16 @@ class PersonUnits:
 
     def rows(self, units: Indices) -> Indices:
         """Returns the rows of some persons, person after person."""
-        begins, lengths = self.starts[units], self.starts[units + 1] - self.starts[units]
+        begins, lengths = self.starts[units], self.sizes(units)
         ends = np.cumsum(lengths)
         rows: Indices = np.repeat(begins - ends + lengths, lengths)
         rows += np.arange(len(rows))
         return rows if self.order is None else self.order[rows]
+
+    def sizes(self, units: Indices) -> Integers:
+        """Returns how many rows each of some persons has."""
+        found: Integers = self.starts[units + 1] - self.starts[units]
+        return found
 
     def weights(self, rows: Indices) -> Floats:
         """Returns what each of some rows counts; those of one person sum to at most 1."""

@@ -7,14 +7,14 @@ Lipschitz constant, R the bound on features and γ the learning rate, κ = z·γ
 shares of noise are sure to protect a record, and N of them are in a sum of all silos. Many records bear a
 little more: κ = (n/10⁴)^0.2, between 1 and 1.5.
 
-Where batches would make the rate expansive, it is lowered to that limit and T grows by as much; T enters κ
-and privacy only as T·γ. How the rule was found, and where it is worse than tuning: docs/how-to/untuned.md.
+Every record takes a step of its own, so that no batch bounds the rate. Where one record alone would make it
+expansive, T grows; T enters κ and privacy only as T·γ. How the rule was found, and where it is worse than
+tuning: docs/how-to/untuned.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.accounting import calibrate
@@ -27,23 +27,19 @@ from discreet.kinds import (
     TailMeanConfig,
     UntunedStepsConfig,
 )
-from discreet.kinds.batch_guard import batch_guard
 from discreet.kinds.capped import capped
 from discreet.kinds.heads import head_on
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
-from discreet.plan.failures import rare
 from discreet.privacy.events import GaussianNoise, Release
 
 _BINARY_CAP, _SOFTMAX_CAP = 0.5, 0.35
 _ROUNDS = 20
 _MOST_ROUNDS = 1000
-# Batches of a quarter of a record on average: smaller ones hardly lower the largest.
-_STEPS_PER_RECORD = 4
 # The mean of the last half helps from here on: n/(z·L·R), the signal against the noise of one release.
 _CONTRACTING = 3000.0
-# Of the largest rate that is proven: its check rounds otherwise.
-_BELOW_LIMIT = 1.0 - 1e-9
+# Of the largest rate that is proven.
+_BELOW_LIMIT = 0.95
 _SMALLEST, _LARGEST = 1e-3, 1e6
 
 
@@ -53,7 +49,6 @@ class PublicNumbers:
 
     Attributes:
         total: n, the public bound on all silos' training records.
-        largest_silo: the largest silo's.
         silos: N.
         shares: shares of noise that are sure to protect a record.
         multiplier: z that the whole budget would need for a single release.
@@ -64,7 +59,6 @@ class PublicNumbers:
     """
 
     total: int
-    largest_silo: int
     silos: int
     shares: int
     multiplier: float
@@ -121,7 +115,6 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
     )
     numbers = PublicNumbers(
         total=sum(capacities),
-        largest_silo=max(capacities),
         silos=len(facts.silos),
         shares=plan_thresholds(config, len(facts.silos)).honest_survivors,
         multiplier=multiplier,
@@ -130,18 +123,14 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         cap=None if local.residual_cap == "auto" else local.residual_cap,
         rounds=None if rounds == "auto" else rounds,
     )
-    return choose(numbers, guard_prob=lambda times: rare(config, times))
+    return choose(numbers)
 
 
-def choose(numbers: PublicNumbers, guard_prob: Callable[[int], float]) -> Chosen:
+def choose(numbers: PublicNumbers) -> Chosen:
     """Returns the settings for ``numbers``; a pure function.
 
-    Args:
-        numbers: all that the rule knows.
-        guard_prob: rounds to the probability, each round, that the guard on batches may fail with.
-
     Raises:
-        ConfigurationError: if batches allow only steps so short that training would take too many rounds.
+        ConfigurationError: if steps must be so short that training would take too many rounds.
     """
     cap = numbers.cap or (_BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP)
     loss = capped(head_on(numbers.outputs), cap)
@@ -150,40 +139,25 @@ def choose(numbers: PublicNumbers, guard_prob: Callable[[int], float]) -> Chosen
     noise = numbers.multiplier * math.sqrt(numbers.silos / numbers.shares) * lipschitz * numbers.norm_bound
     kappa = min(max((numbers.total / 1e4) ** 0.2, 1.0), 1.5)
     reach = kappa * numbers.silos / noise
-    steps = _STEPS_PER_RECORD * numbers.largest_silo
-
-    def limit(rounds: int) -> float:
-        """The largest rate whose steps are non-expansive in batches of the guarded size."""
-        batch = batch_guard(numbers.largest_silo, 1.0 / steps, steps, guard_prob(rounds)).max_batch
-        return _BELOW_LIMIT * 2.0 / (smoothness * batch)
-
-    rounds = numbers.rounds or _rounds(reach, limit)
-    tail = numbers.total / noise >= _CONTRACTING
-    local = StableStepsConfig(
-        kind="stable-steps",
-        learning_rate=min(reach / rounds, limit(rounds)),
-        steps=steps,
-        residual_cap=cap,
-    )
-    server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
-    lowered = local.learning_rate < reach / rounds
-    short = ", or less, as large batches ask for short steps" if lowered else ""
-    reason = (
-        f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
-        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves a logit by {kappa:.2g}{short}"
-    )
-    return Chosen(rounds, local, server, reason)
-
-
-def _rounds(reach: float, limit: Callable[[int], float]) -> int:
-    """Returns the fewest rounds, 20 at least, in which steps that are short enough reach as far."""
-    rounds = _ROUNDS
-    while reach / rounds > limit(rounds):
-        # The limit falls a little as rounds grow, since the guard must then fail more rarely.
-        rounds = max(rounds + 1, math.ceil(reach / limit(rounds)))
+    limit = _BELOW_LIMIT * 2.0 / smoothness
+    rounds = numbers.rounds or max(_ROUNDS, math.ceil(reach / limit))
     if rounds > _MOST_ROUNDS:
         raise ConfigurationError(
             f"'training.rounds' must be at most {_MOST_ROUNDS} where it is left to the plan; so many silos "
             f"at so large an ε would need {rounds}. Give 'training.rounds', or a smaller ε."
         )
-    return rounds
+    tail = numbers.total / noise >= _CONTRACTING
+    local = StableStepsConfig(
+        kind="stable-steps",
+        learning_rate=min(reach / rounds, limit),
+        steps="each",
+        residual_cap=cap,
+    )
+    server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
+    lowered = local.learning_rate < reach / rounds
+    short = ", or less, as longer steps would not be stable" if lowered else ""
+    reason = (
+        f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
+        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves a logit by {kappa:.2g}{short}"
+    )
+    return Chosen(rounds, local, server, reason)
