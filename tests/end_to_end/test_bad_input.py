@@ -53,7 +53,10 @@ def replaced(old: str, new: str) -> str:
             "'aggregation.bits' must be at",
         ),
         (replaced('source = "heart-disease"', 'source = "hart-disease"'), "heart-disease"),
-        (replaced('unit = "record"', 'unit = "client"'), "'privacy.unit' must be record or person for stable-steps"),
+        (
+            replaced('unit = "record"', 'unit = "client"'),
+            "'privacy.unit' must be record or person for stable-steps",
+        ),
         (replaced("learning_rate = 0.03", "learning_rate = 0.3"), "non-expansive"),
         (replaced("switzerland = 50", "geneva = 50"), "geneva, switzerland"),
         (replaced('silo = "long_beach_va", round', 'silo = "bern", round'), "'run.dropouts.0.silo'"),

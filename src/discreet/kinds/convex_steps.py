@@ -127,6 +127,12 @@ class ConvexSteps(LocalTraining):
                 raise ConfigurationError(f"{name!r} of {self.name} must be >= 1; got {getattr(self, name)}.")
         if not 0.0 <= self.regulariser < math.inf:
             raise ConfigurationError(f"'l2_regulariser' of {self.name} must be >= 0; got {self.regulariser}.")
+        if self.steps is None and self.regulariser > 0.0:
+            # One record more would be one shrinking step more, as long as the weights are.
+            raise ConfigurationError(
+                f"'l2_regulariser' of {self.name} must be 0 where every record takes a step of its own; got "
+                f"{self.regulariser}. Give a number of steps to use one."
+            )
         if not 0.0 < self.guard_prob < 1.0:
             raise ConfigurationError(f"'guard_prob' of {self.name} must be in (0, 1); got {self.guard_prob}.")
         Poisson(self.sampling_prob)

@@ -111,6 +111,11 @@ def test_nothing_can_fail_and_no_batch_is_guarded() -> None:
     assert kind().step_bound == 700
 
 
+def test_a_regulariser_is_refused_since_its_steps_are_not_bounded() -> None:
+    with pytest.raises(ConfigurationError, match="must be 0 where every record takes a step of its own"):
+        kind(rate=0.1, l2_regulariser=0.01)
+
+
 def test_only_stable_steps_take_one_each() -> None:
     with pytest.raises(ConfigurationError, match="'steps' of tangent-steps must be >= 1"):
         TangentSteps(Softmax(3), 1.0, 0.1, steps=None, record_capacity=10)
