@@ -85,7 +85,9 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
     def unguarded(self: Any, start: Any, parameters: bytes) -> bytes:
         values = self._values(self._records, start.terms.attempt, parameters)
         self._enter()
-        self._release = self._ledger.contribute(self._plan_digest, start.terms.context.hex())
+        self._release = self._ledger.contribute(
+            self._plan_digest, start.terms.context.hex(), self._book.today()
+        )
         return bytes(self._session.submit(values))
 
     patch.setattr(training, "LARGEST_WEIGHT", np.inf)

@@ -11,6 +11,7 @@ from discreet.health import RunState, RunStatus, SiloStatus, SiloWatch, run_metr
 from discreet.health.exposition import Metric
 from discreet.privacy.ledger import spending
 from discreet.silo.policy.document import BudgetTable
+from discreet.silo.spending import Level, Odometer
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch-a-federation.md"
 
@@ -19,7 +20,8 @@ def silo_metrics() -> tuple[Metric, ...]:
     budget = BudgetTable(
         max_epsilon=1.0, max_delta=1e-5, max_epsilon_per_training=1.0, max_delta_per_training=1e-5
     )
-    status = SiloStatus("a", False, date(2026, 12, 31), budget, (), None, (), ())
+    spent = Odometer("a", "record", budget.lifetime, Level(0.0, 0.0, 0.0), None, None, (), ())
+    status = SiloStatus("a", False, date(2026, 12, 31), budget, spent, None, (), ())
     return SiloWatch(status).metrics()
 
 

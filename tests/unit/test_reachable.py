@@ -19,8 +19,6 @@ SOURCE = ROOT / "src" / "discreet"
 
 # What nothing below reaches and what stays all the same, each with its reason; a module stands for all in it.
 ALLOWED = {
-    "discreet.accounting.odometer": "a proven filter: a silo's budget is to be charged through it",
-    "discreet.errors:BudgetExhausted": "what the odometer raises",
     "discreet.audit.noise:exceeded": "read by the tests of planted faults, which are not rewritten",
     "discreet.secagg.hazmat.field:multiply": "states the field that the tables implement; tests need it",
     "discreet.secagg.protocol:validate_terms": "how the checklist of secure aggregation refuses terms",

@@ -2,23 +2,27 @@
 
 If the sequence of events is fixed beforehand (a plan), `discreet.accounting.epsilon` bounds it, and every
 prefix. If the next event is *chosen after seeing the outputs* (its noise, its sampling, whether there is one
-at all), composition of loss distributions is not known to hold; Rényi composition at an order fixed
-beforehand is (Feldman, Zrnic 2021, Theorem 3.3). docs/theory/budgets.md has the proof with integer noise and
-failures.
+at all), composition of loss distributions is not known to hold. Two compositions are known to, if their
+limits are fixed beforehand: of Rényi divergences at one order (Feldman, Zrnic 2021, Theorem 3.3), and of
+Gaussian releases by Σ μ² (Smith, Thakurta 2022, Theorem 1). docs/theory/budgets.md has the proof with
+integer noise and failures.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from discreet.accounting.bounds import Rdp
+from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
+from discreet.accounting.losses import loss_parts
 from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import tally
-from discreet.errors import BudgetExhausted, ConfigurationError
+from discreet.errors import BudgetExhausted, ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import Event
 from discreet.privacy.units import NeighboringRelation
 
@@ -29,40 +33,72 @@ _LARGEST_EXPONENT = 700.0
 _LOG_ORDERS = (0.0, 10.0)
 
 
+class Composition(Enum):
+    """What an adaptive budget adds up.
+
+    ``RENYI``: Rényi divergences at one order, of all releases. ``GAUSSIAN``: μ² of Gaussian releases in which
+    every unit takes part; tighter, and nothing else can be added.
+    """
+
+    RENYI = "renyi"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an event takes of an adaptive budget; costs of several events add up.
+
+    Attributes:
+        divergence: Rényi divergence at the budget's order, or μ².
+        log_ratio: of comparing integer with Gaussian noise.
+        failure: of δ, where a distance between laws counts 1 + e^ε times.
+    """
+
+    divergence: float = 0.0
+    log_ratio: float = 0.0
+    failure: float = 0.0
+
+    def plus(self, other: Cost, times: float = 1.0) -> Cost:
+        """Returns this cost and ``times`` the other."""
+        return Cost(
+            self.divergence + times * other.divergence,
+            self.log_ratio + times * other.log_ratio,
+            self.failure + times * other.failure,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class AdaptiveFilter:
     """A budget for events that are chosen while the outputs are seen.
 
     Guarantee:
-        Whatever the rule by which events are chosen, everything that `admit` let pass is (``epsilon``,
+        Whatever the rule by which events are chosen, everything that `after` let pass is (``epsilon``,
         ``delta``)-DP together. Order and limits are functions of ``epsilon`` and ``delta`` alone, fixed
-        before the first event: Rényi divergence, failures and comparison costs may not stand in for each
-        other, since what is left could then depend on the outputs.
+        before the first event: divergence, failures and comparison costs may not stand in for each other,
+        since what is left could then depend on the outputs.
 
     Attributes:
         epsilon: largest ε that may be spent.
         delta: at this δ.
         neighboring: the relation.
-        renyi: Rényi divergence of order `order` spent so far.
-        log_ratio: spent on comparing integer with Gaussian noise.
-        failure: spent of δ, as `failure_limit` counts it.
+        composition: what is added up.
+        spent: so far.
 
     Example:
         >>> from discreet.privacy.events import GaussianNoise, Release
-        >>> spent = AdaptiveFilter(3.0, 1e-5).admit(Release(GaussianNoise(4.0), 1.0, dimension=10))
-        >>> round(spent.used, 3)
+        >>> empty = AdaptiveFilter(3.0, 1e-5)
+        >>> round(empty.after(empty.cost(Release(GaussianNoise(4.0), 1.0, dimension=10))).used, 3)
         0.143
     """
 
     epsilon: float
     delta: float
     neighboring: NeighboringRelation = NeighboringRelation.ADD_REMOVE
-    renyi: float = 0.0
-    log_ratio: float = 0.0
-    failure: float = 0.0
+    composition: Composition = Composition.RENYI
+    spent: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
-        if not (self.epsilon > 0.0 and 0.0 < self.delta < 1.0 and self.renyi_limit > 0.0):
+        if not (self.epsilon > 0.0 and 0.0 < self.delta < 1.0 and self.divergence_limit > 0.0):
             raise ConfigurationError(
                 "a filter needs epsilon > 0, delta in (0, 1), and enough of both for one release; got "
                 f"{self.epsilon}, {self.delta}."
@@ -77,8 +113,10 @@ class AdaptiveFilter:
         return _order(self.epsilon, self.delta)
 
     @property
-    def renyi_limit(self) -> float:
-        """How much Rényi divergence the budget bears."""
+    def divergence_limit(self) -> float:
+        """How much divergence the budget bears: Rényi of order `order`, or μ²."""
+        if self.composition is Composition.GAUSSIAN:
+            return _square_limit(self.epsilon, self.delta)
         return _renyi_limit(self.order, self.epsilon, self.delta)
 
     @property
@@ -94,35 +132,66 @@ class AdaptiveFilter:
     @property
     def used(self) -> float:
         """The share of the budget that is used: the largest of the three shares; above 1, it is exceeded."""
+        return self.share(self.spent)
+
+    def share(self, cost: Cost) -> float:
+        """Returns the share of the whole budget that a cost would use by itself."""
         return max(
-            self.renyi / self.renyi_limit,
-            self.log_ratio / self.log_ratio_limit,
-            self.failure / self.failure_limit,
+            cost.divergence / self.divergence_limit,
+            cost.log_ratio / self.log_ratio_limit,
+            cost.failure / self.failure_limit,
         )
 
-    def admit(self, event: Event) -> AdaptiveFilter:
-        """Returns the state after ``event``.
+    def epsilon_of(self, cost: Cost) -> float:
+        """Returns the ε, at the budget's δ, that a cost comes to; 0 for none."""
+        if cost == Cost():
+            return 0.0
+        if self.share(Cost(0.0, cost.log_ratio, cost.failure)) > 1.0:
+            return math.inf
+        log_delta = _log_delta(self.epsilon, self.delta)
+        if self.composition is Composition.GAUSSIAN:
+            found = gaussian_epsilon(math.sqrt(cost.divergence), math.exp(log_delta))
+        else:
+            order = self.order
+            found = cost.divergence + math.log1p(-1.0 / order)
+            found -= (log_delta + math.log(order)) / (order - 1.0)
+        return max(0.0, found) + 2.0 * cost.log_ratio
+
+    def cost(self, event: Event) -> Cost:
+        """Returns what ``event`` takes of this budget.
 
         Raises:
-            BudgetExhausted: if the budget could be exceeded; the event must then not happen.
-            UnsupportedAnalysisError: if no Rényi analysis of the event is known.
+            UnsupportedAnalysisError: if no analysis of the event is known that may be added up here.
         """
         spec = tally(event)
         both_sides = spec.distance * (1.0 + math.exp(min(self.epsilon, _LARGEST_EXPONENT)))
-        after = replace(self, failure=self.failure + spec.failure + both_sides)
-        if spec.releases:
+        divergence = log_ratio = 0.0
+        if spec.releases and self.composition is Composition.GAUSSIAN:
+            parts = loss_parts(spec.releases, self.neighboring, tail=0.0)
+            if parts.directed or parts.tail > 0.0:
+                raise UnsupportedAnalysisError(
+                    "a budget that composes by 'gaussian' must be spent on rounds in which every unit takes "
+                    "part; this plan samples. Use sampling none, or a budget that composes by 'renyi'."
+                )
+            divergence, log_ratio = parts.square, parts.log_ratio
+        elif spec.releases:
             analysis = renyi_analysis(spec.releases, self.neighboring, Rdp(orders=(self.order,)))
-            after = replace(
-                after,
-                renyi=self.renyi + float(analysis.curve.values[0]),
-                log_ratio=self.log_ratio + analysis.log_ratio,
-            )
-        if not after.used <= 1.0:
+            divergence, log_ratio = float(analysis.curve.values[0]), analysis.log_ratio
+        return Cost(divergence, log_ratio, spec.failure + both_sides)
+
+    def after(self, cost: Cost) -> AdaptiveFilter:
+        """Returns the state after something of this cost.
+
+        Raises:
+            BudgetExhausted: if the budget could be exceeded; it must then not happen.
+        """
+        later = replace(self, spent=self.spent.plus(cost))
+        if not later.used <= 1.0:
             raise BudgetExhausted(
                 f"what is released must stay within epsilon={self.epsilon} at delta={self.delta}; the next "
-                f"release would use {100.0 * after.used:.4g} % of that. Stop here, or plan a new budget."
+                f"release would use {100.0 * later.used:.4g} % of that. Stop here, or plan a new budget."
             )
-        return after
+        return later
 
 
 def _log_ratio_limit(epsilon: float) -> float:
@@ -130,10 +199,15 @@ def _log_ratio_limit(epsilon: float) -> float:
     return _COMPARISON_SHARE * epsilon / 2.0
 
 
+def _log_delta(epsilon: float, delta: float) -> float:
+    """Returns ln δ' of what is not set aside: for failures, and for comparing densities."""
+    return math.log((1.0 - _FAILURE_SHARE) * delta) - _log_ratio_limit(epsilon)
+
+
 def _renyi_limit(order: float, epsilon: float, delta: float) -> float:
     """Inverts Canonne, Kamath, Steinke (2020), Proposition 12, for what is not set aside."""
     left = (1.0 - _COMPARISON_SHARE) * epsilon
-    log_delta = math.log((1.0 - _FAILURE_SHARE) * delta) - _log_ratio_limit(epsilon)
+    log_delta = _log_delta(epsilon, delta)
     return left - math.log1p(-1.0 / order) + (log_delta + math.log(order)) / (order - 1.0)
 
 
@@ -147,3 +221,17 @@ def _order(epsilon: float, delta: float) -> float:
 
     best = float(minimize_scalar(lack, bounds=_LOG_ORDERS, method="bounded").x)
     return max(2.0, round(1.0 + math.exp(best)))
+
+
+@functools.lru_cache(maxsize=64)
+def _square_limit(epsilon: float, delta: float) -> float:
+    """Returns the largest μ² whose Gaussian is (ε, δ)-DP, for what is not set aside; rounded down."""
+    if not (epsilon > 0.0 and 0.0 < delta < 1.0):
+        return 0.0
+    left, log_delta = (1.0 - _COMPARISON_SHARE) * epsilon, _log_delta(epsilon, delta)
+
+    def excess(log_mu: float) -> float:
+        return math.log(gaussian_delta(math.exp(log_mu), left)) - log_delta
+
+    found = math.exp(float(brentq(excess, math.log(1e-12), math.log(1e6), xtol=1e-14)))
+    return float((found * (1.0 - 1e-10)) ** 2)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.errors import EXIT_PRIVACY_REFUSAL
 from discreet.log_line import LogFormat
 
 if TYPE_CHECKING:
@@ -115,6 +116,28 @@ def status(
     found = read_silo_status(policy)
     for line in [json.dumps(found.to_json())] if as_json else found.lines():
         typer.echo(line)
+
+
+@silo.command()
+def budget(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="A proposed plan.json: what it would cost and leave.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what was spent, by which training and when, and what a proposed plan would leave; changes nothing.
+
+    Exit code 3 if the budget does not allow the plan.
+
+    Examples: [bold]discreet silo budget hospital/policy.toml[/bold],
+    [bold]discreet silo budget hospital/policy.toml --plan plan.json[/bold]
+    """
+    from discreet.cli.silo_budget import show_budget
+
+    if not show_budget(policy, plan, as_json=as_json):
+        raise typer.Exit(EXIT_PRIVACY_REFUSAL)
 
 
 @silo.command()

@@ -11,48 +11,16 @@ from discreet.documents import shown
 from discreet.engines.flower.occupancy import occupied
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
-from discreet.privacy.ledger import read_ledger, spending
+from discreet.privacy.ledger import read_ledger
 from discreet.privacy.notation import pair_text
 from discreet.silo.policy import Policy, load_policy
 from discreet.silo.policy.document import BudgetTable
-from discreet.silo.policy.ledger import by_training
+from discreet.silo.spending import Odometer, TrainingSpent, odometer
 from discreet.silo.state import SiloState
 
 _MOST_PROPOSALS = 10
 _TAIL_BYTES = 1 << 16
 _LONGEST_LINE = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSpent:
-    """What all trainings of one plan spent at this silo.
-
-    Attributes:
-        plan: its digest.
-        name: what its config calls it.
-        releases: charged releases.
-        planned: how many the plan has.
-        epsilon: what they cost under the owner's assumption about colluders.
-        delta: that ``epsilon`` is stated at.
-        last_survivors: how many silos were in the last release that this silo saw complete; None if none did.
-    """
-
-    plan: str
-    name: str
-    releases: int
-    planned: int
-    epsilon: float
-    delta: float
-    last_survivors: int | None
-
-    @property
-    def releases_text(self) -> str:
-        """The releases for a person; more than planned say that the plan was carried out more than once."""
-        if self.releases <= self.planned:
-            return f"{self.releases} of {self.planned} releases"
-        # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
-        fewest = -(-self.releases // self.planned)
-        return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +32,7 @@ class SiloStatus:
         serving: whether a process holds the ledger.
         expires: the policy's last day.
         budget: what may ever be spent.
-        trainings: in the order in which they began.
+        odometer: what was.
         ledger_changed: when the ledger was last written, that is, the time of the last charge or its end;
             None if there is no ledger.
         waiting: plans that wait for a person's approval.
@@ -75,20 +43,25 @@ class SiloStatus:
     serving: bool
     expires: date
     budget: BudgetTable
-    trainings: tuple[TrainingSpent, ...]
+    odometer: Odometer
     ledger_changed: datetime | None
     waiting: tuple[Path, ...]
     proposals: tuple[dict[str, Value], ...]
 
     @property
+    def trainings(self) -> tuple[TrainingSpent, ...]:
+        """In the order in which they began."""
+        return self.odometer.trainings
+
+    @property
     def epsilon(self) -> float:
-        """Charged in all trainings: basic composition."""
-        return sum(training.epsilon for training in self.trainings)
+        """Charged in all trainings, as the budget composes them."""
+        return self.odometer.lifetime.epsilon
 
     @property
     def delta(self) -> float:
         """Charged in all trainings."""
-        return sum(training.delta for training in self.trainings)
+        return self.odometer.lifetime.delta
 
     @property
     def left(self) -> tuple[float, float]:
@@ -123,6 +96,7 @@ class SiloStatus:
             f"spent  {pair_text(self.epsilon, self.delta)}",
             f"left   {pair_text(*self.left, down=True)}; the budget is "
             f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
+            *([f"ATTENTION: {self.odometer.unfixed}"] if self.odometer.unfixed else []),
         ]
         for one in self.trainings:
             cost = pair_text(one.epsilon, one.delta)
@@ -160,38 +134,17 @@ def silo_status(policy: Policy) -> SiloStatus:
     state.check_anchor()
     ledger = policy.state / "ledger.jsonl"
     written = ledger.exists()
+    entries = tuple(line.entry for line in read_ledger(ledger)) if written else ()
     return SiloStatus(
         silo=policy.silo,
         serving=written and occupied(ledger),
         expires=policy.expires,
         budget=policy.budget,
-        trainings=_trainings(state, ledger) if written else (),
+        odometer=odometer(policy, entries, datetime.now(UTC).date()),
         ledger_changed=datetime.fromtimestamp(ledger.stat().st_mtime, UTC) if written else None,
         waiting=_waiting(policy.state),
         proposals=_last_proposals(policy.state / "proposals.jsonl"),
     )
-
-
-def _trainings(state: SiloState, ledger: Path) -> tuple[TrainingSpent, ...]:
-    entries = tuple(line.entry for line in read_ledger(ledger))
-    spent = {digest: spending(own) for digest, own in by_training(entries).items()}
-    account = state.account(spent)
-    found = []
-    for digest, (charge, releases) in account.charged.items():
-        cost = charge.cost(releases) if releases else None
-        completed = spent[digest].completed
-        found.append(
-            TrainingSpent(
-                plan=digest,
-                name=charge.plan.name,
-                releases=releases,
-                planned=charge.plan.rounds,
-                epsilon=0.0 if cost is None else cost.epsilon,
-                delta=0.0 if cost is None else cost.delta,
-                last_survivors=len(completed[-1].survivors) if completed else None,
-            )
-        )
-    return tuple(found)
 
 
 def _waiting(state: Path) -> tuple[Path, ...]:

@@ -199,6 +199,12 @@ class Plan:
             over=over,
         )
 
+    def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
+        """Returns the event of ``rounds`` rounds as an adversary sees them."""
+        return adversary_event(
+            self.config, self.release, adversary=adversary, honest_silos=honest_silos, rounds=rounds
+        )
+
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number that a sum over ``survivors`` is divided by."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
@@ -286,13 +292,9 @@ def adversary_guarantee(
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """
     unit = Unit(config.privacy.unit)
-    seen = rounds + aborted if isinstance(adversary, WithoutSecureAggregation) else rounds
-    # Who sees the message of one silo sees one contribution of a person, at however many silos it is.
-    alone = isinstance(adversary, WithoutSecureAggregation)
-    shown = release if alone else of_several(release, silos_of_a_unit(config))
-    event = event_for(shown, honest_silos=honest_silos, rounds=seen)
-    if isinstance(adversary, AggregationServer | ServerWithColluders):
-        event = against_server(event, release, setups=most_setups(rounds + aborted))
+    event = adversary_event(
+        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
+    )
     found = guarantee(
         event,
         delta=config.privacy.delta,
@@ -304,6 +306,27 @@ def adversary_guarantee(
         assumptions = (*found.assumptions, *release.sharing.assumptions)
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
     return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
+
+
+def adversary_event(
+    config: Config,
+    release: RoundRelease,
+    *,
+    adversary: Adversary,
+    honest_silos: int,
+    rounds: int,
+    aborted: int = 0,
+) -> Event:
+    """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
+    # Who sees the message of one silo sees one contribution of a person, at however many silos it is, and
+    # those of attempts that came to nothing.
+    if isinstance(adversary, WithoutSecureAggregation):
+        return event_for(release, honest_silos=honest_silos, rounds=rounds + aborted)
+    shown = of_several(release, silos_of_a_unit(config))
+    event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
+    if isinstance(adversary, AggregationServer | ServerWithColluders):
+        return against_server(event, release, setups=most_setups(rounds + aborted))
+    return event
 
 
 def load_plan(path: Path) -> Plan:

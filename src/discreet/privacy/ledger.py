@@ -48,10 +48,12 @@ class Intent:
     Attributes:
         release: its number.
         started_from: SHA-256 of the announced vector that it starts from.
+        day: on which day (UTC, ISO 8601); None where nobody wrote it down.
     """
 
     release: int
     started_from: str
+    day: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class Line:
             **{
                 key: list(v) if isinstance(v, tuple) else v
                 for key, v in dataclasses.asdict(self.entry).items()
+                if not (key == "day" and v is None)  # lines from before days were written
             },
         }
 
@@ -228,6 +231,27 @@ def spending(entries: Iterable[Entry]) -> Spending:
         else:
             aborted += 1
     return Spending(tuple(completed), tuple(lost), pending, aborted)
+
+
+def charged_in(entries: Iterable[Entry], year: int) -> int:
+    """Returns how many charged releases are of ``year``; one whose day is not known counts in every year."""
+    count, pending = 0, None
+    for entry in entries:
+        match entry:
+            case Intent():
+                pending = entry
+            case Completed() | Lost():
+                count += pending is not None and _may_be_of(pending, year)
+                pending = None
+            case Aborted():
+                pending = None
+            case _:
+                pass
+    return count + (pending is not None and _may_be_of(pending, year))
+
+
+def _may_be_of(intent: Intent, year: int) -> bool:
+    return intent.day is None or intent.day.startswith(f"{year:04d}-")
 
 
 class LedgerWriter:

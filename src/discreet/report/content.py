@@ -113,6 +113,7 @@ class SiloBudget:
         elsewhere: spent in all other trainings, as the silo states.
         limit_of_a_training: what the policy allows in one training.
         limit: what the policy allows in all trainings together.
+        together: where trainings do not simply add up, everything with the whole of this training.
     """
 
     silo: str
@@ -120,10 +121,13 @@ class SiloBudget:
     elsewhere: tuple[float, float]
     limit_of_a_training: tuple[float, float]
     limit: tuple[float, float]
+    together: tuple[float, float] | None = None
 
     @property
     def used(self) -> tuple[float, float]:
-        """Spent in all trainings: ε and δ add up (basic composition)."""
+        """Spent in all trainings: ε and δ add up (basic composition), or as the owner's filter says."""
+        if self.together is not None:
+            return self.together
         return self.elsewhere[0] + self.training.epsilon, self.elsewhere[1] + self.training.delta
 
     @property

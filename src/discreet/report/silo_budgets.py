@@ -17,13 +17,14 @@ from discreet.plan import Plan
 from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
-from discreet.silo.policy import Charge, Policy, load_policy
+from discreet.silo.policy import Account, Charge, Policy, load_policy
 from discreet.silo.policy.ledger import spent_by_training
 from discreet.silo.state import SiloState
 
 BUDGETS = "budgets.json"
 
 _POLICY = "policy.toml"
+_LIMITS = {"max_epsilon", "max_delta", "max_epsilon_per_training", "max_delta_per_training"}
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -33,6 +34,8 @@ class _Stated(BaseModel):
     Attributes:
         charged: releases of this training in the silo's own ledger; None if it keeps none.
         elsewhere_epsilon: spent in all other trainings.
+        composition: how trainings add up at this silo.
+        used_epsilon: where they do not simply add up, everything with the whole of this training.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +49,8 @@ class _Stated(BaseModel):
     charged: Annotated[int, Field(ge=0)] | None
     elsewhere_epsilon: _Amount
     elsewhere_delta: _Amount
+    composition: str = "sum"
+    used_epsilon: _Amount | None = None
 
 
 class _Document(BaseModel):
@@ -115,26 +120,31 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
             f"a policy must belong to a silo of the plan ({', '.join(plan.facts.silos)}); "
             f"got one of {policy.silo!r}."
         )
-    charged, elsewhere = _own_ledger(policy, plan)
+    charged, others = _own_ledger(policy, plan)
+    limits, charge = policy.budget.lifetime, Charge.under(plan, policy)
+    elsewhere = others.total(limits)
+    together = others.including(charge, max(charged or 0, plan.rounds)).total(limits)[0]
     return _Stated(
         silo=policy.silo,
-        max_colluding=Charge.under(plan, policy).max_colluding,
+        max_colluding=charge.max_colluding,
         charged=charged,
         elsewhere_epsilon=elsewhere[0],
         elsewhere_delta=elsewhere[1],
-        **policy.budget.model_dump(),
+        composition=limits.composition,
+        used_epsilon=None if limits.composition == "sum" else together,
+        **policy.budget.model_dump(include=_LIMITS),
     )
 
 
-def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, tuple[float, float]]:
-    """Returns what a silo's own ledger charges for this training, and (ε, δ) of all others."""
+def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, Account]:
+    """Returns what a silo's own ledger charges for this training, and the account of all others."""
     path = policy.state / "ledger.jsonl"
     if not path.exists():
-        return None, (0.0, 0.0)
+        return None, Account({})
     entries = tuple(line.entry for line in read_ledger(path))
-    account = SiloState(policy).account(spent_by_training(entries))
+    account = SiloState(policy).account(spent_by_training(entries), {})
     _, charged = account.charged.get(plan.digest(), (None, 0))
-    return charged, account.without(plan.digest()).total()
+    return charged, account.without(plan.digest())
 
 
 def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
@@ -145,4 +155,5 @@ def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
         elsewhere=(stated.elsewhere_epsilon, stated.elsewhere_delta),
         limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
         limit=(stated.max_epsilon, stated.max_delta),
+        together=None if stated.used_epsilon is None else (stated.used_epsilon, stated.max_delta),
     )

@@ -10,7 +10,7 @@ from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.silo.policy import Policy, load_key, review
-from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.policy.ledger import charged_by_training, spent_by_training
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
 
@@ -54,23 +54,22 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     state = SiloState(policy)
     state.check_anchor()
     lines = read_ledger(state.ledger) if state.ledger.exists() else ()
-    account = state.account(spent_by_training(tuple(line.entry for line in lines)))
-    today = datetime.now(UTC).date()
+    entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
+    account = state.account(spent_by_training(entries), charged_by_training(entries, today.year))
     approval = review(document, policy, account, today=today, approved=state.approved())
     notes: list[str] = []
     records = load_records(
         policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written
     )
     plan = approval.plan
-    spent = account.without(plan.digest()).total()
+    limits = policy.budget.lifetime
+    others = account.without(plan.digest())
+    after = others.including(approval.charge, plan.rounds).total(limits)
     return DryRun(
         plan=plan,
         cost=approval.cost,
-        spent=spent,
-        left=(
-            policy.budget.max_epsilon - spent[0] - approval.cost.epsilon,
-            policy.budget.max_delta - spent[1] - approval.cost.delta,
-        ),
+        spent=others.total(limits),
+        left=(limits.epsilon - after[0], limits.delta - after[1]),
         records=len(records),
         features=math.prod(plan.facts.feature_shape),
         released=_released(plan),

@@ -262,11 +262,12 @@ class Silo:
     def _review(self, document: bytes) -> Approval:
         """Applies the policy; a plan that waits for a person is kept where that person finds it."""
         try:
+            today = self._surroundings.today()
             return review(
                 document,
                 self._policy,
-                self._state.account(self._ledger.trainings()),
-                today=self._surroundings.today(),
+                self._state.account(self._ledger.trainings(), self._ledger.of_year(today.year)),
+                today=today,
                 approved=self._state.approved(),
             )
         except PolicyRefusal as refusal:

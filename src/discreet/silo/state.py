@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import load_plan
 from discreet.privacy.ledger import Line, Spending, read_ledger
+from discreet.privacy.typed import build
+from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
 from discreet.secagg import AllowList
 from discreet.silo.anchor import Anchor, read_anchor, require_anchored
@@ -24,6 +28,7 @@ from discreet.silo.policy import (
     SiloLedger,
     read_plan,
 )
+from discreet.silo.policy.document import Limits
 
 MOST_WAITING = 20
 """Plans that may wait for a person at a time."""
@@ -97,13 +102,43 @@ class SiloState:
         write_durably(path, charge.plan.document())
         self._charges[digest] = charge
 
-    def account(self, trainings: Mapping[str, Spending]) -> Account:
+    def account(self, trainings: Mapping[str, Spending], of_year: Mapping[str, int]) -> Account:
         """Returns the account of ``trainings``, whose plans were kept.
+
+        Args:
+            trainings: what the ledger says of each.
+            of_year: how many of their releases are charged to the present year.
 
         Raises:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
-        return Account({digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()})
+        charged = {digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()}
+        return Account(charged, of_year, self.fixed_limits())
+
+    def fixed_limits(self) -> Limits | None:
+        """Returns the limits that were written down before the first contribution; None if none were.
+
+        Raises:
+            LedgerError: if they cannot be read.
+        """
+        try:
+            return build(Limits, read_json(self._limits.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, ConfigurationError):
+            raise LedgerError(
+                f"{self._limits.name} must hold the limits of this silo's budget; it cannot be read. Put the "
+                "file back from before the change."
+            ) from None
+
+    def fix_limits(self) -> None:
+        """Writes the policy's limits down, durably, unless some are; before the first contribution."""
+        if not self._limits.exists():
+            write_durably(self._limits, canonical(dataclasses.asdict(self.policy.budget.lifetime)) + b"\n")
+
+    @property
+    def _limits(self) -> Path:
+        return self.policy.state / "limits.json"
 
     def check_anchor(self) -> Anchor:
         """Returns the ledger's anchor; a new one before the first contribution. Changes nothing.
@@ -119,7 +154,7 @@ class SiloState:
         Raises:
             ConfigurationError: if the anchor cannot be written.
         """
-        epsilon, delta = self.account(ledger.trainings()).total()
+        epsilon, delta = self.account(ledger.trainings(), {}).total(self.policy.budget.lifetime)
         writer = ledger.writer
         made = Anchor(self.policy.silo, len(writer.entries), writer.head, epsilon, delta)
         made.save(self.policy.anchor)

@@ -149,10 +149,12 @@ class SiloTraining:
         trainings = self._ledger.trainings()
         own = trainings.get(self._plan_digest, NOTHING_SPENT)
         forgiven = self._entered and own.pending is not None and self._believes_abort(start)
-        account = self._book.state.account(trainings)
-        cost = account.require(self._policy.budget, self._approval.charge, own.charged - forgiven + 1)
-        epsilon, delta = account.without(self._plan_digest).total()
-        self._charged_epsilon, self._charged_delta = epsilon + cost.epsilon, delta + cost.delta
+        today = self._book.today()
+        account = self._book.state.account(trainings, self._ledger.of_year(today.year))
+        budget, charge, releases = self._policy.budget, self._approval.charge, own.charged - forgiven + 1
+        account.require(budget, charge, releases)
+        later = account.including(charge, releases)
+        self._charged_epsilon, self._charged_delta = later.total(budget.lifetime)
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
@@ -187,7 +189,9 @@ class SiloTraining:
             )
             values = self._values(nothing(self._approval.plan), attempt, parameters)
         self._enter()
-        self._release = self._ledger.contribute(self._plan_digest, start.terms.context.hex())
+        self._release = self._ledger.contribute(
+            self._plan_digest, start.terms.context.hex(), self._book.today()
+        )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
         self._tell(
@@ -205,6 +209,7 @@ class SiloTraining:
     def _enter(self) -> None:
         """Turns the ledger to this training; until its first contribution it has cost nothing."""
         if not self._entered:
+            self._book.state.fix_limits()
             self._book.state.keep_plan(self._approval.charge)
             self._ledger.join(self._plan_digest, seeded=self._policy.simulation is not None)
             self._entered = True

@@ -82,7 +82,7 @@ def test_every_training_is_charged_by_its_own_plan(state: SiloState, consortium:
     for plan in plans.values():
         state.keep_plan(Charge.under(plan, state.policy))
     for each in (state, SiloState(state.policy)):
-        account = each.account(dict.fromkeys(plans, NOTHING_SPENT))
+        account = each.account(dict.fromkeys(plans, NOTHING_SPENT), {})
         assert {digest: charge.plan.rounds for digest, (charge, _) in account.charged.items()} == {
             digest: plan.rounds for digest, plan in plans.items()
         }
@@ -98,4 +98,4 @@ def test_a_plan_under_another_digest_is_charged_to_nobody(
     training = dear.config.training.model_copy(update={"rounds": 1})
     dataclasses.replace(dear, config=dear.config.model_copy(update={"training": training})).save(kept)
     with pytest.raises(LedgerError, match="must be kept under its own digest"):
-        SiloState(state.policy).account({dear.digest(): NOTHING_SPENT})
+        SiloState(state.policy).account({dear.digest(): NOTHING_SPENT}, {})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Rdp, epsilon
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.accounting.odometer import AdaptiveFilter
+from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import (
     Composed,
@@ -28,11 +28,15 @@ from discreet.privacy.events import (
 STEP = Release(GaussianNoise(20.0), 1.0, 1, PoissonSampling(0.2))
 
 
+def admitted(state: AdaptiveFilter, event: Event) -> AdaptiveFilter:
+    return state.after(state.cost(event))
+
+
 def spend_all(state: AdaptiveFilter, event: Event) -> tuple[AdaptiveFilter, int]:
     count = 0
     while True:
         try:
-            state = state.admit(event)
+            state = admitted(state, event)
         except BudgetExhausted:
             return state, count
         count += 1
@@ -75,7 +79,7 @@ def test_no_order_of_events_passes_more_than_the_budget(
     for stddev in stddevs:
         event = Release(GaussianNoise(stddev), 1.0, 1)
         try:
-            state = state.admit(event)
+            state = admitted(state, event)
         except BudgetExhausted:
             continue
         passed.append(event)
@@ -84,21 +88,27 @@ def test_no_order_of_events_passes_more_than_the_budget(
 
 
 def test_everything_else_is_charged_too() -> None:
-    clean = AdaptiveFilter(1.0, 1e-5).admit(STEP)
-    assert clean.admit(Failure(5e-8, "rounding")).failure == 5e-8
-    assert clean.admit(StatisticalDistance(1e-9, "sampler")).failure == pytest.approx(1e-9 * (1.0 + math.e))
-    assert clean.admit(Release(SkellamNoise(10_000.0, 1), 5.0, 10)).renyi > clean.renyi
-    compared = AdaptiveFilter(100.0, 1e-5).admit(Release(DiscreteGaussianNoise(1.5, 3), 1.0, 10))
-    assert compared.log_ratio > 0.0
+    clean = admitted(AdaptiveFilter(1.0, 1e-5), STEP)
+    assert admitted(clean, Failure(5e-8, "rounding")).spent.failure == 5e-8
+    assert admitted(clean, StatisticalDistance(1e-9, "sampler")).spent.failure == pytest.approx(
+        1e-9 * (1.0 + math.e)
+    )
+    assert (
+        admitted(clean, Release(SkellamNoise(10_000.0, 1), 5.0, 10)).spent.divergence > clean.spent.divergence
+    )
+    compared = admitted(AdaptiveFilter(100.0, 1e-5), Release(DiscreteGaussianNoise(1.5, 3), 1.0, 10))
+    assert compared.spent.log_ratio > 0.0
 
 
 def test_no_part_of_the_budget_is_lent_to_another() -> None:
     """What Rényi divergence leaves over must not be used for failures: that choice would see the outputs."""
     budget = AdaptiveFilter(1.0, 1e-5)
     with pytest.raises(BudgetExhausted):
-        budget.admit(Failure(1.1 * budget.failure_limit, "more than was set aside, with nothing else spent"))
+        admitted(
+            budget, Failure(1.1 * budget.failure_limit, "more than was set aside, with nothing else spent")
+        )
     with pytest.raises(BudgetExhausted):
-        replace(budget, log_ratio=1.1 * budget.log_ratio_limit).admit(STEP)
+        admitted(replace(budget, spent=Cost(log_ratio=1.1 * budget.log_ratio_limit)), STEP)
 
 
 def test_limits_together_are_the_budget() -> None:
@@ -107,14 +117,16 @@ def test_limits_together_are_the_budget() -> None:
     order, cost = budget.order, budget.log_ratio_limit
     left = (budget.delta - budget.failure_limit) * math.exp(-cost)
     converted = (
-        budget.renyi_limit + math.log1p(-1.0 / order) - (math.log(left) + math.log(order)) / (order - 1.0)
+        budget.divergence_limit
+        + math.log1p(-1.0 / order)
+        - (math.log(left) + math.log(order)) / (order - 1.0)
     )
     assert converted + 2.0 * cost == pytest.approx(budget.epsilon, rel=1e-12)
 
 
 def test_the_order_is_the_best_one_for_gaussian_releases() -> None:
     budget = AdaptiveFilter(1.0, 1e-5)
-    best = budget.renyi_limit / budget.order
+    best = budget.divergence_limit / budget.order
 
     def bears(order: float) -> float:
         left = (budget.delta - budget.failure_limit) * math.exp(-budget.log_ratio_limit)
@@ -127,12 +139,12 @@ def test_the_order_is_the_best_one_for_gaussian_releases() -> None:
 def test_a_message_says_how_much_would_be_used() -> None:
     state, _ = spend_all(AdaptiveFilter(1.0, 1e-5), STEP)
     with pytest.raises(BudgetExhausted, match=r"would use 10\d"):
-        state.admit(STEP)
+        admitted(state, STEP)
 
 
 def test_unknown_events_are_refused() -> None:
     with pytest.raises(UnsupportedAnalysisError):
-        AdaptiveFilter(1.0, 1e-5).admit(cast(Any, "something"))
+        admitted(AdaptiveFilter(1.0, 1e-5), cast(Any, "something"))
 
 
 @pytest.mark.parametrize(("budget", "delta"), [(0.0, 1e-5), (1.0, 0.0), (1.0, 1.0), (math.nan, 1e-5)])

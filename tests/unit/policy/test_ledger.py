@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from discreet.errors import LedgerError
 from discreet.silo.policy import SiloLedger
 
 A, B = "a" * 64, "b" * 64
+
+DAY = date(2026, 3, 1)
 
 
 @pytest.fixture
@@ -20,11 +23,11 @@ def path(tmp_path: Path) -> Path:
 def test_trainings_are_counted_apart(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")
+    ledger.complete(ledger.contribute(A, "m", DAY), ("x", "y"), "t")
     ledger.join(B, seeded=False)
-    ledger.complete(ledger.contribute(B, "m"), ("x", "y"), "t")
+    ledger.complete(ledger.contribute(B, "m", DAY), ("x", "y"), "t")
     ledger.join(A, seeded=False)
-    assert ledger.contribute(A, "m") == 2
+    assert ledger.contribute(A, "m", DAY) == 2
     assert {plan: spent.charged for plan, spent in ledger.trainings().items()} == {A: 2, B: 1}
     ledger.close()
 
@@ -32,7 +35,7 @@ def test_trainings_are_counted_apart(path: Path) -> None:
 def test_a_contribution_without_an_end_stays_charged_over_a_restart(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.contribute(A, "m")
+    ledger.contribute(A, "m", DAY)
     ledger.close()
     again = SiloLedger.open(path)
     again.join(B, seeded=False)
@@ -47,7 +50,7 @@ def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(
 ) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.contribute(A, "m")
+    ledger.contribute(A, "m", DAY)
     ledger.settle(A, believe_abort=believe)
     assert ledger.trainings()[A].charged == charged
     ledger.settle(A, believe_abort=believe)
@@ -58,7 +61,7 @@ def test_an_abort_is_free_only_if_the_server_is_trusted_with_it(
 def test_a_line_taken_out_is_noticed(path: Path) -> None:
     ledger = SiloLedger.open(path)
     ledger.join(A, seeded=False)
-    ledger.complete(ledger.contribute(A, "m"), ("x", "y"), "t")
+    ledger.complete(ledger.contribute(A, "m", DAY), ("x", "y"), "t")
     ledger.close()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])

@@ -226,10 +226,10 @@ def test_the_same_training_is_not_counted_twice(document: bytes, policy: Policy)
     review(document, tight, again, today=TODAY, approved=frozenset())
 
 
-def test_trainings_add_up(document: bytes) -> None:
+def test_trainings_add_up(document: bytes, policy: Policy) -> None:
     charge = Charge(read_plan(document), 1)
     account = Account({"one": (charge, 3), "two": (charge, 1), "never started": (charge, 0)})
-    epsilon, delta = account.total()
+    epsilon, delta = account.total(policy.budget.lifetime)
     assert epsilon == pytest.approx(charge.cost(3).epsilon + charge.cost(1).epsilon)
     assert delta == pytest.approx(2 * charge.cost(3).delta)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_a_silos_own_ledger_counts_other_trainings_and_aborts_that_it_does_not_b
     for training, contributions in ((other, 1), (plan.digest(), 3)):
         ledger.join(training, seeded=False)
         for _ in range(contributions):
-            ledger.contribute(training, "m")
+            ledger.contribute(training, "m", date(2026, 3, 1))
             ledger.settle(training, believe_abort=False)
     ledger.close()
     state_budgets(RunDirectory(directory), plan, [path])

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from discreet.accounting.odometer import AdaptiveFilter, Composition, Cost
+from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
-from discreet.silo.policy.document import BudgetTable, Policy
+from discreet.silo.policy.document import BudgetTable, Limits, Policy
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
@@ -26,8 +28,9 @@ class Charge:
 
     plan: Plan
     max_colluding: int
-    # Every round asks again what all trainings cost; the answer for a number of releases never changes.
+    # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _shares: dict[AdaptiveFilter, Cost] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -57,33 +60,93 @@ class Charge:
         """Inputs of honest silos that every sum hides in each other under this assumption."""
         return self.plan.thresholds.min_survivors - self.max_colluding
 
+    @property
+    def adversary(self) -> AggregationServer | ServerWithColluders:
+        """Against whom it is charged."""
+        return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
+
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases."""
         if releases not in self._known:
-            colluding = self.max_colluding
-            adversary = ServerWithColluders(colluding) if colluding else AggregationServer()
-            self._known[releases] = self.plan.against(adversary, self.honest_silos, rounds=releases)
+            self._known[releases] = self.plan.against(self.adversary, self.honest_silos, rounds=releases)
         return self._known[releases]
+
+    def of_filter(self, empty: AdaptiveFilter) -> Cost:
+        """Returns what one release takes of an adaptive budget: a share of what all planned ones take.
+
+        It is a constant of the plan, as the theorem asks for, and no function of how many releases there
+        were: comparing integers with Gaussian noise costs more for a longer training.
+
+        Raises:
+            PolicyRefusal: if such a release cannot be added up by this budget.
+        """
+        if empty not in self._shares:
+            plan = self.plan
+            event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
+            try:
+                whole = empty.cost(event)
+            except UnsupportedAnalysisError as error:
+                raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
+            self._shares[empty] = Cost().plus(whole, 1.0 / plan.rounds)
+        return self._shares[empty]
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Every training of this silo with the number of releases charged.
+    """Every training of this silo with the number of releases charged, in all and in the present year.
 
     Trainings compose by addition of ε and of δ, which holds even if later plans depend on earlier results
-    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter).
+    (Rogers, Roth, Ullman, Vadhan 2016, section 3: basic composition is a valid privacy filter); or by a
+    filter, if the budget says so, whose limits were fixed before the first contribution
+    (docs/theory/budgets.md).
+
+    Attributes:
+        charged: by plan digest.
+        of_year: of these, how many in the present calendar year (UTC); one whose day is not known counts.
+        fixed: the limits that were written down before the first contribution; None if none were.
     """
 
     charged: Mapping[str, tuple[Charge, int]]
+    of_year: Mapping[str, int] = field(default_factory=dict)
+    fixed: Limits | None = None
 
     def without(self, plan_digest: str) -> Account:
         """Returns the account of all other trainings."""
-        return Account({plan: entry for plan, entry in self.charged.items() if plan != plan_digest})
+        charged = {plan: entry for plan, entry in self.charged.items() if plan != plan_digest}
+        of_year = {plan: count for plan, count in self.of_year.items() if plan != plan_digest}
+        return Account(charged, of_year, self.fixed)
 
-    def total(self) -> tuple[float, float]:
-        """Returns (ε, δ) of everything that was charged."""
-        costs = [charge.cost(count) for charge, count in self.charged.values() if count]
-        return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
+    def including(self, charge: Charge, releases: int) -> Account:
+        """Returns the account with so many releases of a training, those of now in the present year."""
+        digest = charge.plan.digest()
+        _, before = self.charged.get(digest, (charge, 0))
+        of_year = max(0, self.of_year.get(digest, 0) + releases - before)
+        return Account(
+            {**self.charged, digest: (charge, releases)}, {**self.of_year, digest: of_year}, self.fixed
+        )
+
+    @property
+    def this_year(self) -> Account:
+        """The account of the present year alone."""
+        counts = {plan: (charge, self.of_year.get(plan, 0)) for plan, (charge, _) in self.charged.items()}
+        return Account(counts, self.of_year, self.fixed)
+
+    def total(self, limits: Limits) -> tuple[float, float]:
+        """Returns (ε, δ) of everything that was charged, as ``limits`` compose it."""
+        spent = [(charge, count) for charge, count in self.charged.values() if count]
+        empty = filter_of(limits)
+        if empty is None:
+            costs = [charge.cost(count) for charge, count in spent]
+            return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
+        return (empty.epsilon_of(self._of_filter(empty)), empty.delta if spent else 0.0)
+
+    def share(self, limits: Limits) -> float:
+        """Returns the share of the limits that is used; above 1, they are exceeded."""
+        empty = filter_of(limits)
+        if empty is not None:
+            return empty.share(self._of_filter(empty))
+        epsilon, delta = self.total(limits)
+        return max(epsilon / limits.epsilon, delta / limits.delta)
 
     def require(self, budget: BudgetTable, charge: Charge, releases: int) -> Guarantee:
         """Returns the cost of ``releases`` releases of a training if the budget allows them.
@@ -94,10 +157,72 @@ class Account:
         cost = charge.cost(releases)
         _require_within("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases)
         _require_within("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
-        epsilon, delta = self.without(charge.plan.digest()).total()
-        _require_within("max_epsilon", epsilon + cost.epsilon, budget.max_epsilon, releases)
-        _require_within("max_delta", delta + cost.delta, budget.max_delta, releases)
+        self._require_one_unit(charge)
+        if unfixed := self.unfixed(budget):
+            raise PolicyRefusal(RefusalCode.BUDGET, unfixed)
+        later = self.including(charge, releases)
+        _require_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
+        if budget.year is not None:
+            keys = ("max_epsilon_per_year", "max_delta_per_year")
+            _require_room(later.this_year, budget.year, keys, releases)
         return cost
+
+    def _of_filter(self, empty: AdaptiveFilter) -> Cost:
+        spent = Cost()
+        for charge, count in self.charged.values():
+            if count:
+                spent = spent.plus(charge.of_filter(empty), float(count))
+        return spent
+
+    def _require_one_unit(self, charge: Charge) -> None:
+        """A guarantee about records says nothing of persons, so that their costs cannot be added."""
+        others = {known.plan.unit for known, count in self.charged.values() if count} - {charge.plan.unit}
+        if others:
+            raise PolicyRefusal(
+                RefusalCode.BUDGET,
+                f"all trainings of a budget must protect the same unit; this plan protects a "
+                f"{charge.plan.unit.value}, and earlier ones a {min(unit.value for unit in others)}. Name "
+                "another 'state' and 'anchor', with a budget of their own, in the policy.",
+            )
+
+    def unfixed(self, budget: BudgetTable) -> str:
+        """Says why limits of a filter do not hold: they must have stood before anything was seen."""
+        if budget.composition == "sum" or not any(count for _, count in self.charged.values()):
+            return ""
+        if self.fixed == budget.lifetime:
+            return ""
+        known = "none was" if self.fixed is None else f"it was {self.fixed}"
+        return (
+            "a budget that composes by a filter must be written down before the first contribution; the "
+            f"policy says {budget.lifetime}, and {known}. Put it back, or name another 'state' and 'anchor' "
+            "and take what was spent off the limits."
+        )
+
+
+def filter_of(limits: Limits) -> AdaptiveFilter | None:
+    """Returns the empty filter of some limits; None if ε and δ are added."""
+    if limits.composition == "sum":
+        return None
+    return AdaptiveFilter(limits.epsilon, limits.delta, composition=Composition(limits.composition))
+
+
+def _require_room(account: Account, limits: Limits, keys: tuple[str, str], releases: int) -> None:
+    """Refuses what would exceed the limits, named by ``keys``."""
+    empty = filter_of(limits)
+    if empty is None:
+        for key, value, limit in zip(keys, account.total(limits), limits.pair, strict=True):
+            _require_within(key, value, limit, releases)
+        return
+    try:
+        empty.after(account._of_filter(empty))
+    except BudgetExhausted:
+        raise PolicyRefusal(
+            RefusalCode.BUDGET,
+            f"{releases} releases must stay within this silo's 'budget.{keys[0]}' = {limits.epsilon} at "
+            f"'budget.{keys[1]}' = {limits.delta:g}, composed by {limits.composition}; with them "
+            f"{100.0 * account.share(limits):.4g} % of that would be used. Ask for fewer rounds or more "
+            "noise; only the data owner can decide on another budget.",
+        ) from None
 
 
 def _require_within(key: str, value: float, limit: float, releases: int) -> None:

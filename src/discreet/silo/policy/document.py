@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -132,13 +132,79 @@ class DataTable(_Table):
         return self
 
 
+Composing = Literal["sum", "renyi", "gaussian"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be spent, and how trainings compose: ε and δ are added, or a filter decides.
+
+    Attributes:
+        epsilon: at most.
+        delta: at most, or what ``epsilon`` is stated at.
+        composition: ``sum``, or the name of a `discreet.accounting.odometer.Composition`.
+    """
+
+    epsilon: float
+    delta: float
+    composition: str = "sum"
+
+    def __post_init__(self) -> None:
+        if self.composition not in get_args(Composing):
+            raise ConfigurationError(
+                f"'composition' must be one of {', '.join(get_args(Composing))}; got {self.composition!r}."
+            )
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """ε and δ."""
+        return self.epsilon, self.delta
+
+    def __str__(self) -> str:
+        return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
+
+
 class BudgetTable(_Table):
-    """The most that may ever be spent: in all trainings together (basic composition), and in one."""
+    """The most that may ever be spent: in all trainings together, in one, and in a calendar year.
+
+    Attributes:
+        max_epsilon: of all trainings together.
+        max_delta: of the same.
+        max_epsilon_per_training: of one training.
+        max_delta_per_training: of the same.
+        max_epsilon_per_year: of what is released in one calendar year (UTC); left out, no limit of its own.
+        max_delta_per_year: of the same; to be given with it.
+        composition: how trainings add up. ``sum`` adds ε and δ, and limits may be raised. ``renyi`` is a
+            filter, under which ten trainings of (1, 1e-6) cost 3.5 and not 10; ``gaussian`` is one that fits
+            a tenth more, for plans without sampling. A filter's limits are written down before the first
+            contribution and cannot be changed.
+    """
 
     max_epsilon: PositiveNumber
     max_delta: Probability
     max_epsilon_per_training: PositiveNumber
     max_delta_per_training: Probability
+    max_epsilon_per_year: PositiveNumber | None = None
+    max_delta_per_year: Probability | None = None
+    composition: Composing = "sum"
+
+    @model_validator(mode="after")
+    def _whole_years(self) -> Self:
+        if (self.max_epsilon_per_year is None) != (self.max_delta_per_year is None):
+            raise ValueError("'max_epsilon_per_year' and 'max_delta_per_year' must be given together")
+        return self
+
+    @property
+    def lifetime(self) -> Limits:
+        """Those of all trainings together."""
+        return Limits(self.max_epsilon, self.max_delta, self.composition)
+
+    @property
+    def year(self) -> Limits | None:
+        """Those of a calendar year; None if there are none."""
+        if self.max_epsilon_per_year is None or self.max_delta_per_year is None:
+            return None
+        return Limits(self.max_epsilon_per_year, self.max_delta_per_year, self.composition)
 
 
 class RequireTable(_Table):

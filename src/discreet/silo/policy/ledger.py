@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,7 @@ from discreet.privacy.ledger import (
     Opened,
     Resumed,
     Spending,
+    charged_in,
     spending,
 )
 
@@ -66,10 +68,14 @@ class SiloLedger:
         else:
             self.writer.append(Opened(plan_digest, "seeded" if seeded else "secure"))
 
-    def contribute(self, plan_digest: str, started_from: str) -> int:
+    def of_year(self, year: int) -> dict[str, int]:
+        """Returns how many releases of every training are charged to ``year``."""
+        return charged_by_training(self.writer.entries, year)
+
+    def contribute(self, plan_digest: str, started_from: str, today: date) -> int:
         """Records durably that a masked contribution is about to leave; returns its number."""
         release = self.trainings()[plan_digest].charged + 1
-        self.writer.append(Intent(release, started_from))
+        self.writer.append(Intent(release, started_from, today.isoformat()))
         return release
 
     def complete(self, release: int, survivors: tuple[str, ...], transcript: str) -> None:
@@ -105,6 +111,11 @@ class SiloLedger:
 def spent_by_training(entries: tuple[Entry, ...]) -> dict[str, Spending]:
     """Returns what every training spent at a silo, by plan digest."""
     return {plan: spending(own) for plan, own in by_training(entries).items()}
+
+
+def charged_by_training(entries: tuple[Entry, ...], year: int) -> dict[str, int]:
+    """Returns how many releases of every training are charged to ``year``, by plan digest."""
+    return {plan: charged_in(own, year) for plan, own in by_training(entries).items()}
 
 
 def by_training(entries: tuple[Entry, ...]) -> Mapping[str, list[Entry]]:

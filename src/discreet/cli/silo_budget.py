@@ -1,0 +1,109 @@
+"""``discreet silo budget``: the odometer as tables, or as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from discreet.cli.console import console
+from discreet.cli.listing import Listing
+from discreet.documents import shown
+from discreet.errors import ConfigurationError
+from discreet.privacy.ledger import read_ledger
+from discreet.privacy.notation import delta_text, epsilon_text, pair_text
+from discreet.silo.policy import load_policy, read_plan
+from discreet.silo.policy.document import Limits
+from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
+
+_LONGEST_NAME = 80
+_COMPOSED = {
+    "sum": "ε and δ of all trainings are added",
+    "renyi": "trainings compose by a filter of Rényi divergences",
+    "gaussian": "trainings compose by a filter of Gaussian releases",
+}
+
+
+def show_budget(policy: Path, plan: Path | None, *, as_json: bool) -> bool:
+    """Prints the odometer of a silo; returns whether the budget allows the plan, if one is given.
+
+    Raises:
+        ConfigurationError: if the policy or the plan cannot be read.
+        LedgerError: if the ledger is damaged.
+        PolicyRefusal: if the plan's guarantee cannot be added to others.
+    """
+    rules, today = load_policy(policy), datetime.now(UTC).date()
+    path = rules.state / "ledger.jsonl"
+    entries = tuple(line.entry for line in read_ledger(path)) if path.exists() else ()
+    found = odometer(rules, entries, today)
+    asked = None
+    if plan is not None:
+        asked = proposed(rules, entries, today, read_plan(_bytes(plan)))
+    if as_json:
+        typer.echo(json.dumps(_plain(found, asked), indent=1))
+    else:
+        _tables(console(), found, asked)
+    return asked is None or not asked.refusal
+
+
+def _bytes(plan: Path) -> bytes:
+    try:
+        return plan.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
+
+
+def _plain(found: Odometer, asked: Proposed | None) -> dict[str, object]:
+    plain = dataclasses.asdict(found)
+    if asked is not None:
+        plain["proposed"] = {
+            "plan": asked.plan.digest(),
+            "epsilon": asked.alone[0],
+            "delta": asked.alone[1],
+            "after": dataclasses.asdict(asked.after),
+            "refusal": asked.refusal,
+        }
+    return plain
+
+
+def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
+    rows = [
+        (
+            shown(one.name, _LONGEST_NAME),
+            one.plan[:16],
+            one.days_text,
+            one.releases_text + (f", {one.lost} of them lost" if one.lost else ""),
+            pair_text(one.epsilon, one.delta),
+        )
+        for one in found.trainings
+    ]
+    title = f"{found.silo}: what was spent on each {found.unit}"
+    columns = ("training", "plan", "days (UTC)", "releases", "by itself")
+    if rows:
+        out.print(Listing(title, columns, tuple(rows), wraps=0), "")
+    else:
+        out.print(f"{found.silo}: nothing was spent", "")
+    out.print(_line("in all", found.lifetime, found.limits))
+    if found.year is not None and found.year_limits is not None:
+        out.print(_line("this year", found.year, found.year_limits))
+    out.print(f"{_COMPOSED[found.limits.composition]}")
+    if found.unfixed:
+        out.print(f"ATTENTION: {found.unfixed}")
+    if asked is not None:
+        name = shown(asked.plan.name, _LONGEST_NAME)
+        out.print("", f"{name} ({asked.plan.digest()[:16]}), {asked.plan.rounds} releases, by itself: ")
+        out.print(f"  {pair_text(*asked.alone)}", _line("with it", asked.after, found.limits))
+        out.print(f"refused: {asked.refusal}" if asked.refusal else "the budget allows it")
+
+
+def _line(what: str, level: Level, limits: Limits) -> str:
+    left = max(0.0, 1.0 - level.share)
+    return (
+        f"{what}: {epsilon_text(level.epsilon)} at {delta_text(level.delta) if level.delta else 'no'} δ, of "
+        f"{epsilon_text(limits.epsilon, down=True)} at {delta_text(limits.delta, down=True)}; "
+        f"{100.0 * left:.1f} % of the budget is left"
+    )

@@ -1,0 +1,260 @@
+"""The odometer: what a silo has spent, by what and when, and what a proposed plan would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from discreet.plan import Plan
+from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, spending
+from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
+from discreet.silo.policy.document import Limits
+from discreet.silo.policy.ledger import by_training, charged_by_training
+from discreet.silo.state import SiloState
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSpent:
+    """What all trainings of one plan spent at this silo.
+
+    Attributes:
+        plan: its digest.
+        name: what its config calls it.
+        unit: whom its guarantee protects.
+        releases: charged releases.
+        lost: of these, how many were not seen to complete, and may have been seen.
+        planned: how many the plan has.
+        epsilon: what they cost by themselves, under the owner's assumption about colluders.
+        delta: that ``epsilon`` is stated at.
+        first_day: of a contribution (UTC); None if the ledger does not say.
+        last_day: likewise.
+        last_survivors: how many silos were in the last release that this silo saw complete; None if none did.
+    """
+
+    plan: str
+    name: str
+    unit: str
+    releases: int
+    lost: int
+    planned: int
+    epsilon: float
+    delta: float
+    first_day: str | None
+    last_day: str | None
+    last_survivors: int | None
+
+    @property
+    def releases_text(self) -> str:
+        """The releases for a person; more than planned say that the plan was carried out more than once."""
+        if self.releases <= self.planned:
+            return f"{self.releases} of {self.planned} releases"
+        # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
+        fewest = -(-self.releases // self.planned)
+        return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"
+
+    @property
+    def days_text(self) -> str:
+        """From when to when, for a person."""
+        if self.first_day is None or self.last_day is None:
+            return "days not written down"
+        return self.first_day if self.first_day == self.last_day else f"{self.first_day} to {self.last_day}"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What was spent by some time.
+
+    Attributes:
+        epsilon: as the limits compose it.
+        delta: likewise.
+        share: of the limits; above 1, they are exceeded.
+    """
+
+    epsilon: float
+    delta: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far the odometer had come after the releases of one training on one day.
+
+    Attributes:
+        day: UTC; None if the ledger does not say.
+        plan: digest of the training's plan.
+        releases: charged on that day for that plan.
+        level: of everything by then.
+    """
+
+    day: str | None
+    plan: str
+    releases: int
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What a plan would cost, and where it would leave the odometer.
+
+    Attributes:
+        plan: the plan.
+        alone: ε and δ of all its releases by themselves.
+        after: everything, with all releases of the plan.
+        refusal: why this budget would not allow it; empty if it does.
+    """
+
+    plan: Plan
+    alone: tuple[float, float]
+    after: Level
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Odometer:
+    """A silo's spending.
+
+    Attributes:
+        silo: its name.
+        unit: whom the policy's budget is about.
+        limits: of all trainings together.
+        lifetime: what is spent of them.
+        year_limits: of the present calendar year; None if the policy has none.
+        year: what is spent of those.
+        trainings: in the order in which they began.
+        moments: how it came, in order.
+        unfixed: why no more can be spent, although there may be room; empty if nothing is wrong.
+    """
+
+    silo: str
+    unit: str
+    limits: Limits
+    lifetime: Level
+    year_limits: Limits | None
+    year: Level | None
+    trainings: tuple[TrainingSpent, ...]
+    moments: tuple[Moment, ...]
+    unfixed: str = ""
+
+
+def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odometer:
+    """Works out from the silo's own ledger what was spent.
+
+    Args:
+        policy: limits, and what is assumed of others.
+        entries: of its ledger.
+        today: says which year it is.
+
+    Raises:
+        LedgerError: if the plan of a training is missing.
+    """
+    account = _account(policy, entries, today)
+    limits, year = policy.budget.lifetime, policy.budget.year
+    return Odometer(
+        silo=policy.silo,
+        unit=policy.require.unit,
+        limits=limits,
+        lifetime=_level(account, limits),
+        year_limits=year,
+        year=None if year is None else _level(account.this_year, year),
+        trainings=tuple(_trainings(account, entries)),
+        moments=_moments(account, entries, limits),
+        unfixed=account.unfixed(policy.budget),
+    )
+
+
+def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan) -> Proposed:
+    """Works out what all releases of a plan would cost at this silo, whatever else its policy says.
+
+    Raises:
+        PolicyRefusal: if the plan's guarantee cannot be added to others.
+        LedgerError: if the plan of a training is missing.
+    """
+    account = _account(policy, entries, today)
+    charge = Charge.under(plan, policy)
+    cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""
+    try:
+        account.require(policy.budget, charge, plan.rounds)
+    except PolicyRefusal as found:
+        refusal = str(found)
+    later = account.including(charge, plan.rounds)
+    return Proposed(plan, (cost.epsilon, cost.delta), _level(later, limits), refusal)
+
+
+def _account(policy: Policy, entries: tuple[Entry, ...], today: date) -> Account:
+    spent = {digest: spending(own) for digest, own in by_training(entries).items()}
+    return SiloState(policy).account(spent, charged_by_training(entries, today.year))
+
+
+def _level(account: Account, limits: Limits) -> Level:
+    epsilon, delta = account.total(limits)
+    return Level(epsilon, delta, account.share(limits))
+
+
+def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpent]:
+    found = []
+    for digest, own in by_training(entries).items():
+        charge, releases = account.charged[digest]
+        spent = spending(own)
+        cost = charge.cost(releases) if releases else None
+        days = [entry.day for entry in own if isinstance(entry, Intent)]
+        found.append(
+            TrainingSpent(
+                plan=digest,
+                name=charge.plan.name,
+                unit=charge.plan.unit.value,
+                releases=releases,
+                lost=len(spent.lost),
+                planned=charge.plan.rounds,
+                epsilon=0.0 if cost is None else cost.epsilon,
+                delta=0.0 if cost is None else cost.delta,
+                first_day=days[0] if days else None,
+                last_day=days[-1] if days else None,
+                last_survivors=_last_survivors(spent),
+            )
+        )
+    return found
+
+
+def _last_survivors(spent: Spending) -> int | None:
+    return len(spent.completed[-1].survivors) if spent.completed else None
+
+
+def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tuple[Moment, ...]:
+    """Follows the ledger, a moment for each run of releases of one plan on one day."""
+    found: list[Moment] = []
+    counts: dict[str, int] = {}
+    for plan, day, releases in _runs(entries):
+        counts[plan] = counts.get(plan, 0) + releases
+        known = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
+        found.append(Moment(day, plan, releases, _level(Account(known), limits)))
+    return tuple(found)
+
+
+def _runs(entries: Sequence[Entry]) -> list[tuple[str, str | None, int]]:
+    """Returns plan, day and number of charged releases, for each run of them in the ledger."""
+    found: list[tuple[str, str | None, int]] = []
+    places = _charged_intents(entries)
+    for plan, day in places:
+        if found and found[-1][:2] == (plan, day):
+            found[-1] = (plan, day, found[-1][2] + 1)
+        else:
+            found.append((plan, day, 1))
+    return found
+
+
+def _charged_intents(entries: Sequence[Entry]) -> list[tuple[str, str | None]]:
+    """Returns plan and day of every charged release, in order; an aborted one is taken back."""
+    found: list[tuple[str, str | None]] = []
+    plan = ""
+    for entry in entries:
+        match entry:
+            case Intent(day=day):
+                found.append((plan, day))
+            case Opened(plan_digest=digest) | Resumed(plan_digest=digest):
+                plan = digest
+            case Aborted():
+                found.pop()
+            case _:
+                pass
+    return found

@@ -1,0 +1,82 @@
+"""A silo whose budget composes by a filter: its limits stand from the first contribution."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.app import app
+from discreet.health import read_silo_status
+from discreet.privacy.ledger import Intent, read_ledger
+from tests.engines.conftest import DirectWire, SmallConsortium
+
+NAME = "cleveland"
+Run = Callable[..., DirectWire]
+
+
+@pytest.fixture
+def filtered(consortium: SmallConsortium) -> SmallConsortium:
+    text = consortium.folder.policy(NAME).read_text()
+    old = next(line for line in text.splitlines() if line.startswith("max_epsilon ="))
+    consortium.edit_policy(NAME, old, 'composition = "renyi"\nmax_epsilon = 3.0')
+    return consortium
+
+
+def budget(consortium: SmallConsortium, *more: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, ["silo", "budget", str(consortium.folder.policy(NAME)), *more])
+    return found.exit_code, found.output
+
+
+def test_the_first_contribution_fixes_the_limits_and_writes_its_day(
+    filtered: SmallConsortium, run_rounds: Run
+) -> None:
+    before = filtered.folder.silo(NAME) / "state" / "limits.json"
+    assert not before.exists()
+    run_rounds(filtered, 1)
+    assert json.loads(before.read_text())["epsilon"] == 3.0
+    ledger = read_ledger(filtered.folder.silo(NAME) / "state" / "ledger.jsonl")
+    days = {line.entry.day for line in ledger if isinstance(line.entry, Intent)}
+    assert days == {datetime.now(UTC).date().isoformat()}
+
+
+def test_limits_that_are_raised_later_end_the_silos_part(filtered: SmallConsortium, run_rounds: Run) -> None:
+    run_rounds(filtered, 1)
+    filtered.edit_policy(NAME, "max_epsilon = 3.0", "max_epsilon = 4.0")
+    status = read_silo_status(filtered.folder.policy(NAME))
+    assert any("ATTENTION" in line and "before the first contribution" in line for line in status.lines())
+    code, words = budget(filtered, "--plan", str(filtered.folder.server.path / "plan.json"))
+    assert code == 3
+    assert "refused: a budget that composes by a filter" in " ".join(words.split())
+    filtered.edit_policy(NAME, "max_epsilon = 4.0", "max_epsilon = 3.0")
+    assert budget(filtered)[0] == 0
+
+
+def test_the_command_and_the_status_show_one_number(filtered: SmallConsortium, run_rounds: Run) -> None:
+    assert "nothing was spent" in budget(filtered)[1]
+    run_rounds(filtered, 1)
+    code, words = budget(filtered, "--json", "--plan", str(filtered.folder.server.path / "plan.json"))
+    found = json.loads(words)
+    assert code == 0
+    status = read_silo_status(filtered.folder.policy(NAME))
+    assert found["lifetime"]["epsilon"] == status.epsilon > 0.0
+    assert found["lifetime"]["share"] < found["proposed"]["after"]["share"] < 1.0
+    (training,) = found["trainings"]
+    assert (training["releases"], training["unit"]) == (1, "record")
+    (moment,) = found["moments"]
+    assert moment["level"] == found["lifetime"]
+    text = budget(filtered)[1]
+    assert "1 of" in text
+    assert "filter of Rényi divergences" in text
+
+
+def test_help_has_an_example() -> None:
+    found = CliRunner().invoke(app, ["silo", "budget", "--help"])
+    assert "discreet silo budget hospital/policy.toml --plan plan.json" in " ".join(found.output.split())
+
+
+def test_bad_input_is_one_line(filtered: SmallConsortium) -> None:
+    assert budget(filtered, "--plan", "no.json")[0] != 0

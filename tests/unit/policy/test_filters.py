@@ -1,0 +1,194 @@
+"""Budgets over years: trainings that compose by a filter, limits that stand, a limit for each year."""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.accounting import epsilon
+from discreet.plan import Plan
+from discreet.privacy.events import Composed
+from discreet.privacy.ledger import Intent, charged_in
+from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger
+from discreet.silo.policy.budget import filter_of
+from discreet.silo.policy.document import BudgetTable, Limits
+from discreet.silo.state import SiloState
+from tests.unit.plan.planned import plan
+
+POISSON = {"kind": "poisson", "probability": 0.2}
+PERSON = {"person": {"column": "who", "capacity": 400, "most_records": 10}, "record_capacity": None}
+
+
+def budget(**changes: Any) -> BudgetTable:
+    wide = {"max_epsilon_per_training": 9.0, "max_delta_per_training": 0.1, "composition": "renyi"}
+    return BudgetTable(**({"max_epsilon": 3.47, "max_delta": 1e-5} | wide | changes))
+
+
+@lru_cache
+def planned(rounds: int, target: float, sampled: bool = False) -> Plan:
+    return plan(rounds=rounds, epsilon=target, delta=1e-6, sampling=POISSON if sampled else None)
+
+
+def charge(rounds: int = 20, target: float = 1.0, sampled: bool = False) -> Charge:
+    return Charge(planned(rounds, target, sampled), 0)
+
+
+def account(*trainings: tuple[Charge, int], limits: BudgetTable | None = None) -> Account:
+    known = {f"training {number}": entry for number, entry in enumerate(trainings)}
+    return Account(known, {}, (limits or budget()).lifetime)
+
+
+@pytest.mark.parametrize(
+    ("composition", "limit", "fits"),
+    [
+        ("sum", 10.1, 10),
+        ("renyi", 3.47, 10),
+        ("gaussian", 3.19, 10),
+        ("renyi", 3.40, 9),
+        ("gaussian", 3.1, 9),
+    ],
+)
+def test_ten_trainings_cost_what_the_page_says(composition: str, limit: float, fits: int) -> None:
+    """docs/theory/budgets.md: adding up, ten of (1, 1e-6) cost 10; by a filter 3.47, or 3.19."""
+    limits = budget(
+        max_epsilon=limit, composition=composition, max_delta=2e-5 if composition == "sum" else 1e-5
+    )
+    one = charge()
+    assert one.cost(20).epsilon == pytest.approx(1.0, rel=1e-3)
+    account(*[(one, 20)] * (fits - 1), limits=limits).require(limits, one, 20)
+    with pytest.raises(PolicyRefusal) as refused:
+        account(*[(one, 20)] * fits, limits=limits).require(limits, one, 20)
+    assert refused.value.code is RefusalCode.BUDGET
+    assert "'budget.max_epsilon'" in str(refused.value)
+
+
+def test_what_is_shown_as_spent_is_a_bound_and_adds_up_to_the_limit() -> None:
+    one, limits = charge(), budget(composition="gaussian", max_epsilon=3.19).lifetime
+    spent, delta = account(*[(one, 20)] * 10).total(limits)
+    assert 3.14 <= spent <= 3.19
+    assert delta == 1e-5
+    assert account(*[(one, 20)] * 10).share(limits) <= 1.0
+    assert account().total(limits) == (0.0, 0.0)
+    assert account((one, 0)).share(limits) == 0.0
+
+
+CHOICES = st.lists(
+    st.tuples(st.sampled_from([5, 20]), st.sampled_from([0.2, 1.0]), st.booleans(), st.integers(1, 20)),
+    max_size=8,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(choices=CHOICES, limit=st.sampled_from([0.5, 2.0]), composition=st.sampled_from(["renyi", "gaussian"]))
+def test_nothing_that_passed_costs_more_by_exact_composition(
+    choices: list[tuple[int, float, bool, int]], limit: float, composition: str
+) -> None:
+    """Whatever is asked, and however far each training went: composed by loss distributions it is within."""
+    limits = budget(max_epsilon=limit, composition=composition)
+    known = account(limits=limits)
+    for number, (rounds, target, sampled, releases) in enumerate(choices):
+        one, count = charge(rounds, target, sampled and composition == "renyi"), min(releases, rounds)
+        try:
+            known.require(limits, one, count)
+        except PolicyRefusal:
+            continue
+        known = Account({**known.charged, str(number): (one, count)}, {}, limits.lifetime)
+    events = [
+        one.plan.event_against(one.adversary, one.honest_silos, rounds=count)
+        for one, count in known.charged.values()
+    ]
+    if events:
+        assert epsilon(Composed(tuple(events)), delta=1e-5).epsilon <= limit
+
+
+def test_a_training_that_stopped_early_costs_its_share() -> None:
+    one, limits = charge(), budget().lifetime
+    empty = filter_of(limits)
+    assert empty is not None
+    whole, half = one.of_filter(empty), account((one, 10))._of_filter(empty)
+    assert half.divergence == pytest.approx(10 * whole.divergence)
+    assert half.failure == pytest.approx(10 * whole.failure)
+
+
+def test_sampled_rounds_are_not_gaussian() -> None:
+    limits = budget(composition="gaussian")
+    with pytest.raises(PolicyRefusal, match="every unit takes part") as refused:
+        account(limits=limits).require(limits, charge(sampled=True), 20)
+    assert refused.value.code is RefusalCode.NOT_ALLOWED
+    account().require(budget(), charge(sampled=True), 20)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        (None, "none was"),
+        (Limits(9.0, 1e-5, "renyi"), "it was epsilon = 9 at"),
+        (Limits(3.47, 1e-5, "gaussian"), "by gaussian"),
+        (Limits(3.47, 1e-5, "sum"), "by sum"),
+    ],
+)
+def test_limits_that_were_not_written_down_before_hold_nothing(fixed: Limits | None, said: str) -> None:
+    one = charge()
+    found = Account({"earlier": (one, 1)}, {}, fixed)
+    with pytest.raises(PolicyRefusal, match="before the first contribution") as refused:
+        found.require(budget(), one, 1)
+    assert said in str(refused.value)
+    assert refused.value.code is RefusalCode.BUDGET
+    # Adding up bounds whatever was spent, so its limits may be raised.
+    found.require(budget(composition="sum", max_epsilon=9.0, max_delta=1e-4), one, 1)
+    Account({"never begun": (one, 0)}, {}, fixed).require(budget(), one, 1)
+
+
+def test_costs_about_records_and_about_persons_are_not_added() -> None:
+    persons = Charge(plan(data=PERSON, unit="person", delta=1e-6, epsilon=1.0), 0)
+    with pytest.raises(PolicyRefusal, match="must protect the same unit; this plan protects a person"):
+        account((charge(), 3)).require(budget(), persons, 20)
+    account((charge(), 0)).require(budget(), persons, 20)
+
+
+def test_a_year_has_a_limit_of_its_own() -> None:
+    limits = budget(max_epsilon_per_year=1.2, max_delta_per_year=1e-5)
+    one, other = charge(), charge(rounds=5)
+    earlier = Account({"before": (one, 20)}, {"before": 0}, limits.lifetime)
+    earlier.require(limits, other, 5)
+    now = Account({"before": (one, 20)}, {"before": 20}, limits.lifetime)
+    with pytest.raises(PolicyRefusal, match=r"budget\.max_epsilon_per_year"):
+        now.require(limits, other, 5)
+    assert now.this_year.share(limits.year or limits.lifetime) > 0.5
+    with pytest.raises(ValueError, match="must be given together"):
+        budget(max_epsilon_per_year=1.0)
+
+
+def test_a_training_over_new_year_is_charged_to_both_years_by_its_releases(tmp_path: Path) -> None:
+    ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
+    ledger.join("a" * 64, seeded=False)
+    for day in (date(2026, 12, 30), date(2026, 12, 31), date(2027, 1, 1)):
+        ledger.complete(ledger.contribute("a" * 64, "m", day), ("x",), "t")
+    ledger.contribute("a" * 64, "m", date(2027, 1, 2))
+    assert ledger.of_year(2026) == {"a" * 64: 2}
+    assert ledger.of_year(2027) == {"a" * 64: 2}
+    ledger.settle("a" * 64, believe_abort=True)
+    assert ledger.of_year(2027) == {"a" * 64: 1}
+    ledger.close()
+
+
+def test_a_release_without_a_day_counts_in_every_year() -> None:
+    assert charged_in([Intent(1, "m")], 2026) == charged_in([Intent(1, "m")], 2031) == 1
+    assert charged_in([Intent(1, "m", "2026-01-01")], 2031) == 0
+
+
+def test_limits_are_written_once(policy: Policy) -> None:
+    state = SiloState(policy)
+    assert state.folder.exists()
+    assert state.fixed_limits() is None
+    state.fix_limits()
+    assert state.fixed_limits() == policy.budget.lifetime
+    raised = policy.model_copy(update={"budget": policy.budget.model_copy(update={"max_epsilon": 99.0})})
+    SiloState(raised).fix_limits()
+    assert SiloState(raised).fixed_limits() == policy.budget.lifetime
