@@ -55,6 +55,7 @@ def serve(
     warnings = harden()
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, SiloWatch, read_silo_status
+    from discreet.report.owner import OwnerPage
     from discreet.secagg.keyfile import load_key
     from discreet.silo.custody import require_custody
     from discreet.silo.doorway import ONE_USER, group_number
@@ -76,13 +77,16 @@ def serve(
     for warning in (*warnings, *([ONE_USER] if group is None else [])):
         log.warn(warning)
     watch = SiloWatch(read_silo_status(rules))
+    page_kept = OwnerPage(rules, policy.resolve(), log.warn)
 
     def tell(event: SiloEvent) -> None:
         watch.observe(event)
         log.tell(event)
+        page_kept.observe(event)
 
     opened = Silo(rules, load_key(rules.identity), Surroundings(log=log.warn, tell=tell))
     with ExitStack() as stack:
+        stack.callback(page_kept.close)
         stack.callback(opened.close)
         if address is not None:
             stack.enter_context(_endpoint(address, watch, log))
@@ -171,6 +175,45 @@ def approve(
     SiloState(load_policy(policy)).approve(digest)
     typer.echo(f"approved plan {digest}")
     sys.stdout.flush()
+
+
+@silo.command()
+def refuse(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    plan: Annotated[Path, typer.Argument(help="The plan.json to refuse.", show_default=False)],
+) -> None:
+    """Refuse a plan in person: it waits no longer, and is refused if it is proposed again.
+
+    Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json[/bold]
+    """
+    from discreet.silo.policy import load_policy, read_plan
+    from discreet.silo.state import SiloState
+
+    digest = read_plan(plan.read_bytes()).digest()
+    SiloState(load_policy(policy)).refuse(digest)
+    typer.echo(f"refused plan {digest}")
+    sys.stdout.flush()
+
+
+@silo.command()
+def page(
+    policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Where it goes; by default page.html in the state folder.")
+    ] = None,
+) -> None:
+    """Write the owner's page: what waits for a decision, what was spent and refused; for who has no terminal.
+
+    A serving silo writes page.html in its state folder again after everything that happens.
+
+    Example: [bold]discreet silo page hospital/policy.toml --out page.html[/bold]
+    """
+    from datetime import UTC, datetime
+
+    from discreet.report.owner import write_owner_page
+    from discreet.silo.policy import load_policy
+
+    typer.echo(write_owner_page(load_policy(policy), policy.resolve(), datetime.now(UTC), out))
 
 
 @silo.command()

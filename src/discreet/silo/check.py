@@ -72,7 +72,7 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
         left=(limits.epsilon - after[0], limits.delta - after[1]),
         records=len(records),
         features=math.prod(plan.facts.feature_shape),
-        released=_released(plan),
+        released=released(plan),
         held_out=_held_out(plan),
         notes=tuple(notes),
     )
@@ -90,8 +90,8 @@ def _held_out(plan: Plan) -> str:
     )
 
 
-def _released(plan: Plan) -> tuple[str, ...]:
-    """Lists everything that leaves a silo in a training."""
+def released(plan: Plan) -> tuple[str, ...]:
+    """Lists everything that leaves a silo in a training, in words."""
     return (
         "public keys, sealed key shares for the other silos, and signatures",
         f"in each of {plan.rounds} rounds one vector of {plan.grid.dimension:,} integers modulo "

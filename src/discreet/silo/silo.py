@@ -262,6 +262,7 @@ class Silo:
     def _review(self, document: bytes) -> Approval:
         """Applies the policy; a plan that waits for a person is kept where that person finds it."""
         try:
+            self._require_not_refused(document)
             today = self._surroundings.today()
             return review(
                 document,
@@ -275,6 +276,13 @@ class Silo:
                 path = self._state.keep_pending(document)
                 self._surroundings.log(f"a plan waits for approval: {path}")
             raise
+
+    def _require_not_refused(self, document: bytes) -> None:
+        digest = read_plan(document).digest()
+        if digest in self._state.refused():
+            raise PolicyRefusal(
+                RefusalCode.NOT_ALLOWED, f"plan {digest[:16]} was refused by a person at {self.name}."
+            )
 
     def _records(self, plan: Plan) -> Records:
         """Loads this silo's records; it takes part without any if reading them fails in a way they may cause.

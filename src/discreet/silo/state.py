@@ -194,14 +194,30 @@ class SiloState:
         return path
 
     def approve(self, digest: str) -> None:
-        """Records a person's approval."""
-        path = self.folder / "approved" / digest
-        path.parent.mkdir(exist_ok=True)
-        write_durably(path, b"")
+        """Records a person's approval, in place of a refusal."""
+        self._decide(digest, "approved", "refused")
+
+    def refuse(self, digest: str) -> None:
+        """Records that a person refuses a plan, in place of an approval; what it waited with is removed."""
+        self._decide(digest, "refused", "approved")
+        (self.folder / "pending" / f"{digest}.json").unlink(missing_ok=True)
 
     def approved(self) -> frozenset[str]:
         """Returns the digests of all approved plans."""
-        folder = self.folder / "approved"
+        return self._decided("approved")
+
+    def refused(self) -> frozenset[str]:
+        """Returns the digests of all plans that a person refused."""
+        return self._decided("refused")
+
+    def _decide(self, digest: str, verdict: str, other: str) -> None:
+        path = self.folder / verdict / digest
+        path.parent.mkdir(exist_ok=True)
+        write_durably(path, b"")
+        (self.folder / other / digest).unlink(missing_ok=True)
+
+    def _decided(self, verdict: str) -> frozenset[str]:
+        folder = self.policy.state / verdict
         return frozenset(path.name for path in folder.iterdir()) if folder.exists() else frozenset()
 
     def _charge(self, digest: str) -> Charge:
