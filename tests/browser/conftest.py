@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from discreet.config import load_config
+from discreet.config.sections import AboutConfig
+from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.local import prepare, run
+from discreet.models import build_model, flatten
+from discreet.randomness import SeededRandom
 from discreet.report import write_report
 from discreet.report.exploration import explore
 from discreet.report.explorer import render
+from discreet.report.owner import write_owner_page
+from discreet.rounds import RoundOrder
+from discreet.silo.policy import load_policy
+from discreet.silo.state import SiloState
 from tests.browser.chrome import EXECUTABLE, Browser, Page
+from tests.engines.conftest import DirectWire, make_consortium, small_config
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"
-PAGES = ("report", "explorer")
+PAGES = ("report", "explorer", "owner")
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +40,31 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     explorer.write_text(render(explore(prepared.config, prepared.plan)), encoding="utf-8")
     short = prepared.config.training.model_copy(update={"rounds": 4})
     result = run(prepared.config.model_copy(update={"training": short}), folder / "run")
-    return {"report": write_report(result.directory.path), "explorer": explorer}
+    owner = owners_page(folder / "consortium")
+    return {"report": write_report(result.directory.path), "explorer": explorer, "owner": owner}
+
+
+def owners_page(folder: Path) -> Path:
+    """The page of a silo that took part in a round, and is asked for more by a plan with long words."""
+    made = make_consortium(folder, small_config())
+    facts, wire = made.plan.facts, DirectWire(made.silos)
+    proposal = made.folder.server.proposal()
+    engine = FlowerEngine(proposal, wire, SeededRandom(1), patience_seconds=0.05, announce=lambda _: None)
+    engine.open()
+    start = flatten(build_model("logistic", facts.feature_shape, facts.num_classes, seed=0))
+    engine.sum_round(RoundOrder(1, 1, start))
+    for silo in made.silos.values():
+        silo.close()
+    path = made.folder.policy("cleveland")
+    about = AboutConfig(
+        controller="University Hospital " + "W" * 80, purpose="To find out whether " + "x" * 200
+    )
+    config = made.plan.config.model_copy(update={"about": about, "name": "a second training " + "y" * 90})
+    waiting = dataclasses.replace(made.plan, config=config)
+    SiloState(load_policy(path)).keep_pending(waiting.document())
+    return write_owner_page(
+        load_policy(path), path, datetime(2026, 11, 23, tzinfo=UTC), folder / "owner.html"
+    )
 
 
 @pytest.fixture(scope="session")

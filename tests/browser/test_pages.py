@@ -1,4 +1,4 @@
-"""Report and explorer in a real browser: silent, from one file, on a phone, in the dark and on paper."""
+"""The pages in a real browser: silent, from one file, on a phone, in the dark and on paper."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"
 PHONE, DESK = 360, 1000
 # What is left of A4 between the margins of the style sheet, at 96 CSS pixels an inch.
 PAPER = int((210 - 2 * 16) / 25.4 * 96)
-MOST_BYTES = {"report": 400_000, "explorer": 500_000}
+MOST_BYTES = {"report": 400_000, "explorer": 500_000, "owner": 60_000}
 
 Visit = Callable[..., Page]
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explorer"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner"])
 def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     visit: Visit, name: str, width: int, dark: bool
 ) -> None:
@@ -34,21 +34,22 @@ def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     page.screenshot(ARTEFACTS / f"{name}-{width}-{'dark' if dark else 'light'}.png")
 
 
-@pytest.mark.parametrize("name", ["report", "explorer"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner"])
 def test_a_page_is_small(files: dict[str, Path], name: str) -> None:
     assert files[name].stat().st_size < MOST_BYTES[name]
 
 
-def test_the_report_fits_on_paper(visit: Visit) -> None:
-    page = visit("report", width=PAPER, media="print", dark=True)
+@pytest.mark.parametrize("name", ["report", "owner"])
+def test_a_page_fits_on_paper(visit: Visit, name: str) -> None:
+    page = visit(name, width=PAPER, media="print", dark=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
     widths = page.evaluate("[...document.querySelectorAll('table')].map((table) => table.scrollWidth)")
     assert max(widths) <= page.evaluate("document.body.clientWidth")
     # A reader who prefers the dark does not print it.
     assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.pdf(ARTEFACTS / "report.pdf")
-    assert (ARTEFACTS / "report.pdf").read_bytes().startswith(b"%PDF")
+    page.pdf(ARTEFACTS / f"{name}.pdf")
+    assert (ARTEFACTS / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.slow
@@ -69,8 +70,9 @@ def test_the_report_refuses_foreign_scripts(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [PHONE, 400, 1280])
-def test_no_table_of_the_report_is_cut(visit: Visit, width: int) -> None:
-    page = visit("report", width=width)
+@pytest.mark.parametrize("name", ["report", "owner"])
+def test_no_table_is_cut(visit: Visit, name: str, width: int) -> None:
+    page = visit(name, width=width)
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
     cut = page.evaluate(
         "[...document.querySelectorAll('.scroll')].flatMap((region) => {"
@@ -82,7 +84,7 @@ def test_no_table_of_the_report_is_cut(visit: Visit, width: int) -> None:
     )
     assert cut == []
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(ARTEFACTS / f"report-{width}.png")
+    page.screenshot(ARTEFACTS / f"{name}-{width}.png")
 
 
 @pytest.mark.parametrize("width", [PHONE, 400])

@@ -99,6 +99,7 @@ def render_owner_page(view: OwnerView) -> str:
         *([_spending(view.odometer)] if view.odometer is not None else []),
         _proposals(view.proposals),
         _words(),
+        class_="foreign",
     )
     return document(f"Silo {view.silo}", [_header(view), main], style=resource("style.css"), scripts=())
 
@@ -236,7 +237,7 @@ def _chart(found: Odometer) -> Html:
         Line("used", tuple(points)),
         Line("the whole budget", ((0.0, 100.0), (float(count), 100.0))),
     )
-    return draw(
+    drawn = draw(
         Chart(
             "How much of the budget is used",
             f"After {count} releases {_share(found.lifetime)} of the budget is used; the table has each day.",
@@ -245,6 +246,7 @@ def _chart(found: Odometer) -> Html:
             lines,
         )
     )
+    return tag("div", drawn, class_="charts single")
 
 
 def _trainings(found: Odometer) -> Html:
