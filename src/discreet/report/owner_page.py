@@ -294,9 +294,7 @@ def _proposals(proposals: tuple[Proposal, ...]) -> Html:
             one.time,
             tag("code", one.plan[:16]),
             _VERDICTS.get(one.verdict, _text(one.verdict)),
-            "not worked out"
-            if one.epsilon is None or one.delta is None
-            else pair_text(one.epsilon, one.delta),
+            _cost(one),
         )
         for one in reversed(proposals)
     ]

@@ -1,6 +1,7 @@
 """One door for programs and commands: plan from public facts, train, open a run."""
 
 from discreet.session.arrays import Arrays
+from discreet.session.composed import composed
 from discreet.session.finish import finish, report_again, summarise
 from discreet.session.frames import Frames
 from discreet.session.public import Target, plan_training, plan_without_data
@@ -12,6 +13,7 @@ __all__ = [
     "Frames",
     "Run",
     "Target",
+    "composed",
     "finish",
     "open_run",
     "plan_training",
