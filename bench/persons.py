@@ -1,6 +1,6 @@
 """What it costs to protect persons with up to 20 records each, in place of single records: AUC and step time.
 
-    python bench/persons.py [--seeds 20] [--data heart adult] [--data-dir DIR]
+    python bench/persons.py [--seeds 20] [--data heart adult roles] [--data-dir DIR]
 
 Visits are made up as in examples/visits.py: the patients of the heart table, or people of Adult (a table of
 DISCREET_DATA), measured 1 to 20 times. Every seed draws visits, held-out persons and noise anew. Both units
@@ -45,21 +45,22 @@ from visits import MOST_VISITS, patients, visit, visits
 
 HELD_OUT = 0.25
 ADULT_PERSONS, ADULT_SILOS = 6000, 10
+SHORTEST_LINE = 20
 Row = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows by silo, one a person, and what is publicly known of their columns."""
+    """What a silo holds of each person, a row to be measured again or rows as they are; public columns."""
 
-    by_silo: dict[str, list[Row]]
+    by_silo: dict[str, list[Row | list[Row]]]
     known: dict[str, Any]
     noise: dict[str, float]
 
 
-def heart() -> Task:
+def heart(_: Path) -> Task:
     """The four hospitals."""
-    by_silo: dict[str, list[Row]] = {}
+    by_silo: dict[str, list[Row | list[Row]]] = {}
     for row in patients():
         by_silo.setdefault(row["hospital"], []).append(row)
     known = {
@@ -77,7 +78,9 @@ def adult(folder: Path) -> Task:
     with gzip.open(folder / "adult.csv.gz", "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     random.Random(0).shuffle(rows)  # noqa: S311 (nothing here is secret)
-    by_silo = {f"silo-{n}": rows[:ADULT_PERSONS][n::ADULT_SILOS] for n in range(ADULT_SILOS)}
+    by_silo: dict[str, list[Row | list[Row]]] = {
+        f"silo-{n}": [*rows[:ADULT_PERSONS][n::ADULT_SILOS]] for n in range(ADULT_SILOS)
+    }
     names = ("workclass", "education", "marital_status", "occupation", "relationship", "race", "sex")
     texts = {name: tuple(sorted({row[name] for row in rows})) for name in names}
     known = {
@@ -86,6 +89,40 @@ def adult(folder: Path) -> Task:
         "categories": texts,
     }
     return Task(by_silo, known, {"age": 0.0, "hours_per_week": 4.0, "education_num": 0.0})
+
+
+def roles(folder: Path) -> Task:
+    """The roles of Shakespeare's plays as persons, at most twenty real lines of each; ten silos of plays.
+
+    From the last three characters before a place in a line: is the next one a vowel?
+    """
+    with gzip.open(folder / "shakespeare_roles.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        speeches = list(csv.DictReader(file))
+    lines: dict[tuple[str, str], list[str]] = {}
+    for speech in speeches:
+        own = [line for line in speech["text"].lower().split("\n") if len(line) > SHORTEST_LINE]
+        lines.setdefault((speech["play_id"], speech["role"]), []).extend(own)
+    plays = sorted({play for play, _ in lines})
+    chance = random.Random(1)  # noqa: S311 (nothing here is secret)
+    by_silo: dict[str, list[Row | list[Row]]] = {f"silo-{n}": [] for n in range(ADULT_SILOS)}
+    for (play, _), own in sorted(lines.items()):
+        said = [before(chance, line) for line in chance.sample(own, min(len(own), MOST_VISITS))]
+        if said:
+            by_silo[f"silo-{plays.index(play) % ADULT_SILOS}"].append(said)
+    letters = tuple("abcdefghijklmnopqrstuvwxyz '")
+    known = {
+        "label": "label",
+        "ranges": {},
+        "categories": dict.fromkeys(("first", "second", "third"), letters),
+    }
+    return Task(by_silo, known, {})
+
+
+def before(chance: random.Random, line: str) -> Row:
+    """Returns the three characters before a place in a line, and whether a vowel follows."""
+    place = chance.randint(3, len(line) - 1)
+    first, second, third = line[place - 3 : place]
+    return {"first": first, "second": second, "third": third, "label": str(int(line[place] in "aeiou"))}
 
 
 def made_up(task: Task, seed: int) -> tuple[dict[str, list[Row]], list[Row]]:
@@ -98,7 +135,10 @@ def made_up(task: Task, seed: int) -> tuple[dict[str, list[Row]], list[Row]]:
         train[silo] = []
         for row in rows:
             number += 1
-            own = [repeated(chance, {"person": f"P{number}", **row}, task) for _ in range(visits(chance))]
+            if isinstance(row, list):
+                own = [{"person": f"P{number}", **one} for one in row]
+            else:
+                own = [repeated(chance, {"person": f"P{number}", **row}, task) for _ in range(visits(chance))]
             (test if chance.random() < HELD_OUT else train[silo]).extend(own)
         chance.shuffle(train[silo])
     return train, test
@@ -215,16 +255,19 @@ def step_times(rows: int = 40_000, features: int = 100, repeats: int = 15) -> It
         )
 
 
+TASKS = {"heart": heart, "adult": adult, "roles": roles}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--data", nargs="+", choices=("heart", "adult"), default=["heart", "adult"])
+    parser.add_argument("--data", nargs="+", choices=tuple(TASKS), default=list(TASKS))
     parser.add_argument("--epsilon", nargs="+", type=float, default=[1.0])
     parser.add_argument("--data-dir", type=Path, default=Path(os.environ.get("DISCREET_DATA", ".")))
     arguments = parser.parse_args()
-    made = {name: heart() if name == "heart" else adult(arguments.data_dir) for name in arguments.data}
+    made = {name: TASKS[name](arguments.data_dir) for name in arguments.data}
     for line in utility(made, arguments.seeds, arguments.epsilon):
         print(line, flush=True)
     for line in step_times():

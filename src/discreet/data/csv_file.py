@@ -46,7 +46,7 @@ class CsvFile:
         Raises:
             DataError: if the file cannot be read, has no header or repeats a column.
         """
-        with self._opened() as text, _any_length():
+        with self._opened() as text, any_length():
             return _header(csv.reader(text, delimiter=self.dialect.separator), self.name)
 
     def tables(self, wanted: Sequence[str]) -> Iterator[Table]:
@@ -58,23 +58,32 @@ class CsvFile:
         Raises:
             DataError: as `header`, or if a column is missing.
         """
-        with self._opened() as text, _any_length():
+        with self._opened() as text, any_length():
             yield from _tables(text, self.name, self.dialect, wanted)
 
     @contextmanager
     def _opened(self) -> Iterator[IO[str]]:
         """Opens the file as text; ends of lines as they are, since a cell may hold a lone carriage return."""
-        name = self.path.name
-        try:
-            with self.path.open("rb") as raw:
-                packed = gzip.GzipFile(fileobj=raw) if self.path.suffix == ".gz" else raw
-                yield io.TextIOWrapper(packed, encoding=self.dialect.codec, errors="replace", newline="")
-        except gzip.BadGzipFile:
-            raise DataError(f"{name} must be a gzip file, as its name says; got other bytes.") from None
-        except OSError as error:
-            raise DataError(f"the data must be a readable file; {self.path}: {error.strerror}.") from None
-        except (EOFError, zlib.error):
-            raise DataError(f"{name} must be a whole gzip file; it is cut or damaged.") from None
+        with unpacked(self.path) as raw:
+            yield io.TextIOWrapper(raw, encoding=self.dialect.codec, errors="replace", newline="")
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a file's bytes, unpacked if its name ends in ``.gz``.
+
+    Raises:
+        DataError: if it cannot be read, here or while it is open.
+    """
+    try:
+        with path.open("rb") as raw:
+            yield gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw  # type: ignore[misc]
+    except gzip.BadGzipFile:
+        raise DataError(f"{path.name} must be a gzip file, as its name says; got other bytes.") from None
+    except OSError as error:
+        raise DataError(f"the data must be a readable file; {path}: {error.strerror}.") from None
+    except (EOFError, zlib.error):
+        raise DataError(f"{path.name} must be a whole gzip file; it is cut or damaged.") from None
 
 
 def parse_table(content: str, *, name: str) -> Table:
@@ -83,7 +92,7 @@ def parse_table(content: str, *, name: str) -> Table:
     Raises:
         DataError: if it has no header or repeats a column.
     """
-    with _any_length():
+    with any_length():
         header = _header(csv.reader(io.StringIO(content, newline="")), name)
         rows = content.count("\n") + content.count("\r") + 1
         return next(_tables(io.StringIO(content, newline=""), name, COMMAS, header, rows_at_a_time=rows))
@@ -139,7 +148,7 @@ def _whole(cell: str) -> str:
 
 
 @contextmanager
-def _any_length() -> Iterator[None]:
+def any_length() -> Iterator[None]:
     """Lets a cell be of any length, since one record must not stop the others."""
     before = csv.field_size_limit(sys.maxsize)
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from discreet.data.csv_file import CsvFile
+from discreet.data.csv_file import CsvFile, any_length, unpacked
 from discreet.data.dates import DateOrder, day_number
 from discreet.data.dialect import Dialect
 from discreet.data.parquet_file import ParquetFile
@@ -141,8 +140,7 @@ def _encoding(path: Path) -> str:
     """Returns UTF-8 if the whole file is, else Windows' Latin alphabet."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        with path.open("rb") as raw:
-            packed = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+        with unpacked(path) as packed:
             for block in iter(partial(packed.read, _BLOCK), b""):
                 if block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                     raise DataError(f"{path.name} must be UTF-8; it is UTF-16. Save it as UTF-8.")
@@ -150,14 +148,12 @@ def _encoding(path: Path) -> str:
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return "cp1252"
-    except (OSError, EOFError):
-        raise DataError(f"the data must be a readable file; {path} is none.") from None
     return "utf-8"
 
 
 def _separator(path: Path, encoding: str) -> str:
     """Returns the separator that splits the header into most columns."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding=encoding, errors="replace", newline="") as file:
-        header = file.readline()
-    return max(_SEPARATORS, key=lambda one: len(next(csv.reader(io.StringIO(header), delimiter=one), [])))
+    with unpacked(path) as packed:
+        header = packed.readline().decode(encoding, errors="replace")
+    with any_length():
+        return max(_SEPARATORS, key=lambda one: len(next(csv.reader(io.StringIO(header), delimiter=one), [])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.config import parse_data
 from discreet.config.federation import federation_of
+from discreet.data.look import guessed_file
 from discreet.errors import ConfigurationError, DataError
 
 HEADER = ["patient", "alter", "tag", "wert", "größe", "notiz", "krank"]
@@ -104,3 +106,18 @@ def test_what_cannot_be_drafted_is_one_line(
     Path("wide.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
     with pytest.raises(DataError, match=message):
         CliRunner().invoke(app, ["look", *arguments], catch_exceptions=False)
+
+
+def test_a_damaged_archive_is_one_line(tmp_path: Path) -> None:
+    whole = gzip.compress(b"age,ill\n" + b"51,0\n" * 4000)
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "other.csv.gz").write_bytes(b"age,ill\n51,0\n")
+    for name, said in (("cut.csv.gz", "cut or damaged"), ("other.csv.gz", "must be a gzip file")):
+        with pytest.raises(DataError, match=said):
+            guessed_file(tmp_path / name)
+
+
+def test_a_name_of_any_length_is_a_name(tmp_path: Path) -> None:
+    name = "x" * 140_000
+    (tmp_path / "long.csv").write_text(f"{name};ill\n1;0\n", encoding="utf-8")
+    assert guessed_file(tmp_path / "long.csv").header() == (name, "ill")
