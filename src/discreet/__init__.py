@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
     from discreet.released import Model, load_model
-    from discreet.session import Arrays, Frames, Run, Target, composed, open_run, plan_training, train
+    from discreet.session import Arrays, Frames, Loss, Run, Target, composed, open_run, plan_training, train
 
 _HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
@@ -43,7 +43,17 @@ _HOMES = {
     "privacy.units": ("NeighboringRelation", "Status", "Unit"),
     "released": ("Model", "load_model"),
     "randomness": ("SecureRandom", "SeededRandom"),
-    "session": ("Arrays", "Frames", "Run", "Target", "composed", "open_run", "plan_training", "train"),
+    "session": (
+        "Arrays",
+        "Frames",
+        "Loss",
+        "Run",
+        "Target",
+        "composed",
+        "open_run",
+        "plan_training",
+        "train",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -56,6 +66,7 @@ __all__ = [
     "Frames",
     "GaussianNoise",
     "Guarantee",
+    "Loss",
     "Model",
     "NeighboringRelation",
     "Opening",

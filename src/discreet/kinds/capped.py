@@ -25,7 +25,8 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
-from discreet.kinds.heads import ConvexHead
+from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.stated_loss import StatedLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,13 @@ class Capped:
         return losses, residuals
 
 
-ConvexLoss = ConvexHead | Capped
+ConvexLoss = ConvexHead | Capped | StatedLoss
 
 
 def linear_head_of(loss: ConvexLoss) -> ConvexHead:
     """Returns the head that a model must be for ``loss``."""
+    if isinstance(loss, StatedLoss):
+        return head_on(loss.outputs)
     return loss.head if isinstance(loss, Capped) else loss
 
 

@@ -26,12 +26,14 @@ class LocalSection(Section):
     Attributes:
         units: whom the kind can protect.
         sources: keys of the bibliography.
+        takes_own_loss: whether a loss of the user's own may take the place of the head's.
         steps_share_state: whether later local steps depend on what earlier ones left in the silo.
     """
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.RECORD, Unit.PERSON)
     sources: ClassVar[tuple[str, ...]]
     steps_share_state: ClassVar[bool] = False
+    takes_own_loss: ClassVar[bool] = False
 
     @abstractmethod
     def describe(self) -> str:

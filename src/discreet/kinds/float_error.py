@@ -23,6 +23,7 @@ records in float64 do not need it: their last bits are inside the bounds above.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +60,25 @@ def require_summable(largest_batch: int) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A loss's gradient by the logits, as far as rounding of it goes.
+
+    Attributes:
+        slope: most that it moves for each unit that the logits move.
+        norm: its L2 norm at most.
+        rounding: how far floating point moves it besides, L2.
+    """
+
+    slope: float
+    norm: float
+    rounding: float = 0.0
+
+
+HEADS = Residual(0.5, math.sqrt(2.0))
+"""Those of the logistic and the softmax head, capped or not."""
+
+
 def linear_step_error(
     *,
     num_features: int,
@@ -68,20 +88,23 @@ def linear_step_error(
     weight_norm: float,
     learning_rate: float,
     terms: int | None = None,
+    residual: Residual = HEADS,
 ) -> float:
     r"""Bounds how far one float64 gradient step of a linear head lands from the exact one.
 
-    With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (½-Lipschitz
-    in the logits) by half of that plus 3·(k + 8)·u, two thirds of it for capping; the sum over b records of
-    norm at most √2·R adds 1.01·b·u·b·√2·R, and the update itself two roundings (Higham 2002, sections 3.1 and
-    3.5). Where the b units of a batch are persons, whose weighted records are together no longer than one
-    record, the sum has more terms, and weighting costs a residual one rounding more.
+    With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (s-Lipschitz
+    in the logits, s = ½ for the heads) by s times that plus 3·(k + 8)·u, two thirds of it for capping, and
+    what a loss of one's own adds; the sum over b records of norm at most ρ·R (ρ = √2) adds 1.01·b·u·b·ρ·R,
+    and the update itself two roundings (Higham 2002, sections 3.1 and 3.5). Where the b units of a batch are
+    persons, whose weighted records are together no longer than one record, the sum has more terms, and
+    weighting costs a residual one rounding more.
 
     Args:
         num_features: length of one record's features.
         outputs: number of logits.
         batch: largest batch.
         terms: most records of a batch, where its units have several.
+        residual: constants of the loss's gradient by the logits, if it is not one of the heads'.
         feature_norm: R.
         weight_norm: largest Frobenius norm the weights can have during the steps.
         learning_rate: γ, per record.
@@ -89,11 +112,11 @@ def linear_step_error(
     Returns:
         L2 distance, in parameter units.
     """
-    residual = 0.505 * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
-    residual += 3 * (outputs + 8) * _UNIT_ROUNDOFF
-    summed = 1.01 * math.sqrt(2.0) * (2 + (terms or batch)) * _UNIT_ROUNDOFF
-    gradient = batch * feature_norm * (residual + summed)
-    longest = weight_norm + learning_rate * batch * math.sqrt(2.0) * feature_norm
+    off = 1.01 * residual.slope * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
+    off += 3 * (outputs + 8) * _UNIT_ROUNDOFF + residual.rounding
+    summed = 1.01 * residual.norm * (2 + (terms or batch)) * _UNIT_ROUNDOFF
+    gradient = batch * feature_norm * (off + summed)
+    longest = weight_norm + learning_rate * batch * residual.norm * feature_norm
     return learning_rate * gradient + 3.0 * _UNIT_ROUNDOFF * longest
 
 

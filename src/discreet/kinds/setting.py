@@ -9,6 +9,7 @@ from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.heads import ConvexHead, head_on
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.sampling import ExpectedBatch, SamplingConfig, independent_share
+from discreet.kinds.stated_loss import StatedLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class SiloSetting:
         outputs: logits of the model.
         linear: whether the model is a linear head.
         persons: how a person's records count, where persons are protected.
+        own_loss: the user's own, in place of the head's; None for the latter.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class SiloSetting:
     outputs: int
     linear: bool
     persons: PersonWeights | None = None
+    own_loss: StatedLoss | None = None
 
     @property
     def share(self) -> float:

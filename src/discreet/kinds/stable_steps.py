@@ -16,6 +16,7 @@ class StableStepsConfig(ConvexStepsSection):
     """Several local steps of a convex model with sensitivity γL (theory §2.4); record unit."""
 
     title: ClassVar[str] = "stable-steps"
+    takes_own_loss: ClassVar[bool] = True
 
     kind: Literal["stable-steps"]
     l2_regulariser: NonNegative = 0.0
@@ -49,7 +50,12 @@ class StableStepsConfig(ConvexStepsSection):
                 "'privacy.clip_norm' must be left out with stable-steps: its sensitivity follows from the "
                 "model and the learning rate, and nothing is clipped."
             )
-        loss = capped(setting.head, self.residual_cap)
+        if setting.own_loss is not None and self.residual_cap != 1.0:
+            raise ConfigurationError(
+                "'training.local.residual_cap' must be 1 with a loss of your own; got "
+                f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
+            )
+        loss = setting.own_loss or capped(setting.head, self.residual_cap)
         return StableSteps(
             learning_rate=self.learning_rate,
             steps=self.step_count(setting.capacity),

@@ -24,6 +24,7 @@ class UntunedStepsConfig(LocalSection):
 
     sources: ClassVar[tuple[str, ...]] = ConvexStepsSection.sources
     steps_share_state: ClassVar[bool] = ConvexStepsSection.steps_share_state
+    takes_own_loss: ClassVar[bool] = True
 
     kind: Literal["stable-steps"]
     learning_rate: Literal["auto"] = AUTO

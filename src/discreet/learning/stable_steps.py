@@ -13,11 +13,14 @@ from discreet.kinds.capped import linear_head_of
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
+    HEADS,
+    Residual,
     linear_step_error,
     project,
 )
 from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
+from discreet.kinds.stated_loss import ROUNDING, StatedLoss, require_as_stated
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import last_class
 from discreet.learning.units import Units, units_of
@@ -41,6 +44,8 @@ def stable_update(
             large that rounding could.
     """
     _require_head(kind, model)
+    if isinstance(kind.loss, StatedLoss):
+        require_as_stated(kind.loss, last_class(kind.loss.outputs) + 1)
     units = units_of(records, kind.persons)
     require_capacity(units.count, kind.record_capacity)
     features = flat_features(records)
@@ -106,6 +111,13 @@ def _require_head(kind: StableSteps, model: nn.Module) -> None:
         )
 
 
+def _residual(kind: StableSteps) -> Residual:
+    loss = kind.loss
+    if not isinstance(loss, StatedLoss):
+        return HEADS
+    return Residual(loss.curvature, loss.residual_norm, ROUNDING * loss.residual_norm)
+
+
 def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
     """Returns the features in float64, longer ones scaled down to the bound.
 
@@ -131,6 +143,7 @@ def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
         weight_norm=float(np.linalg.norm(start)) + kind.reach(),
         learning_rate=kind.learning_rate,
         terms=records_of(kind.persons, kind.guard().max_batch),
+        residual=_residual(kind),
     )
     slack = kind.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
     if not 2.0 * kind.step_bound * kind.passes * error <= slack:

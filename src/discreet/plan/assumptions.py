@@ -28,6 +28,10 @@ OWN_MAP = (
     "the feature map that the plan names is a function of one record alone: it keeps nothing from call to "
     "call, and whatever it was fitted to is public"
 )
+OWN_LOSS = (
+    "a loss of one's own that the plan names is a function of logits and label alone, convex in the logits, "
+    "with the constants that the plan states"
+)
 PRESENCE = "which clients take part (answer) in the federation is public"
 DROPPING_OUT = "no honest silo's dropping out depends on its records or its noise"
 ONE_SET = "one survivor set a round is opened"
@@ -58,6 +62,7 @@ def assuming(
         over: True if there will be no further attempt.
     """
     own_model = (STATELESS,) if names_own_code(config.model.name) else ()
+    own_loss = () if config.model.loss is None else (OWN_LOSS,)
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
     own_map = (OWN_MAP,) if (config.data.transform or "").startswith("map:") else ()
     assumed = [DROPPING_OUT, _RANDOM_BITS, SAMPLER_ASSUMPTION]
@@ -78,7 +83,15 @@ def assuming(
             pass
     # A client is all that it holds: how its records were read makes no other pair of neighbours.
     of_data = (PRESENCE,) if guarantee.unit is Unit.CLIENT else data_assumptions(config.data)
-    stated = (*guarantee.assumptions, *release.assumptions, *own_model, *own_map, *of_data, *assumed)
+    stated = (
+        *guarantee.assumptions,
+        *release.assumptions,
+        *own_model,
+        *own_loss,
+        *own_map,
+        *of_data,
+        *assumed,
+    )
     # The same words may come from training and from data.
     return replace(guarantee, status=status, assumptions=tuple(dict.fromkeys(stated)))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from discreet.config import Config
-from discreet.config.data import PersonConfig
+from discreet.config.data import LossConfig, PersonConfig
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.facts import FederationFacts
 from discreet.plan.failures import rare
 from discreet.privacy.units import Unit
@@ -27,6 +28,12 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
             f"{privacy.unit}. Change the unit or the local kind.",
             see=HowTo.LOCAL_KIND,
         )
+    own = config.model.loss
+    if own is not None and not (local.takes_own_loss and facts.linear):
+        raise ConfigurationError(
+            "'model.loss' must be left out but for a linear model under stable-steps; the model is "
+            f"{config.model.name!r} under {local.kind}."
+        )
     person = config.data.person
     if person is not None and isinstance(privacy.clip_norm, QuantileNormConfig):
         raise ConfigurationError(
@@ -44,7 +51,13 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         outputs=facts.outputs,
         linear=facts.linear,
         persons=None if person is None else _weights(person),
+        own_loss=None if own is None else stated_loss(own, facts.outputs),
     )
+
+
+def stated_loss(own: LossConfig, outputs: int) -> StatedLoss:
+    """Returns the loss that a config states; its function is not imported."""
+    return StatedLoss(own.function, outputs, own.residual_norm, own.curvature)
 
 
 def silos_of_a_unit(config: Config) -> int:

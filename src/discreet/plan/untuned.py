@@ -29,8 +29,10 @@ from discreet.kinds import (
 )
 from discreet.kinds.capped import capped
 from discreet.kinds.heads import head_on
+from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.training import stated_loss
 from discreet.privacy.events import GaussianNoise, Release
 
 _BINARY_CAP, _SOFTMAX_CAP = 0.5, 0.35
@@ -55,6 +57,7 @@ class PublicNumbers:
         outputs: logits of the model; one is binary.
         norm_bound: R.
         cap: the residual cap that the user states, or None.
+        own_loss: the user's own loss, which nothing caps; None for the head's.
         rounds: T that the user states, or None.
     """
 
@@ -65,6 +68,7 @@ class PublicNumbers:
     outputs: int
     norm_bound: float
     cap: float | None = None
+    own_loss: StatedLoss | None = None
     rounds: int | None = None
 
 
@@ -105,6 +109,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
             "'training.local.learning_rate' must be given unless 'privacy.epsilon' is, the model is linear "
             "and features have a publicly bounded norm; it is missing."
         )
+    own = config.model.loss
     capacities = record_capacities(config, facts.silos)
     multiplier = calibrate(
         lambda z: Release(GaussianNoise(z), 1.0, dimension=1),
@@ -121,6 +126,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         outputs=facts.outputs,
         norm_bound=facts.feature_norm_bound,
         cap=None if local.residual_cap == "auto" else local.residual_cap,
+        own_loss=None if own is None else stated_loss(own, facts.outputs),
         rounds=None if rounds == "auto" else rounds,
     )
     return choose(numbers)
@@ -133,7 +139,8 @@ def choose(numbers: PublicNumbers) -> Chosen:
         ConfigurationError: if steps must be so short that training would take too many rounds.
     """
     cap = numbers.cap or (_BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP)
-    loss = capped(head_on(numbers.outputs), cap)
+    cap = 1.0 if numbers.own_loss is not None else cap
+    loss = numbers.own_loss or capped(head_on(numbers.outputs), cap)
     lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
     # Standard deviation of the noise in a logit, for each unit of T·γ/N.
     noise = numbers.multiplier * math.sqrt(numbers.silos / numbers.shares) * lipschitz * numbers.norm_bound

@@ -4,13 +4,14 @@ from discreet.session.arrays import Arrays
 from discreet.session.composed import composed
 from discreet.session.finish import finish, report_again, summarise
 from discreet.session.frames import Frames
-from discreet.session.public import Target, plan_training, plan_without_data
+from discreet.session.public import Loss, Target, plan_training, plan_without_data
 from discreet.session.runs import Run, open_run
 from discreet.session.training_run import train
 
 __all__ = [
     "Arrays",
     "Frames",
+    "Loss",
     "Run",
     "Target",
     "composed",

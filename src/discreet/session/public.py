@@ -20,9 +20,8 @@ from discreet.plan.over_records import model_facts, plan_over_records
 from discreet.session.own_model import importable_name
 
 _DEFAULT_NORM_BOUND = 1.0
-# Those of `discreet init`: they suit a linear model over features of norm 1.
-_LOCAL = {"kind": "stable-steps", "learning_rate": 0.05, "records_per_step": 16}
-_SERVER = {"kind": "momentum", "learning_rate": 1.0, "momentum": 0.3}
+# Every number is left to the plan, which works it out from public ones.
+_UNTUNED = {"kind": "stable-steps"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,42 @@ class Target:
     against: Literal["members", "outsiders"] = "members"
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A loss of your own, with constants that you state; they are tried on random logits before training.
+
+    Attributes:
+        function: takes logits, shape ``(n, outputs)``, and classes, shape ``(n,)``; returns losses, ``(n,)``,
+            and their gradients by the logits, ``(n, outputs)``, each row by itself. One output for two
+            classes. It must be convex in the logits.
+        residual_norm: bound on the L2 norm of a gradient; noise is proportional to it.
+        curvature: the most that a gradient moves for each unit that the logits move.
+    """
+
+    function: Callable[..., Any] | str
+    residual_norm: float
+    curvature: float
+
+    def stated(self) -> dict[str, Any]:
+        """Returns the config's table ``model.loss``.
+
+        Raises:
+            ConfigurationError: if the function cannot be imported by its name.
+        """
+        own = self.function
+        named = (
+            own if isinstance(own, str) else importable_name(own, "loss", "a function of logits and labels")
+        )
+        return {"function": named, "residual_norm": self.residual_norm, "curvature": self.curvature}
+
+
 def plan_training(
     data: DataConfig,
     *,
     target: Target,
     model: str | Callable[..., Any] = LINEAR,
-    rounds: int = 10,
+    loss: Loss | None = None,
+    rounds: int | Literal["auto"] = "auto",
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
     sampling: Mapping[str, Any] | None = None,
@@ -64,8 +93,10 @@ def plan_training(
             ``(feature_shape, num_classes)``, or a class of module with these arguments. The plan keeps its
             name, by which workers and later programs import it. One of ``__main__``, that is of a script or a
             notebook, is found in its own process alone, and all silos train there.
-        rounds: how many sums are released.
-        local: the config's table ``training.local``; needed for a model that is not linear.
+        loss: a loss of your own for a linear model under stable-steps, with its constants.
+        rounds: how many sums are released; left to the plan where ``local`` is.
+        local: the config's table ``training.local``; needed for a model that is not linear. Left out, it is
+            stable-steps with every number worked out by the plan from public ones.
         server: the config's table ``training.server``.
         sampling: the config's table ``training.sampling``.
         aggregation: the config's table ``aggregation``.
@@ -90,9 +121,10 @@ def plan_training(
         )
     training: dict[str, Any] = {
         "rounds": rounds,
-        "local": _LOCAL if local is None else local,
-        "server": _SERVER if server is None else server,
+        "local": _UNTUNED if local is None else local,
     }
+    if server is not None:
+        training["server"] = server
     if sampling is not None:
         training["sampling"] = sampling
     wanted = {
@@ -104,7 +136,7 @@ def plan_training(
     tables = {
         "name": name,
         "data": data.model_dump(exclude_none=True),
-        "model": {"name": named},
+        "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**wanted, **(privacy or {})},
         "aggregation": dict(aggregation or {}),

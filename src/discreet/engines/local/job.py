@@ -232,7 +232,7 @@ def _quality(prepared: Prepared, parameters: Floats) -> Quality | None:
 def _where_its_model_is(config: Config) -> Config:
     """Keeps training in this process if ``__main__`` defines the model; a worker's is another module."""
     asked = config.speed.workers
-    if not defined_in_main(config.model.name) or asked == 1:
+    if not any(map(defined_in_main, config.model.own_code)) or asked == 1:
         return config
     if asked != "auto":
         raise ConfigurationError(

@@ -121,6 +121,8 @@ def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
     _check_columns(plan, policy)
     _check_label(plan, policy)
     _check_person(plan, policy)
+    if plan.model.loss is not None:
+        raise _not_allowed("model.loss", "left out", plan.model.loss.function)
     if not permitted(require.models, plan.model.name, plan.facts.model_digest):
         raise _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
 
