@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 
 from discreet.data.array_source import ArrayFacts
 from discreet.data.columns import Categories, Column, Days, Numeric
@@ -17,6 +18,8 @@ from discreet.errors import DataError
 
 _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2
+T = TypeVar("T")
+
 _OF_TABLES = ("label", "ranges", "categories", "dates", "missing", "drop", "classes", "dialect")
 
 
@@ -120,18 +123,21 @@ class PublicFacts:
 
 
 def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
-    """Returns the feature columns of a table, numbers first, by their public rules.
+    """Returns the feature columns of a table by their public rules: numbers, days, texts, each by name.
+
+    Names decide the order, and not the order in which a config lists them: a plan's digest does not tell two
+    such orders apart, and the weights of a model belong to places.
 
     Raises:
         DataError: if a rule makes no sense, or a column has two.
     """
     kept = facts.missing
-    numbers = [Numeric(name, *limits, missing=name in kept) for name, limits in (facts.ranges or {}).items()]
-    days = [Days(name, *stated, missing=name in kept) for name, stated in (facts.dates or {}).items()]
+    numbers = [Numeric(name, *limits, missing=name in kept) for name, limits in _by_name(facts.ranges)]
+    days = [Days(name, *stated, missing=name in kept) for name, stated in _by_name(facts.dates)]
     texts = [
         # A blank text that is listed is a category already.
         Categories(name, tuple(values), missing=name in kept and "" not in values)
-        for name, values in (facts.categories or {}).items()
+        for name, values in _by_name(facts.categories)
     ]
     columns: tuple[Column, ...] = (*numbers, *days, *texts)
     names = {column.column for column in columns}
@@ -140,3 +146,7 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
     if odd := sorted(name for name in names if any(matches(pattern, name) for pattern in facts.drop)):
         raise DataError(f"a column must not be dropped and a feature; {odd[0]!r} is both. Change drop.")
     return columns
+
+
+def _by_name(stated: Mapping[str, T] | None) -> list[tuple[str, T]]:
+    return sorted((stated or {}).items(), key=lambda pair: pair[0])

@@ -23,7 +23,6 @@ records in float64 do not need it: their last bits are inside the bounds above.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,64 +59,57 @@ def require_summable(largest_batch: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """A loss's gradient by the logits, as far as rounding of it goes.
-
-    Attributes:
-        slope: most that it moves for each unit that the logits move.
-        norm: its L2 norm at most.
-        rounding: how far floating point moves it besides, L2.
-    """
-
-    slope: float
-    norm: float
-    rounding: float = 0.0
-
-
-HEADS = Residual(0.5, math.sqrt(2.0))
-"""Those of the logistic and the softmax head, capped or not."""
-
-
 def linear_step_error(
     *,
     num_features: int,
-    outputs: int,
+    residual_norm: float,
+    residual_lipschitz: float,
+    residual_error: float,
     batch: int,
     feature_norm: float,
     weight_norm: float,
     learning_rate: float,
     terms: int | None = None,
-    residual: Residual = HEADS,
 ) -> float:
-    r"""Bounds how far one float64 gradient step of a linear head lands from the exact one.
+    r"""Bounds how far one float64 gradient step of any linear loss lands from the exact one.
 
-    With u = 2^-53, p features and k outputs: logits are off by at most 1.01·p·u·R·‖W‖, residuals (s-Lipschitz
-    in the logits, s = ½ for the heads) by s times that plus 3·(k + 8)·u, two thirds of it for capping, and
-    what a loss of one's own adds; the sum over b records of norm at most ρ·R (ρ = √2) adds 1.01·b·u·b·ρ·R,
-    and the update itself two roundings (Higham 2002, sections 3.1 and 3.5). Where the b units of a batch are
-    persons, whose weighted records are together no longer than one record, the sum has more terms, and
-    weighting costs a residual one rounding more.
+    The residual is the loss's derivative by the logits. With u = 2^-53 and p features: logits are off by at
+    most p·u·R·‖W‖, residuals by s times that and by their own e; the sum over b records of length at most
+    (ρ + e)·R adds b·u times their total, and the update itself two roundings (Higham 2002, sections 3.1 and
+    3.5; docs/theory/steps.md, stable-steps). What is of higher order is in factors of 1.01 and 3. Where the b
+    units of a batch are persons, whose weighted records are together no longer than one record, the sum has
+    more terms, and weighting costs a residual one rounding more.
 
     Args:
-        num_features: length of one record's features.
-        outputs: number of logits.
-        batch: largest batch.
-        terms: most records of a batch, where its units have several.
-        residual: constants of the loss's gradient by the logits, if it is not one of the heads'.
+        num_features: p, length of one record's features.
+        residual_norm: ρ, largest L2 norm of a record's residual.
+        residual_lipschitz: s, by how much at most the residual moves when the logits move by one.
+        residual_error: e, L2 distance of a computed residual from that of the same float64 logits.
+        batch: b, largest batch.
         feature_norm: R.
         weight_norm: largest Frobenius norm the weights can have during the steps.
         learning_rate: γ, per record.
+        terms: most records of a batch, where its units have several.
 
     Returns:
         L2 distance, in parameter units.
     """
-    off = 1.01 * residual.slope * num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
-    off += 3 * (outputs + 8) * _UNIT_ROUNDOFF + residual.rounding
-    summed = 1.01 * residual.norm * (2 + (terms or batch)) * _UNIT_ROUNDOFF
-    gradient = batch * feature_norm * (off + summed)
-    longest = weight_norm + learning_rate * batch * residual.norm * feature_norm
+    logits = num_features * _UNIT_ROUNDOFF * feature_norm * weight_norm
+    residual = residual_lipschitz * logits + residual_error
+    added = batch if terms is None else 2 + terms
+    summed = added * _UNIT_ROUNDOFF * (residual_norm + residual_error)
+    gradient = 1.01 * batch * feature_norm * (residual + summed)
+    longest = weight_norm + learning_rate * batch * feature_norm * (residual_norm + residual_error)
     return learning_rate * gradient + 3.0 * _UNIT_ROUNDOFF * longest
+
+
+def entropy_residual_error(outputs: int) -> float:
+    """Bounds the rounding of a logistic or softmax residual, two thirds of it for capping: 3·(k + 8)·2^-53.
+
+    Args:
+        outputs: k, number of logits.
+    """
+    return 3 * (outputs + 8) * _UNIT_ROUNDOFF
 
 
 def tangent_gradient_error(

@@ -13,8 +13,7 @@ from discreet.kinds.capped import linear_head_of
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
-    HEADS,
-    Residual,
+    entropy_residual_error,
     linear_step_error,
     project,
 )
@@ -111,11 +110,11 @@ def _require_head(kind: StableSteps, model: nn.Module) -> None:
         )
 
 
-def _residual(kind: StableSteps) -> Residual:
+def _residual_error(kind: StableSteps) -> float:
     loss = kind.loss
-    if not isinstance(loss, StatedLoss):
-        return HEADS
-    return Residual(loss.curvature, loss.residual_norm, ROUNDING * loss.residual_norm)
+    if isinstance(loss, StatedLoss):
+        return ROUNDING * loss.residual_norm
+    return entropy_residual_error(loss.outputs)
 
 
 def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
@@ -137,13 +136,14 @@ def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
     """Checks, from public numbers only, that rounding stays within the claimed slack."""
     error = linear_step_error(
         num_features=num_features,
-        outputs=kind.loss.outputs,
+        residual_norm=kind.loss.lipschitz(1.0),
+        residual_lipschitz=kind.loss.smoothness(1.0),
+        residual_error=_residual_error(kind),
         batch=kind.guard().max_batch,
         feature_norm=kind.norm_bound,
         weight_norm=float(np.linalg.norm(start)) + kind.reach(),
         learning_rate=kind.learning_rate,
-        terms=records_of(kind.persons, kind.guard().max_batch),
-        residual=_residual(kind),
+        terms=None if kind.persons is None else records_of(kind.persons, kind.guard().max_batch),
     )
     slack = kind.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
     if not 2.0 * kind.step_bound * kind.passes * error <= slack:

@@ -36,12 +36,12 @@ class Planned:
         notes = list(self.federation.warnings)
         if self.config.run.evaluate and not any(len(silo.test) for silo in self.federation.silos):
             notes.append("no record is held out, so nothing is measured.")
-        notes += [
-            f"{name!r}: this program itself defines it, so all silos train in this process, and no other "
-            "program can build it or verify its weights. Move it into a module to change that."
-            for name in self.config.model.own_code
-            if defined_in_main(name)
-        ]
+        for name in filter(defined_in_main, self.config.model.own_code):
+            what = "model" if name == self.config.model.name else "loss"
+            notes.append(
+                f"{what} {name!r}: this program itself defines it, so all silos train in this process, and "
+                "no other program can build it or verify its weights. Move it into a module to change that."
+            )
         return tuple(notes)
 
 

@@ -15,7 +15,8 @@ from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, canonical, from_json, to_json
 from discreet.version import __version__
 
-ORIGIN_VERSION = 1
+ORIGIN_VERSION = 2
+"""From 2 on, columns of a table lie in the order of their names; before, in the order of the config."""
 
 
 @dataclass(frozen=True, slots=True)

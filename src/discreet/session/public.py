@@ -76,7 +76,7 @@ def plan_training(
     target: Target,
     model: str | Callable[..., Any] = LINEAR,
     loss: Loss | None = None,
-    rounds: int | Literal["auto"] = "auto",
+    rounds: int | Literal["auto"] | None = None,
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
     sampling: Mapping[str, Any] | None = None,
@@ -94,7 +94,8 @@ def plan_training(
             name, by which workers and later programs import it. One of ``__main__``, that is of a script or a
             notebook, is found in its own process alone, and all silos train there.
         loss: a loss of your own for a linear model under stable-steps, with its constants.
-        rounds: how many sums are released; left to the plan where ``local`` is.
+        rounds: how many sums are released; left out, 10, or what the plan works out where ``local`` is left
+            to it.
         local: the config's table ``training.local``; needed for a model that is not linear. Left out, it is
             stable-steps with every number worked out by the plan from public ones.
         server: the config's table ``training.server``.
@@ -120,7 +121,7 @@ def plan_training(
             'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'
         )
     training: dict[str, Any] = {
-        "rounds": rounds,
+        "rounds": rounds or ("auto" if _untuned(local) else 10),
         "local": _UNTUNED if local is None else local,
     }
     if server is not None:
@@ -142,6 +143,12 @@ def plan_training(
         "aggregation": dict(aggregation or {}),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+def _untuned(local: Mapping[str, Any] | None) -> bool:
+    """Says whether the plan works the numbers of ``training.local`` out."""
+    stated = local or _UNTUNED
+    return stated.get("kind") == "stable-steps" and stated.get("learning_rate", "auto") == "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.arrays import Floats
-from discreet.models import load_flat
+from discreet.models import load_flat, read_model_file
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.released import Model, build_network
-from discreet.rounds import RunRecord, read_record
+from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
 from discreet.verify import Finding, saved_parameters, verify
@@ -77,8 +77,12 @@ class Run:
 
         Raises:
             VerificationFailure: if the saved weights are not those of the ledger.
-            ConfigurationError: if the model is not bundled and ``own_code`` is false.
+            ConfigurationError: if the model is not bundled and ``own_code`` is false, or the run is from
+                before the order of columns was that of their names.
         """
+        file = self.record.directory.model
+        if file.exists():
+            parse_origin(read_model_file(file.read_bytes(), name=file.name).about, name=file.name)
         return Model(self.record.origin, self.model, self.own_code)
 
     def predict_proba(self, records: Any) -> Floats:

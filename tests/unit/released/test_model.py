@@ -92,7 +92,7 @@ def _altered_plan(about: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda about: about.update(version=99), "version 1; got 99"),
+        (lambda about: about.update(version=99), "version 2; got 99"),
         (lambda about: about.pop("version"), "cannot be read"),
         (_altered_plan, "must match its own digest"),
         (lambda about: about.update(seeded="no"), "'seeded' of Origin"),
