@@ -18,6 +18,7 @@ from discreet.log_line import LogFormat
 if TYPE_CHECKING:
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, Endpoint, SiloWatch
+    from discreet.silo.policy import Policy
 
 silo = typer.Typer(
     name="silo",
@@ -76,17 +77,18 @@ def serve(
     log = OwnerLog(log_format)
     for warning in (*warnings, *([ONE_USER] if group is None else [])):
         log.warn(warning)
-    watch = SiloWatch(read_silo_status(rules))
-    page_kept = OwnerPage(rules, policy.resolve(), log.warn)
-
-    def tell(event: SiloEvent) -> None:
-        watch.observe(event)
-        log.tell(event)
-        page_kept.observe(event)
-
-    opened = Silo(rules, load_key(rules.identity), Surroundings(log=log.warn, tell=tell))
     with ExitStack() as stack:
+        # First and closed last: a ledger that keeps the silo from serving is what the page must say.
+        page_kept = OwnerPage(rules, policy.resolve(), log.warn)
         stack.callback(page_kept.close)
+        watch = SiloWatch(read_silo_status(rules))
+
+        def tell(event: SiloEvent) -> None:
+            watch.observe(event)
+            log.tell(event)
+            page_kept.observe(event)
+
+        opened = Silo(rules, load_key(rules.identity), Surroundings(log=log.warn, tell=tell))
         stack.callback(opened.close)
         if address is not None:
             stack.enter_context(_endpoint(address, watch, log))
@@ -171,8 +173,9 @@ def approve(
     from discreet.silo.policy import load_policy, read_plan
     from discreet.silo.state import SiloState
 
-    digest = read_plan(plan.read_bytes()).digest()
-    SiloState(load_policy(policy)).approve(digest)
+    digest, rules = read_plan(plan.read_bytes()).digest(), load_policy(policy)
+    SiloState(rules).approve(digest)
+    _renew_page(rules, policy)
     typer.echo(f"approved plan {digest}")
     sys.stdout.flush()
 
@@ -189,10 +192,27 @@ def refuse(
     from discreet.silo.policy import load_policy, read_plan
     from discreet.silo.state import SiloState
 
-    digest = read_plan(plan.read_bytes()).digest()
-    SiloState(load_policy(policy)).refuse(digest)
+    digest, rules = read_plan(plan.read_bytes()).digest(), load_policy(policy)
+    SiloState(rules).refuse(digest)
+    _renew_page(rules, policy)
     typer.echo(f"refused plan {digest}")
     sys.stdout.flush()
+
+
+def _renew_page(rules: Policy, policy: Path) -> None:
+    """Writes this user's page again, if there is one, so that it asks no more for what was decided."""
+    import os
+    from datetime import UTC, datetime
+
+    from discreet.report.owner import PAGE, write_owner_page
+
+    place = rules.state / PAGE
+    # Written by another user, it could not be read by the silo's own any more.
+    if place.exists() and place.stat().st_uid == os.geteuid():
+        try:
+            write_owner_page(rules, policy.resolve(), datetime.now(UTC))
+        except OSError as error:
+            typer.echo(f"the owner's page still shows the plan; it cannot be written: {error}", err=True)
 
 
 @silo.command()

@@ -15,10 +15,11 @@ from discreet.errors import DiscreetError
 from discreet.plan import Plan
 from discreet.plan.judged import public_units
 from discreet.privacy.ledger import Entry, read_ledger
-from discreet.report.owner_page import OwnerView, Waiting, render_owner_page
+from discreet.report.owner_page import OwnerView, Process, render_owner_page
+from discreet.report.owner_waiting import Waiting
 from discreet.rounds.directory import write_durably
 from discreet.silo.check import released
-from discreet.silo.events import RequestArrived, SiloEvent
+from discreet.silo.events import RequestArrived, SiloEvent, TrainingEnded, TrainingJoined
 from discreet.silo.policy import Charge, Policy, read_plan
 from discreet.silo.proposals import Proposal, read_proposals
 from discreet.silo.spending import Odometer, odometer, proposed
@@ -30,18 +31,19 @@ _MOST_PROPOSALS = 50
 _PAUSE_SECONDS = 1.0
 
 
-def owner_view(policy: Policy, path: Path, now: datetime) -> OwnerView:
+def owner_view(policy: Policy, path: Path, now: datetime, process: Process | None = None) -> OwnerView:
     """Reads everything that the owner's page shows; never raises for what a file of the silo holds.
 
     Args:
         policy: the silo's.
         path: of the policy, for the commands on the page.
         now: with its zone.
+        process: the one that serves the silo, if it asks.
     """
     problems: list[str] = []
     entries: tuple[Entry, ...] = ()
     found: Odometer | None = None
-    waiting: tuple[Waiting, ...] = ()
+    waiting: list[Waiting] = []
     proposals: tuple[Proposal, ...] = ()
     ledger = policy.state / "ledger.jsonl"
     today = now.astimezone(UTC).date()
@@ -49,8 +51,8 @@ def owner_view(policy: Policy, path: Path, now: datetime) -> OwnerView:
         SiloState(policy).check_anchor()
         entries = tuple(line.entry for line in read_ledger(ledger)) if ledger.exists() else ()
         found = odometer(policy, entries, today)
-        waiting = _waiting(policy, path, entries, now)
         problems += [found.unfixed] if found.unfixed else []
+        waiting = _waiting(policy, path, entries, now, problems)
     except DiscreetError as error:
         problems.append(f"what was spent cannot be told: {error}")
     try:
@@ -64,35 +66,43 @@ def owner_view(policy: Policy, path: Path, now: datetime) -> OwnerView:
         written=now.astimezone(UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00"),
         expires=policy.expires.isoformat(),
         serving=ledger.exists() and occupied(ledger),
+        process=process,
         odometer=found,
-        waiting=waiting,
+        per_training=(policy.budget.max_epsilon_per_training, policy.budget.max_delta_per_training),
+        waiting=tuple(waiting),
         proposals=proposals,
         problems=tuple(problems),
     )
 
 
-def write_owner_page(policy: Policy, path: Path, now: datetime, out: Path | None = None) -> Path:
-    """Writes the page, readable by the silo's user alone, and returns where.
+def write_owner_page(
+    policy: Policy, path: Path, now: datetime, out: Path | None = None, *, process: Process | None = None
+) -> Path:
+    """Writes the page, never readable by another user than this one, and returns where.
 
     Raises:
         OSError: if it cannot be written.
     """
     place = policy.state / PAGE if out is None else out
-    page = render_owner_page(owner_view(policy, path, now))
-    write_durably(place, page.encode("utf-8"))
-    place.chmod(0o600)
+    page = render_owner_page(owner_view(policy, path, now, process))
+    write_durably(place, page.encode("utf-8"), mode=0o600)
     return place
 
 
-def _waiting(policy: Policy, path: Path, entries: tuple[Entry, ...], now: datetime) -> tuple[Waiting, ...]:
+def _waiting(
+    policy: Policy, path: Path, entries: tuple[Entry, ...], now: datetime, problems: list[str]
+) -> list[Waiting]:
+    """Returns the plans that wait; one that cannot be read is a problem, and hides no other."""
     state = SiloState(policy)
     decided = state.approved() | state.refused()
     found = []
     for file in sorted((policy.state / "pending").glob("*.json")):
         if file.stem not in decided:
-            plan = read_plan(file.read_bytes())
-            found.append(_one(policy, path, entries, now, plan, file))
-    return tuple(found)
+            try:
+                found.append(_one(policy, path, entries, now, read_plan(file.read_bytes()), file))
+            except (DiscreetError, OSError) as error:
+                problems.append(f"a plan that waits cannot be shown, {file.name}: {error}")
+    return found
 
 
 def _one(  # noqa: PLR0917 - all of it is one plan's
@@ -102,6 +112,7 @@ def _one(  # noqa: PLR0917 - all of it is one plan's
         return shlex.join(["discreet", "silo", verb, os.fspath(path), os.fspath(file)])
 
     return Waiting(
+        silo=policy.silo,
         proposed=proposed(policy, entries, now.astimezone(UTC).date(), plan),
         cost=Charge.under(plan, policy).cost(plan.rounds),
         units=public_units(plan),
@@ -128,14 +139,23 @@ class OwnerPage:
         self._policy, self._path, self._warn, self._pause = policy, path, warn, pause
         self._due, self._over = threading.Event(), threading.Event()
         self._failed = False
+        self._process = Process(None)
         self._due.set()
         self._thread = threading.Thread(target=self._keep, name="owner's page", daemon=True)
         self._thread.start()
 
     def observe(self, event: SiloEvent) -> None:
         """Asks for a new page; returns at once."""
-        if not isinstance(event, RequestArrived):
-            self._due.set()
+        match event:
+            case RequestArrived():
+                return
+            case TrainingJoined(plan=plan):
+                self._process = Process(plan)
+            case TrainingEnded():
+                self._process = Process(None)
+            case _:
+                pass
+        self._due.set()
 
     def close(self) -> None:
         """Writes the last page and ends the thread."""
@@ -155,7 +175,7 @@ class OwnerPage:
 
     def _write(self) -> None:
         try:
-            write_owner_page(self._policy, self._path, datetime.now(UTC))
+            write_owner_page(self._policy, self._path, datetime.now(UTC), process=self._process)
             self._failed = False
         except Exception as error:  # whatever it is, the silo goes on
             if not self._failed:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.documents import shown
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.judgement import judge
-from discreet.privacy.notation import epsilon_text, pair_text
-from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
-from discreet.report.html import Content, Html, items, table, tag
+from discreet.privacy.notation import pair_text
+from discreet.report.foreign import LONGEST_TEXT, foreign
+from discreet.report.html import Html, items, table, tag
+from discreet.report.owner_spending import spending
+from discreet.report.owner_waiting import Waiting, waiting_plans
 from discreet.report.shell import document, resource
-from discreet.report.wording import UNITS
-from discreet.silo.policy.document import Limits
 from discreet.silo.policy.refusal import RefusalCode
 from discreet.silo.proposals import JOINED, Proposal
-from discreet.silo.spending import Level, Odometer, Proposed
+from discreet.silo.spending import Odometer
 
-_LONGEST = 300
-_LONGEST_TEXT = 2000
 _VERDICTS = {
     JOINED: "taken part in",
     RefusalCode.PLAN: "refused: it was altered, or does not follow from its own settings",
@@ -32,32 +27,17 @@ _VERDICTS = {
     RefusalCode.PROTOCOL: "ended: the server broke the protocol",
     RefusalCode.INTERNAL: "failed here; the silo's own log says why",
 }
-_COMPOSED = {
-    "sum": "The costs of trainings are added.",
-    "renyi": "Trainings compose by a filter of Rényi divergences, which charges less than their sum.",
-    "gaussian": "Trainings compose by a filter of Gaussian releases, which charges less than their sum.",
-}
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A plan that waits for a person here.
+class Process:
+    """What the process that serves a silo knows of itself.
 
     Attributes:
-        proposed: the plan, its cost, and where it would leave the budget.
-        cost: the guarantee for this silo's units, under the owner's assumption about colluders.
-        units: public bound on how many units all silos have.
-        sends: what would leave this silo, in words.
-        approve: the command that lets it take part.
-        refuse: the command that refuses it.
+        plan: digest of the plan that it trains under; None if no training is under way.
     """
 
-    proposed: Proposed
-    cost: Guarantee
-    units: int
-    sends: tuple[str, ...]
-    approve: str
-    refuse: str
+    plan: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +49,9 @@ class OwnerView:
         written: when, ISO 8601, UTC.
         expires: the policy's last day.
         serving: whether a process answered for the silo then.
+        process: the one that serves, if it wrote the page; None where somebody else did.
         odometer: what was spent; None if the ledger cannot be trusted.
+        per_training: (ε, δ) that one training may cost at most.
         waiting: plans that wait for a person.
         proposals: the last ones, oldest first.
         problems: what the owner should look at first.
@@ -79,7 +61,9 @@ class OwnerView:
     written: str
     expires: str
     serving: bool
+    process: Process | None
     odometer: Odometer | None
+    per_training: tuple[float, float]
     waiting: tuple[Waiting, ...]
     proposals: tuple[Proposal, ...]
     problems: tuple[str, ...]
@@ -95,25 +79,21 @@ def render_owner_page(view: OwnerView) -> str:
     main = tag(
         "main",
         *_problems(view),
-        _waiting(view),
-        *([_spending(view.odometer)] if view.odometer is not None else []),
-        _proposals(view.proposals),
+        waiting_plans(view.waiting),
+        _now(view),
+        *([spending(view.odometer, view.per_training)] if view.odometer is not None else []),
+        _proposals(view),
         _words(),
         class_="foreign",
     )
     return document(f"Silo {view.silo}", [_header(view), main], style=resource("style.css"), scripts=())
 
 
-def _text(words: str, longest: int = _LONGEST) -> str:
-    """Returns a text that others wrote, on one line and of bounded length."""
-    return shown(words, longest)
-
-
 def _header(view: OwnerView) -> Html:
     serving = "a process answered for it" if view.serving else "no process answered for it"
     return tag(
         "header",
-        tag("h1", f"Silo {_text(view.silo)}"),
+        tag("h1", f"Silo {foreign(view.silo)}"),
         tag(
             "p",
             f"Written {view.written} (UTC), when {serving}. The policy's last day is {view.expires}. This "
@@ -127,180 +107,56 @@ def _header(view: OwnerView) -> Html:
 def _problems(view: OwnerView) -> list[Html]:
     if not view.problems:
         return []
-    entries = items([_text(problem, _LONGEST_TEXT) for problem in view.problems])
+    entries = items([foreign(problem, LONGEST_TEXT) for problem in view.problems])
     return [tag("div", tag("p", tag("strong", "Look at this first")), entries, class_="warning", role="note")]
 
 
-def _waiting(view: OwnerView) -> Html:
-    heading = tag("h2", "What waits for you")
-    if not view.waiting:
-        return tag("section", heading, tag("p", "No plan waits for a decision."))
-    return tag("section", heading, *(_plan(one) for one in view.waiting))
+def _now(view: OwnerView) -> Html:
+    """Says what the silo is doing; who wrote the page without serving cannot know."""
+    return tag("section", tag("h2", "What goes on"), tag("p", _doing(view)))
 
 
-def _plan(one: Waiting) -> Html:
-    plan, asked = one.proposed.plan, one.proposed
-    about = plan.about
-    purpose = _text(about.purpose, _LONGEST_TEXT) if about.purpose else "not stated"
-    who = _text(about.controller) if about.controller else "not stated"
-    contact = _text(about.contact) if about.contact else "not stated"
-    judged = judge(one.cost, one.units)
-    verdict = f"It would be refused: {asked.refusal}" if asked.refusal else "The budget allows it."
-    rows = [
-        ("Asked by", f"{who}; contact: {contact}"),
-        ("Purpose", purpose),
-        ("With", _text(", ".join(plan.facts.silos), _LONGEST_TEXT)),
-        ("Protects", UNITS[plan.unit]),
-        ("Costs", f"{pair_text(*asked.alone)} against {one.cost.adversary.describe()}"),
-        ("That is", f"{judged.level.value}: {judged.sentence}."),
-        ("How well founded", one.cost.status.value),
-        ("Leaves", f"{_share(asked.after)} of the budget would be used. {verdict}"),
-    ]
-    return tag(
-        "article",
-        table(f"{_text(plan.name)} ({plan.digest()[:16]})", ("What", "It says"), rows),
-        tag("h4", "What would leave this silo"),
-        items(one.sends),
-        _details("What the promise takes for granted", items(one.cost.assumptions)),
-        tag("h4", "Decide"),
-        tag("p", "Whoever runs this silo types one of these lines:"),
-        _command("To take part", one.approve),
-        _command("To refuse", one.refuse),
-    )
+def _doing(view: OwnerView) -> str:
+    if not view.serving:
+        return "No process answers for this silo, so it takes part in nothing at present."
+    if view.process is None:
+        return "A process answers for this silo. Only the page that it writes itself names its training."
+    if view.process.plan is None:
+        return "This silo answers. No training is under way."
+    plan = view.process.plan
+    known = () if view.odometer is None else view.odometer.trainings
+    own = next((one for one in known if one.plan == plan), None)
+    if own is None:
+        return f"A training is under way (plan {plan[:16]}); nothing has left this silo yet."
+    return f"The training {foreign(own.name)} is under way (plan {plan[:16]}): {own.releases_text} so far."
 
 
-def _details(title: str, inside: Html) -> Html:
-    return tag("details", tag("summary", title), inside)
-
-
-def _command(title: str, line: str) -> Html:
-    return tag("div", tag("p", tag("strong", title)), tag("pre", tag("code", line)))
-
-
-def _spending(found: Odometer) -> Html:
-    limits = found.limits
-    parts: list[Content] = [
-        tag("h2", "What was spent"),
-        tag(
-            "p",
-            f"The budget protects {_unit(found.unit)}: at most {_limit(limits)} for all trainings together. "
-            f"{_COMPOSED.get(limits.composition, '')} {_of_year(found)}",
-        ),
-        _figures(found),
-    ]
-    if found.moments:
-        parts += [_chart(found), _trainings(found), _days(found)]
-    else:
-        parts.append(tag("p", "Nothing has left this silo."))
-    return tag("section", *parts)
-
-
-def _unit(unit: str) -> str:
-    return next((words for known, words in UNITS.items() if known.value == unit), unit)
-
-
-def _limit(limits: Limits) -> str:
-    return pair_text(limits.epsilon, limits.delta, down=True)
-
-
-def _of_year(found: Odometer) -> str:
-    return "" if found.year_limits is None else f"In one calendar year, at most {_limit(found.year_limits)}."
-
-
-def _share(level: Level) -> str:
-    return f"{100.0 * level.share:.1f} %"
-
-
-def _figures(found: Odometer) -> Html:
-    entries = [
-        ("Spent", pair_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings"),
-        ("Used", _share(found.lifetime), "of the whole budget"),
-    ]
-    if found.year is not None:
-        entries.append(("This year", _share(found.year), "of the year's budget"))
-    entries.append(("Trainings", f"{len(found.trainings)}", "that began here"))
-    divs = (
-        tag("div", tag("dt", name), tag("dd", value, tag("small", meaning)))
-        for name, value, meaning in entries
-    )
-    return tag("dl", *divs, class_="figures")
-
-
-def _chart(found: Odometer) -> Html:
-    """Draws the share of the budget over the releases, in the order of the ledger."""
-    points, count = [(0.0, 0.0)], 0
-    for moment in found.moments:
-        count += moment.releases
-        points.append((float(count), 100.0 * moment.level.share))
-    top = max(100.0, *(value for _, value in points))
-    lines = (
-        Line("used", tuple(points)),
-        Line("the whole budget", ((0.0, 100.0), (float(count), 100.0))),
-    )
-    drawn = draw(
-        Chart(
-            "How much of the budget is used",
-            f"After {count} releases {_share(found.lifetime)} of the budget is used; the table has each day.",
-            Axis("releases that were charged", nice_scale([0.0, float(count)], from_zero=True, whole=True)),
-            Axis("% of the budget", nice_scale([0.0, top], from_zero=True)),
-            lines,
-        )
-    )
-    return tag("div", drawn, class_="charts single")
-
-
-def _trainings(found: Odometer) -> Html:
-    rows = [
-        (
-            _text(one.name),
-            tag("code", one.plan[:16]),
-            one.days_text,
-            one.releases_text,
-            f"{one.lost}",
-            pair_text(one.epsilon, one.delta),
-        )
-        for one in found.trainings
-    ]
-    note = (
-        "A release that is lost left this silo and was not seen to end; it may have been opened, so it stays "
-        "charged. The last column is what each training costs by itself."
-    )
-    header = ("Training", "Plan", "Days (UTC)", "Releases", "Lost", "By itself")
-    return tag("div", table("Trainings", header, rows, numeric=(4,)), tag("p", note, class_="soft"))
-
-
-def _days(found: Odometer) -> Html:
-    names = {one.plan: _text(one.name) for one in found.trainings}
-    rows = [
-        (
-            moment.day or "not written down",
-            names.get(moment.plan, ""),
-            f"{moment.releases}",
-            epsilon_text(moment.level.epsilon),
-            _share(moment.level),
-        )
-        for moment in found.moments
-    ]
-    header = ("Day", "Training", "Releases", "ε by then", "Of the budget")
-    return table("Day by day", header, rows, numeric=(2, 3, 4))
-
-
-def _proposals(proposals: tuple[Proposal, ...]) -> Html:
+def _proposals(view: OwnerView) -> Html:
     heading = tag("h2", "What was proposed")
-    if not proposals:
+    if not view.proposals:
         return tag("section", heading, tag("p", "Nothing was proposed that the policy was asked about."))
     rows = [
         (
             one.time,
             tag("code", one.plan[:16]),
-            _VERDICTS.get(one.verdict, _text(one.verdict)),
+            _became(one, view),
             _cost(one),
         )
-        for one in reversed(proposals)
+        for one in reversed(view.proposals)
     ]
     note = "Newest first. What is no plan, or not from the consortium, is in the silo's log and not here."
     header = ("When (UTC)", "Plan", "What became of it", "Would cost")
     return tag("section", heading, tag("p", note, class_="soft"), table("Proposals", header, rows))
+
+
+def _became(one: Proposal, view: OwnerView) -> str:
+    """Words a verdict; what was agreed to and came to nothing cost nothing, and says so."""
+    if one.verdict == JOINED and view.odometer is not None:
+        began = {training.plan for training in view.odometer.trainings}
+        under_way = view.serving and (view.process is None or view.process.plan == one.plan)
+        if one.plan not in began and not under_way:
+            return "agreed to, and abandoned: nothing left this silo under it"
+    return _VERDICTS.get(one.verdict, foreign(one.verdict))
 
 
 def _cost(one: Proposal) -> str:

@@ -185,13 +185,19 @@ def _metrics_line(line: bytes, number: int) -> dict[str, Any]:
     return read
 
 
-def write_durably(path: Path, data: bytes) -> None:
-    """Replaces ``path`` by ``data`` so that a crash leaves either the old file or the new one, whole."""
+def write_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Replaces ``path`` by ``data`` so that a crash leaves either the old file or the new one, whole.
+
+    Args:
+        path: the file.
+        data: all of it.
+        mode: its permissions, less the umask's, from the moment it is there.
+    """
     # A name that nobody can foresee, and never one that is there: a link in its place would lead elsewhere.
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        with os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
+        with os.fdopen(os.open(temporary, flags, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

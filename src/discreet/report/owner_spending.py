@@ -1,0 +1,132 @@
+"""What was spent, on the owner's page: by training and by day, against the limits."""
+
+from __future__ import annotations
+
+from discreet.privacy.notation import epsilon_text, pair_text
+from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
+from discreet.report.foreign import foreign
+from discreet.report.html import Content, Html, table, tag
+from discreet.report.wording import UNITS
+from discreet.silo.policy.document import Limits
+from discreet.silo.spending import Level, Odometer
+
+_COMPOSED = {
+    "sum": "The costs of trainings are added.",
+    "renyi": "Trainings compose by a filter of Rényi divergences, which charges less than their sum.",
+    "gaussian": "Trainings compose by a filter of Gaussian releases, which charges less than their sum.",
+}
+
+
+def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
+    """Returns the section of what was spent: limits, figures, the way there as a chart, by training and day.
+
+    Args:
+        found: the odometer.
+        per_training: (ε, δ) that one training may cost at most.
+    """
+    limits = found.limits
+    parts: list[Content] = [
+        tag("h2", "What was spent"),
+        tag(
+            "p",
+            f"The budget protects {_unit(found.unit)}: at most {_limit(limits)} for all trainings together, "
+            f"and {pair_text(*per_training, down=True)} for one. "
+            f"{_COMPOSED.get(limits.composition, '')} {_of_year(found)}",
+        ),
+        _figures(found),
+    ]
+    if found.moments:
+        parts += [_chart(found), _trainings(found), _days(found)]
+    else:
+        parts.append(tag("p", "Nothing has left this silo."))
+    return tag("section", *parts)
+
+
+def _unit(unit: str) -> str:
+    return next((words for known, words in UNITS.items() if known.value == unit), unit)
+
+
+def _limit(limits: Limits) -> str:
+    return pair_text(limits.epsilon, limits.delta, down=True)
+
+
+def _of_year(found: Odometer) -> str:
+    return "" if found.year_limits is None else f"In one calendar year, at most {_limit(found.year_limits)}."
+
+
+def _share(level: Level) -> str:
+    return f"{100.0 * level.share:.1f} %"
+
+
+def _figures(found: Odometer) -> Html:
+    entries = [
+        ("Spent", pair_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings"),
+        ("Used", _share(found.lifetime), "of the whole budget"),
+    ]
+    if found.year is not None:
+        entries.append(("This year", _share(found.year), "of the year's budget"))
+    entries.append(("Trainings", f"{len(found.trainings)}", "that began here"))
+    divs = (
+        tag("div", tag("dt", name), tag("dd", value, tag("small", meaning)))
+        for name, value, meaning in entries
+    )
+    return tag("dl", *divs, class_="figures")
+
+
+def _chart(found: Odometer) -> Html:
+    """Draws the share of the budget over the releases, in the order of the ledger."""
+    points, count = [(0.0, 0.0)], 0
+    for moment in found.moments:
+        count += moment.releases
+        points.append((float(count), 100.0 * moment.level.share))
+    top = max(100.0, *(value for _, value in points))
+    lines = (
+        Line("used", tuple(points)),
+        Line("the whole budget", ((0.0, 100.0), (float(count), 100.0))),
+    )
+    drawn = draw(
+        Chart(
+            "How much of the budget is used",
+            f"After {count} releases {_share(found.lifetime)} of the budget is used; the table has each day.",
+            Axis("releases that were charged", nice_scale([0.0, float(count)], from_zero=True, whole=True)),
+            Axis("% of the budget", nice_scale([0.0, top], from_zero=True)),
+            lines,
+        )
+    )
+    return tag("div", drawn, class_="charts single")
+
+
+def _trainings(found: Odometer) -> Html:
+    rows = [
+        (
+            foreign(one.name),
+            tag("code", one.plan[:16]),
+            one.days_text,
+            one.releases_text,
+            f"{one.lost}",
+            pair_text(one.epsilon, one.delta),
+        )
+        for one in found.trainings
+    ]
+    note = (
+        "A release that is lost left this silo and was not seen to end; it may have been opened, so it stays "
+        "charged. The last column is what each training costs by itself."
+    )
+    header = ("Training", "Plan", "Days (UTC)", "Releases", "Lost", "By itself")
+    return tag("div", table("Trainings", header, rows, numeric=(4,)), tag("p", note, class_="soft"))
+
+
+def _days(found: Odometer) -> Html:
+    names = {one.plan: foreign(one.name) for one in found.trainings}
+    rows = [
+        (
+            moment.day or "not written down",
+            names.get(moment.plan, ""),
+            f"{moment.releases}",
+            epsilon_text(moment.level.epsilon),
+            _share(moment.level),
+        )
+        for moment in found.moments
+    ]
+    header = ("Day", "Training", "Releases", "ε by then", "Of the budget")
+    return table("Day by day", header, rows, numeric=(2, 3, 4))
