@@ -92,8 +92,12 @@ def serve(
         stack.callback(opened.close)
         if address is not None:
             stack.enter_context(_endpoint(address, watch, log))
-        ready = f"{opened.name} listens at {path}"
-        serve_silo(opened, path, stop=stop, ready=lambda: log.note(ready), log=log.warn, group=group)
+
+        def ready() -> None:
+            page_kept.renew()  # the first one may have been written before the silo was opened
+            log.note(f"{opened.name} listens at {path}")
+
+        serve_silo(opened, path, stop=stop, ready=ready, log=log.warn, group=group)
 
 
 def _endpoint(address: Address, watch: SiloWatch, log: OwnerLog) -> Endpoint:

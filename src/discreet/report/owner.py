@@ -145,7 +145,7 @@ class OwnerPage:
         self._thread.start()
 
     def observe(self, event: SiloEvent) -> None:
-        """Asks for a new page; returns at once."""
+        """Asks for a new page after what happened; returns at once."""
         match event:
             case RequestArrived():
                 return
@@ -155,6 +155,10 @@ class OwnerPage:
                 self._process = Process(None)
             case _:
                 pass
+        self.renew()
+
+    def renew(self) -> None:
+        """Asks for a new page; returns at once."""
         self._due.set()
 
     def close(self) -> None:

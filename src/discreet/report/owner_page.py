@@ -19,7 +19,7 @@ _VERDICTS = {
     RefusalCode.PLAN: "refused: it was altered, or does not follow from its own settings",
     RefusalCode.EXPIRED: "refused: the policy's last day was over",
     RefusalCode.NOT_ALLOWED: "refused: the policy, or a person here, does not allow it",
-    RefusalCode.APPROVAL: "waits for a person here",
+    RefusalCode.APPROVAL: "was left for a person here to decide",
     RefusalCode.BUDGET: "refused: it would cost more than the budget has left",
     RefusalCode.IDENTITY: "refused: the list of silos is not the consortium's, or does not name this silo",
     RefusalCode.DATA: "refused: the records here do not fit the plan",

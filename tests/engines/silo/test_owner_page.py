@@ -6,7 +6,6 @@ import dataclasses
 import html
 import re
 import shlex
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +16,13 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.config.sections import AboutConfig
 from discreet.plan import Plan
-from discreet.report.owner import PAGE, OwnerPage, owner_view, write_owner_page
+from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.notation import delta_text, epsilon_text
+from discreet.report.owner import PAGE, owner_view, write_owner_page
 from discreet.report.owner_page import render_owner_page
-from discreet.silo.events import RoundUnmasked
-from discreet.silo.policy import Policy, load_policy
-from discreet.silo.requests import Propose, Refused, Request
-from discreet.silo.silo import Surroundings, open_silo
+from discreet.report.wording import status_text
+from discreet.silo.policy import load_policy
+from discreet.silo.requests import Refused, Request
 from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
 
@@ -100,11 +100,98 @@ def test_a_hostile_plan_is_text_and_no_markup(consortium: SmallConsortium) -> No
     policy = load_policy(consortium.folder.policy(NAME))
     SiloState(policy).keep_pending(plan.document())
     page = page_of(consortium)
+    body = page.partition("<body>")[2]
     for markup in ("<script", "<img", "<b>", "<i>", "onerror=alert(2)>"):
-        assert markup not in page.partition("<body>")[2]
+        assert markup not in body
     assert "&lt;img src=x onerror=alert(2)&gt;" in page
     assert "script-src" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_words_that_a_config_would_refuse_are_spelled_out_and_cut_all_the_same(
+    consortium: SmallConsortium,
+) -> None:
+    path = consortium.folder.policy(NAME)
+    SiloState(load_policy(path)).keep_pending(consortium.plan.document())
+    view = owner_view(load_policy(path), path, NOW)
+    (one,) = view.waiting
+    # An escape, a letter that turns the rest of the line round, an end of line, and no end at all.
+    about = AboutConfig().model_copy(
+        update={"controller": "a decision\x1b[31m \u202e\u2028", "purpose": "y" * 3000}
+    )
+    config = one.proposed.plan.config.model_copy(update={"about": about, "name": "z" * 3000})
+    plan = dataclasses.replace(one.proposed.plan, config=config)
+    worse = dataclasses.replace(one, proposed=dataclasses.replace(one.proposed, plan=plan))
+    page = render_owner_page(dataclasses.replace(view, waiting=(worse,)))
+    assert "a decision?[31m ??" in page
+    assert not {"\x1b", "\u202e", "\u2028"} & set(page)
+    assert "y" * 2000 + "…" in page
+    assert "z" * 300 + "…" in page
+
+
+def test_every_adversary_of_the_plan_is_named_with_its_row_and_what_it_assumes(
+    consortium: SmallConsortium, run_rounds: Run
+) -> None:
+    run_rounds(asking(consortium))
+    page = page_of(consortium)
+    text = words(page)
+    for row in consortium.plan.guarantees:
+        own = not isinstance(row.adversary, WithoutSecureAggregation) or row.adversary.silo == NAME
+        cells = [row.adversary.describe(), epsilon_text(row.epsilon), delta_text(row.delta), status_text(row)]
+        assert (row_of(cells) in page) is own, row
+        assert all(assumption in text for assumption in row.assumptions if own)
+    assert f"{consortium.plan.facts.dimension:,} numbers, in {consortium.plan.rounds} rounds" in text
+    assert consortium.plan.training.local.describe() in text
+
+
+def row_of(cells: list[str]) -> str:
+    """The markup of a row that begins like this."""
+    titles = ("", "ε", "δ", "How well founded")
+    classes = ("", ' class="number"', ' class="number"', "")
+    first, *others = (html.escape(cell, quote=True) for cell in cells)
+    rest = "".join(
+        f'<td{kind} data-label="{title}">{cell}</td>'
+        for cell, title, kind in zip(others, titles[1:], classes[1:], strict=True)
+    )
+    return f'<tr><th scope="row">{first}</th>{rest}'
+
+
+def test_a_plan_that_cannot_be_read_is_said_and_hides_no_other(
+    consortium: SmallConsortium, run_rounds: Run
+) -> None:
+    run_rounds(asking(consortium))
+    pending = load_policy(consortium.folder.policy(NAME)).state / "pending"
+    (pending / f"{'0' * 64}.json").write_text("{}")
+    text = words(page_of(consortium))
+    assert f"a plan that waits cannot be shown, {'0' * 64}.json" in text
+    assert "The budget allows it." in text
+    assert "What was spent" in text
+    assert "what was spent cannot be told" not in text
+
+
+def test_what_was_agreed_to_and_came_to_nothing_is_called_abandoned(
+    consortium: SmallConsortium, run_rounds: Run
+) -> None:
+    run_rounds(consortium)
+    assert "abandoned" not in words(page_of(consortium)), "it may still be under way"
+    consortium.silos[consortium.node(NAME)].close()
+    assert "agreed to, and abandoned: nothing left this silo" in words(page_of(consortium))
+
+
+def test_a_lost_contribution_is_counted(consortium: SmallConsortium, run_rounds: Run) -> None:
+    def deaf(node: int, request: Request) -> Request | None:
+        """Lets the silo contribute, and loses whatever is sent to it afterwards."""
+        state = consortium.folder.silo(NAME) / "state" / "ledger.jsonl"
+        gone = node == consortium.node(NAME) and b"Intent" in state.read_bytes()
+        return None if gone else request
+
+    run_rounds(consortium, 1, tamper=deaf)
+    consortium.reopen(NAME)
+    run_rounds(consortium, 1, seed=2)
+    page = page_of(consortium)
+    assert '<td class="number" data-label="Lost">1</td>' in page
+    assert "2 of 3 releases" in words(page)
+    assert "it may have been opened, so it stays charged" in words(page)
 
 
 def test_what_was_spent_is_shown_by_training_and_day(consortium: SmallConsortium, run_rounds: Run) -> None:
@@ -126,63 +213,6 @@ def test_a_damaged_ledger_is_said_first_and_no_number_is_shown(
     assert "Look at this first" in text
     assert "what was spent cannot be told" in text
     assert "What was spent" not in text
-
-
-def wait_for(place: Path, done: Callable[[str], bool]) -> str:
-    end = time.monotonic() + 20.0
-    while time.monotonic() < end:
-        if place.exists() and done(page := place.read_text()):
-            return page
-        time.sleep(0.02)
-    raise AssertionError("the page was not written")
-
-
-def kept(consortium: SmallConsortium, told: list[str]) -> tuple[OwnerPage, Path, Policy]:
-    path = consortium.folder.policy(NAME)
-    policy = load_policy(path)
-    page = OwnerPage(policy, path, told.append, pause=0.01)
-    node = consortium.node(NAME)
-    consortium.silos[node].close()
-    consortium.silos[node] = open_silo(path, Surroundings(tell=page.observe))
-    return page, policy.state / PAGE, policy
-
-
-def test_it_is_written_again_after_a_release_and_after_a_refusal(
-    consortium: SmallConsortium, run_rounds: Run
-) -> None:
-    told: list[str] = []
-    page, place, _ = kept(consortium, told)
-    wait_for(place, lambda text: "Nothing has left this silo" in text)
-    wire = run_rounds(consortium, 1)
-    wait_for(place, lambda text: "1 of " in text)
-    assert place.stat().st_mode & 0o777 == 0o600
-
-    def spoiled(_: int, request: Request) -> Request | None:
-        return dataclasses.replace(request, plan=b"{}") if isinstance(request, Propose) else request
-
-    before = place.stat().st_mtime_ns
-    wire.tamper = spoiled
-    page.observe(RoundUnmasked("0" * 64, 1, 4))
-    wait_for(place, lambda _: place.stat().st_mtime_ns > before)
-    page.close()
-    assert told == []
-
-
-def test_a_page_that_cannot_be_written_is_told_once_and_stops_nothing(
-    consortium: SmallConsortium, run_rounds: Run
-) -> None:
-    told: list[str] = []
-    page, place, _ = kept(consortium, told)
-    wait_for(place, lambda _: True)
-    page.close()
-    place.unlink()
-    place.mkdir()  # nothing can take its name
-    page, place, _ = kept(consortium, told)
-    run_rounds(consortium, 1, 2)
-    page.close()
-    assert len(told) == 1
-    assert "the owner's page cannot be written" in told[0]
-    assert "1 of" not in told[0]
 
 
 def test_the_command_writes_it(consortium: SmallConsortium, tmp_path: Path) -> None:
