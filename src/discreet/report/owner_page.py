@@ -97,8 +97,8 @@ def _header(view: OwnerView) -> Html:
         tag(
             "p",
             f"Written {view.written} (UTC), when {serving}. The policy's last day is {view.expires}. This "
-            "page is for the owner of the records: it is written on this machine, loads nothing, and nobody "
-            "else sees it. Nothing on it is computed from a record.",
+            "page is for the owner of the records: it is written on this machine, loads nothing, and is "
+            "sent nowhere. Nothing on it is computed from a record.",
             class_="soft",
         ),
     )

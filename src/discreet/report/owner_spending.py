@@ -110,7 +110,8 @@ def _trainings(found: Odometer) -> Html:
     ]
     note = (
         "A release that is lost left this silo and was not seen to end; it may have been opened, so it stays "
-        "charged. One whose end may still come is charged too, and not yet called lost. The last column is what each training costs by itself."
+        "charged. One whose end may still come is charged too, and not yet called lost. The last column is "
+        "what each training costs by itself."
     )
     header = ("Training", "Plan", "Days (UTC)", "Releases", "Lost", "By itself")
     return tag("div", table("Trainings", header, rows, numeric=(4,)), tag("p", note, class_="soft"))
