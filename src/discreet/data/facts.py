@@ -72,7 +72,14 @@ class PublicFacts:
             return None
         if self.num_classes is None:
             raise DataError("num_classes must be given for arrays; it is never read off the labels.")
-        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id, self.pixels)
+        return ArrayFacts(
+            self.feature_shape,
+            self.num_classes,
+            self.feature_norm_bound,
+            self.id,
+            self.pixels,
+            persons=self.person is not None,
+        )
 
     def class_texts(self) -> tuple[str, ...]:
         """Returns the texts of a table's labels, in the order of their numbers.

@@ -17,7 +17,7 @@ from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
 from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
-from discreet.data.spelling import spelling
+from discreet.data.spelling import person_name, spelling
 from discreet.data.table import Table
 from discreet.errors import DataError
 
@@ -61,6 +61,11 @@ class TableSchema:
         own = () if self.id is None else (self.id,)
         features = (column.column for column in self.columns)
         return tuple(dict.fromkeys((self.label, *features, *own, *silo)))
+
+
+def _known(cell: str) -> str:
+    """Returns a person's name; letters of another encoding would make several names one."""
+    return "" if "\ufffd" in cell else person_name(cell)
 
 
 @dataclass(slots=True)
@@ -115,7 +120,9 @@ class _Gathered:
         if schema.id is None:
             self.encoded.add(encoded)
         else:
-            self.ids.append(Identities.of_texts([spelling(cell) for cell in table.column(schema.id)]))
+            cells = table.column(schema.id)
+            known = [_known(cell) for cell in cells] if schema.persons else [spelling(cell) for cell in cells]
+            self.ids.append(Identities.of_texts(known))
         self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
         self.labels.add(labels)
         self.places.add(table.places + (number << _FILE_BITS))

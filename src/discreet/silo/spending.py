@@ -159,7 +159,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         year=None if year is None else _level(account.this_year, year),
         trainings=tuple(_trainings(account, entries)),
         moments=_moments(account, entries, limits),
-        unfixed=account.unfixed(policy.budget),
+        unfixed=account.unfixed(),
     )
 
 
@@ -173,11 +173,14 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
     cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""
+    # One that was carried out before is charged once more; one that was interrupted goes on.
+    _, before = account.charged.get(plan.digest(), (charge, 0))
+    releases = plan.rounds if before < plan.rounds else before + plan.rounds
     try:
-        account.require(policy.budget, charge, plan.rounds)
+        account.require(policy.budget, charge, releases)
     except PolicyRefusal as found:
         refusal = str(found)
-    later = account.including(charge, plan.rounds)
+    later = account.including(charge, releases)
     return Proposed(plan, (cost.epsilon, cost.delta), _level(later, limits), refusal)
 
 

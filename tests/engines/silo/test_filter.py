@@ -10,8 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.errors import LedgerError
 from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
+from discreet.silo.policy import load_policy
+from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 NAME = "cleveland"
@@ -37,7 +40,7 @@ def test_the_first_contribution_fixes_the_limits_and_writes_its_day(
     before = filtered.folder.silo(NAME) / "state" / "limits.json"
     assert not before.exists()
     run_rounds(filtered, 1)
-    assert json.loads(before.read_text())["epsilon"] == 3.0
+    assert json.loads(before.read_text())["lifetime"]["epsilon"] == 3.0
     ledger = read_ledger(filtered.folder.silo(NAME) / "state" / "ledger.jsonl")
     days = {line.entry.day for line in ledger if isinstance(line.entry, Intent)}
     assert days == {datetime.now(UTC).date().isoformat()}
@@ -52,6 +55,27 @@ def test_limits_that_are_raised_later_end_the_silos_part(filtered: SmallConsorti
     assert code == 3
     assert "refused: a budget that composes by a filter" in " ".join(words.split())
     filtered.edit_policy(NAME, "max_epsilon = 4.0", "max_epsilon = 3.0")
+    assert budget(filtered)[0] == 0
+
+
+@pytest.mark.parametrize("change", ["edited", "removed"])
+def test_a_file_of_limits_that_was_touched_ends_the_silos_part(
+    filtered: SmallConsortium, run_rounds: Run, change: str
+) -> None:
+    run_rounds(filtered, 1)
+    limits = filtered.folder.silo(NAME) / "state" / "limits.json"
+    text = limits.read_text()
+    if change == "edited":
+        limits.write_text(text.replace("3.0", "4.0"))
+        filtered.edit_policy(NAME, "max_epsilon = 3.0", "max_epsilon = 4.0")
+    else:
+        limits.unlink()
+    with pytest.raises(LedgerError, match=r"limits\.json must be as it was when the last contribution left"):
+        SiloState(load_policy(filtered.folder.policy(NAME))).fixed()
+    assert budget(filtered)[0] != 0
+    limits.write_text(text)
+    if change == "edited":
+        filtered.edit_policy(NAME, "max_epsilon = 4.0", "max_epsilon = 3.0")
     assert budget(filtered)[0] == 0
 
 

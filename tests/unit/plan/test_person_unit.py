@@ -18,6 +18,7 @@ from discreet.plan.judged import public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
+from discreet.silo.records import nothing
 from tests.unit.plan.planned import plan
 from tests.unit.plan.test_persons import mixture_delta, mu
 
@@ -71,11 +72,12 @@ def test_with_sampling_each_silo_tosses_its_own_coin() -> None:
     assert mixture_delta(mu(planned), 0.2, 3, 0.99 * spent.epsilon) > DELTA
 
 
-def test_whoever_sees_one_message_sees_one_contribution() -> None:
-    planned = of_persons(silos=3)
+@pytest.mark.parametrize("silos", [1, 3])
+def test_without_aggregation_each_of_a_persons_silos_shows_a_contribution(silos: int) -> None:
+    planned = of_persons(silos=silos)
     row = next(one for one in planned.guarantees if isinstance(one.adversary, WithoutSecureAggregation))
     alone = 1.0 / (planned.noise_multiplier / math.sqrt(4))  # four of five shares are sure
-    exact = gaussian_epsilon(alone * math.sqrt(planned.rounds), DELTA)
+    exact = gaussian_epsilon(alone * math.sqrt(planned.rounds * silos), DELTA)
     assert exact <= row.epsilon <= 1.003 * exact
 
 
@@ -90,6 +92,13 @@ def test_too_many_persons_weaken_it_and_the_report_says_so() -> None:
     found = beyond_capacity(planned, planned.guarantees, {"silo-0": 2})
     assert "silo-0 held 2 more" in found
     assert "one person more or less" in found
+
+
+def test_a_silo_without_records_has_no_persons_and_takes_part() -> None:
+    empty = nothing(of_persons(STABLE))
+    assert empty.persons is not None
+    assert len(empty.persons) == len(empty) == 0
+    assert nothing(plan(STABLE)).persons is None
 
 
 def test_the_value_that_runs_knows_of_persons() -> None:
