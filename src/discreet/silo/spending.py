@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from discreet.plan import Plan
+from discreet.plan.follows import require_follows
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
 from discreet.silo.policy.document import Limits
@@ -167,9 +168,11 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     """Works out what all releases of a plan would cost at this silo, whatever else its policy says.
 
     Raises:
+        ConfigurationError: if the plan's noise or guarantees do not follow from its own config and facts.
         PolicyRefusal: if the plan's guarantee cannot be added to others.
         LedgerError: if the plan of a training is missing.
     """
+    require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
     cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""

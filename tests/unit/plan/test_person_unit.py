@@ -115,6 +115,7 @@ def test_the_value_that_runs_knows_of_persons() -> None:
         (None, QUANTILE, ConfigurationError, "'privacy.clip_norm' must be a number"),
         (NOISY, {"silos": 2, "epsilon": 20.0}, ConfigurationError, "most_silos' must be 1 for noisy-steps"),
         (None, FIXED, UnsupportedAnalysisError, "independent coins"),
+        (None, {"silos": 6}, ConfigurationError, "at most the number of silos; got 6 of 5"),
     ],
 )
 def test_what_is_not_proven_is_refused(

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import epsilon
+from discreet.errors import LedgerError
 from discreet.plan import Plan
 from discreet.privacy.events import Composed
-from discreet.privacy.ledger import Intent, charged_in
+from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, charged_in
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger
 from discreet.silo.policy.budget import filter_of
 from discreet.silo.policy.document import BudgetTable, Fixed, Limits
+from discreet.silo.spending import _charged_intents
 from discreet.silo.state import SiloState
 from tests.unit.plan.planned import plan
 
@@ -163,6 +165,34 @@ def test_sums_may_be_raised_and_do_not_follow_a_filter() -> None:
     Account({"earlier": (one, 1)}, {}, None, fixed(added)).require(added, one, 1)
     with pytest.raises(PolicyRefusal, match="before the first contribution"):
         Account({"earlier": (one, 1)}, {}, fixed(), fixed(added)).require(added, one, 1)
+
+
+def test_skellam_noise_is_not_gaussian() -> None:
+    limits = budget(composition="gaussian")
+    skellam = Charge(plan(mechanism="skellam"), 0)
+    with pytest.raises(PolicyRefusal, match="this plan has skellam noise") as refused:
+        account(limits=limits).require(limits, skellam, 1)
+    assert refused.value.code is RefusalCode.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"lifetime": 3}', '{"lifetime": {"epsilon": 1}}'])
+def test_a_damaged_file_of_limits_is_no_fresh_budget(policy: Policy, text: str) -> None:
+    state = SiloState(policy)
+    assert state.folder.exists()
+    state.fix(charged=False)
+    (state.folder / "limits.json").write_text(text or " ", encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"limits\.json"):
+        state.fixed()
+
+
+def test_an_attempt_that_came_to_nothing_is_no_moment() -> None:
+    entries: list[Entry] = [
+        Opened("a" * 64, "secure"),
+        Intent(1, "m", "2026-01-01"),
+        Aborted(1, "timeout"),
+        Intent(1, "m", "2026-01-02"),
+    ]
+    assert _charged_intents(entries) == [("a" * 64, "2026-01-02")]
 
 
 def test_costs_about_records_and_about_persons_are_not_added() -> None:
