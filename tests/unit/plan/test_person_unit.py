@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.config import parse_config
 from discreet.config.data import PERSON_CAPACITY
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds import StableSteps
 from discreet.plan import Plan
 from discreet.plan.capacity import beyond_capacity
@@ -18,7 +19,7 @@ from discreet.plan.judged import public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
-from discreet.silo.records import nothing
+from discreet.silo.records import _federation, nothing
 from tests.unit.plan.planned import plan
 from tests.unit.plan.test_persons import mixture_delta, mu
 
@@ -99,6 +100,13 @@ def test_a_silo_without_records_has_no_persons_and_takes_part() -> None:
     assert empty.persons is not None
     assert len(empty.persons) == len(empty) == 0
     assert nothing(plan(STABLE)).persons is None
+
+
+def test_records_of_a_function_say_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hospital_of_functions.py").write_text("def silos(): raise AssertionError('called')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(DataError, match="persons must be named by a column"):
+        _federation("hospital_of_functions:silos", of_persons(STABLE), "silo-0", {})
 
 
 def test_the_value_that_runs_knows_of_persons() -> None:
