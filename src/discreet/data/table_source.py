@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from discreet.arrays import Floats, Integers
-from discreet.data.columns import Column, Unusable, category_numbers, encode, feature_names
+from discreet.data.columns import Column, category_numbers, encode, feature_names
 from discreet.data.growing import GrowingRows
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
@@ -19,6 +19,7 @@ from discreet.data.records import Records
 from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
 from discreet.data.spelling import person_name, spelling
 from discreet.data.table import Table
+from discreet.data.unusable import Unusable
 from discreet.errors import DataError
 
 CONSTANT = "constant"
