@@ -3,8 +3,8 @@
     DISCREET_DATA=... python bench/additive.py --seeds 5 --peer-python /path/to/venv/bin/python
 
 The peer sees all records in one place; it needs `pip install interpret-core` in its own environment. Both
-train on Adult's own training records with the same ε and δ, and are measured on its own test records. No setting
-was chosen by them: ours are those of untuned stable-steps, the peer's its defaults, with the same ranges.
+train on Adult's own training records with the same ε and δ, and are measured on its own test records. No
+setting was chosen by them: ours are those of untuned stable-steps, the peer's its defaults.
 """
 
 from __future__ import annotations
