@@ -21,9 +21,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def made_up_visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tables that examples/visits.toml names, in the current folder."""
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tables that examples name, in the current folder: made-up visits, and the bundled ones."""
     folder, before = tmp_path_factory.mktemp("examples"), Path.cwd()
+    (folder / "src").symlink_to(EXAMPLES.parent / "src")
     runpy.run_path(str(EXAMPLES / "visits.py"))["main"](folder / "visits")
     os.chdir(folder)
     yield

@@ -115,7 +115,9 @@ def _mixture_divergences(orders: Floats, upper: Mixture, lower: Mixture) -> Floa
     """Returns 1/(α−1) · log ∫ P^α Q^{1−α} for orders that share their nodes."""
     widest = max(*upper.means, *(-mean for mean in lower.means), 1e-9)
     step = min(0.25, 0.5 / widest)
-    reach = 12.0 + float(orders.max()) * widest
+    # Of N(a) against N(-b) the integrand has its peak at αa + (α − 1)b.
+    above, below = max(0.0, *upper.means), max(0.0, *(-mean for mean in lower.means))
+    reach = 12.0 + float(orders.max()) * (above + below)
     x = np.arange(-reach, reach + step, step)
     log_upper, log_lower = upper.log_density(x), lower.log_density(x)
     logs = np.outer(orders, log_upper - log_lower) + (log_lower - x * x / 2.0)

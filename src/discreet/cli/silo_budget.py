@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from discreet.privacy.notation import delta_text, epsilon_text, pair_text
 from discreet.silo.policy import load_policy, read_plan
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
+from discreet.silo.state import SiloState
 
 _LONGEST_NAME = 80
 _COMPOSED = {
@@ -33,10 +35,12 @@ def show_budget(policy: Path, plan: Path | None, *, as_json: bool) -> bool:
 
     Raises:
         ConfigurationError: if the policy or the plan cannot be read.
-        LedgerError: if the ledger is damaged.
+        LedgerError: if the ledger is damaged, or shorter than its anchor knows.
         PolicyRefusal: if the plan's guarantee cannot be added to others.
     """
     rules, today = load_policy(policy), datetime.now(UTC).date()
+    # A ledger that was rolled back says that less was spent than was.
+    SiloState(rules).check_anchor()
     path = rules.state / "ledger.jsonl"
     entries = tuple(line.entry for line in read_ledger(path)) if path.exists() else ()
     found = odometer(rules, entries, today)
@@ -44,7 +48,7 @@ def show_budget(policy: Path, plan: Path | None, *, as_json: bool) -> bool:
     if plan is not None:
         asked = proposed(rules, entries, today, read_plan(_bytes(plan)))
     if as_json:
-        typer.echo(json.dumps(_plain(found, asked), indent=1))
+        typer.echo(json.dumps(_finite(_plain(found, asked)), indent=1, allow_nan=False))
     else:
         _tables(console(), found, asked)
     return asked is None or not asked.refusal
@@ -68,6 +72,19 @@ def _plain(found: Odometer, asked: Proposed | None) -> dict[str, object]:
             "refusal": asked.refusal,
         }
     return plain
+
+
+def _finite(value: object) -> object:
+    """Returns the same with None for ∞, which JSON does not know."""
+    match value:
+        case dict():
+            return {name: _finite(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_finite(one) for one in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
@@ -95,9 +112,14 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
         out.print(f"ATTENTION: {found.unfixed}")
     if asked is not None:
         name = shown(asked.plan.name, _LONGEST_NAME)
-        out.print("", f"{name} ({asked.plan.digest()[:16]}), {asked.plan.rounds} releases, by itself: ")
-        out.print(f"  {pair_text(*asked.alone)}", _line("with it", asked.after, found.limits))
-        out.print(f"refused: {asked.refusal}" if asked.refusal else "the budget allows it")
+        verdict = f"refused: {asked.refusal}" if asked.refusal else "the budget allows it"
+        words = (
+            f"{name} ({asked.plan.digest()[:16]}), {asked.plan.rounds} releases, by itself: ",
+            f"  {pair_text(*asked.alone)} {_line('with it', asked.after, found.limits)}",
+            verdict,
+        )
+        # A plan's name is what somebody else wrote: never markup.
+        out.print("", *words, sep="\n", markup=False, emoji=False, highlight=False)
 
 
 def _line(what: str, level: Level, limits: Limits) -> str:

@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.data.table_files import of_several
 from discreet.kinds.fields import Count, Positive, Section
@@ -107,6 +108,27 @@ def _person_table(person: object) -> object:
 
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Missing = Literal["indicator", "neutral"]
+BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
+Edges = Annotated[tuple[float, ...], Field(min_length=1, max_length=MOST_BINS)]
+
+
+def _bins_kind(stated: object) -> str:
+    return "edges" if isinstance(stated, list | tuple) else "count"
+
+
+StatedBins = Annotated[
+    Annotated[BinCount, Tag("count")] | Annotated[Edges, Tag("edges")], Discriminator(_bins_kind)
+]
+
+
+def _bins_by_column(stated: object) -> str:
+    return "columns" if isinstance(stated, Mapping) else "all"
+
+
+BinsConfig = Annotated[
+    Annotated[BinCount, Tag("all")] | Annotated[dict[str, StatedBins], Tag("columns")],
+    Discriminator(_bins_by_column),
+]
 
 
 class DataConfig(Section):
@@ -131,6 +153,9 @@ class DataConfig(Section):
         label: the column to predict (csv).
         ranges: numeric feature columns with their plausible range (csv). Here and below ``*`` in a name
             stands for any text, and a column that is named itself follows its own rule.
+        bins: cuts numbers into bins with one indicator each, so that a linear head is an additive model: how
+            many of equal width in each range, for all columns of ``ranges`` or by column; or, by column,
+            increasing edges inside its range (csv).
         categories: categorical feature columns with their possible texts (csv).
         dates: feature columns of dates, with the first and last plausible day (csv).
         missing: what a missing cell becomes: ``neutral``, the middle of its range or no category; or
@@ -161,6 +186,7 @@ class DataConfig(Section):
     person: Annotated[PersonConfig | None, BeforeValidator(_person_table)] = None
     label: str | None = None
     ranges: dict[str, tuple[float, float]] | None = None
+    bins: BinsConfig | None = None
     categories: dict[str, tuple[str, ...]] | None = None
     dates: dict[str, DateRange] | None = None
     missing: Missing | dict[str, Missing] | None = None
@@ -269,7 +295,7 @@ _IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
 _NOT_OF_ARRAYS = (
-    "label", "ranges", "categories", "dates", "missing", "drop", "classes", "partition", *WRITTEN,
+    "label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "partition", *WRITTEN,
 )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         id=data.id if data.person is None else data.person.column,
         person=_person_rule(data),
         ranges=data.ranges,
+        bins=_bins(data),
         categories=data.categories,
         classes=data.classes,
         num_classes=data.num_classes,
@@ -64,6 +65,13 @@ def _missing(data: DataConfig) -> frozenset[str]:
     return frozenset(name for name, rule in data.missing.items() if rule == "indicator")
 
 
+def _bins(data: DataConfig) -> dict[str, int | tuple[float, ...]] | None:
+    """Returns the columns that are cut into bins; one number is for all that have a range."""
+    if isinstance(data.bins, int):
+        return dict.fromkeys(data.ranges or {}, data.bins)
+    return data.bins
+
+
 def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) -> DataConfig:
     """Returns the table with every pattern replaced by the columns that it fits.
 
@@ -79,7 +87,8 @@ def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) ->
     """
     rules = {key: dict(getattr(data, key) or {}) for key in ("ranges", "dates", "categories")}
     missing = data.missing if isinstance(data.missing, dict) else {}
-    if not has_pattern([*features_named(data), *missing]):
+    bins = data.bins if isinstance(data.bins, dict) else {}
+    if not has_pattern([*features_named(data), *missing, *bins]):
         return data
     known = list(dict.fromkeys(_header(data) if header is None else header))
     column = data.partition.column if isinstance(data.partition, ColumnPartition) else None
@@ -88,12 +97,15 @@ def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) ->
     found, problems = expanded(rules, known, taken)
     features = [name for stated in found.values() for name in stated]
     of_missing, more = expanded({"missing": missing}, features, ())
-    problems += more
+    of_bins, more_of_bins = expanded({"bins": bins}, list(found["ranges"]), ())
+    problems += more + more_of_bins
     if problems:
         raise together(problems, "patterns do not fit the columns")
     update: dict[str, object] = {key: stated or None for key, stated in found.items()}
     if missing:
         update["missing"] = of_missing["missing"]
+    if bins:
+        update["bins"] = of_bins["bins"]
     return data.model_copy(update=update)
 
 

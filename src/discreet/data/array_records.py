@@ -18,7 +18,7 @@ from discreet.arrays import Booleans, Float32s, Integers
 from discreet.data.identity import Identities
 from discreet.data.norm import scaled_with_constant
 from discreet.data.records import Records
-from discreet.data.spelling import spelling
+from discreet.data.spelling import person_name, spelling
 from discreet.errors import DataError
 
 Array = npt.NDArray[Any]
@@ -155,9 +155,15 @@ def scaled(records: Records, bound: float | None) -> Records:
     return records.with_features(scaled_with_constant(records.features, bound))
 
 
-def identities_of_ids(ids: Iterable[object]) -> Identities:
-    """Returns what tells records of different ids apart, however a number among them is spelled."""
-    return Identities.of_texts([spelling(str(one)) for one in ids])
+def identities_of_ids(ids: Iterable[object], *, persons: bool = False) -> Identities:
+    """Returns what tells records of different ids apart, however a number among them is spelled.
+
+    Args:
+        ids: one for each record.
+        persons: whether ids are of persons, who are known by their exact texts.
+    """
+    known = person_name if persons else spelling
+    return Identities.of_texts([known(str(one)) for one in ids])
 
 
 def whole_labels(labels: Array) -> Integers:

@@ -45,6 +45,7 @@ class ArrayFacts:
             scaled to this L2 norm. None keeps shapes and promises no bound.
         id: what says whose record it is, in words; None if nothing does.
         pixels: whether bytes are pixels; see `discreet.data.array_records.records_of`.
+        persons: whether ids are of persons.
     """
 
     feature_shape: tuple[int, ...]
@@ -52,6 +53,7 @@ class ArrayFacts:
     feature_norm_bound: float | None = None
     id: str | None = None
     pixels: bool | None = None
+    persons: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,7 +100,7 @@ def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) 
     identities = found.identities
     if facts.id is not None:
         ids = [one for own in held.values() for one in own.ids or ()]
-        identities = identities_of_ids(ids[row] for row in found.rows.tolist())
+        identities = identities_of_ids((ids[row] for row in found.rows.tolist()), persons=facts.persons)
     return Pool(
         name=name,
         records=scaled(found.records, facts.feature_norm_bound),

@@ -20,28 +20,12 @@ from datetime import date
 import numpy as np
 
 from discreet.arrays import Booleans, Floats, Integers
+from discreet.data.bins import Bins
 from discreet.data.dates import DateOrder, day_number
 from discreet.data.spelling import spelling
 from discreet.data.table import Table, cells_note
+from discreet.data.unusable import Unusable, accept, clipped_note
 from discreet.errors import DataError
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """How many cells a rule could not read as they are.
-
-    Attributes:
-        unread: hold nothing that the rule reads, and no feature says so.
-        blank: those of ``unread`` that are empty.
-        outside: are outside of the range, and were clipped.
-    """
-
-    unread: int = 0
-    blank: int = 0
-    outside: int = 0
-
-    def __add__(self, other: Unusable) -> Unusable:
-        return Unusable(self.unread + other.unread, self.blank + other.blank, self.outside + other.outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +82,12 @@ class Numeric:
             self.column,
             found.unread,
             what="hold no finite number; they count as the middle of the range",
-            accept=_accept(
+            accept=accept(
                 self.column, found, f'texts need categories = {{ {column} = ["TEXT", "OTHER TEXT"] }}'
             ),
         )
         limits = f"[{self.low:g}, {self.high:g}]"
-        return unread + _clipped_note(
+        return unread + clipped_note(
             name, rows, self.column, found, limits=limits, knob=f"ranges = {{ {column} = [LOW, HIGH] }}"
         )
 
@@ -168,10 +152,10 @@ class Days:
             found.unread,
             what=f"hold no date of the order {order!r}, as in {example[self.order]}; "
             "they count as the middle of the range",
-            accept=_accept(self.column, found, f'another order is dates.{column}.order = "dmy" or "mdy"'),
+            accept=accept(self.column, found, f'another order is dates.{column}.order = "dmy" or "mdy"'),
         )
         knob = f'dates = {{ {column} = {{ from = "FIRST", to = "LAST" }} }}'
-        return unread + _clipped_note(
+        return unread + clipped_note(
             name, rows, self.column, found, limits=f"{self.first} to {self.last}", knob=knob
         )
 
@@ -256,7 +240,7 @@ class Contrast:
         return _unknown_note(name, rows, self.column, self.texts, found)
 
 
-Column = Numeric | Days | Categories | Contrast
+Column = Numeric | Days | Categories | Contrast | Bins
 
 
 def category_numbers(table: Table, column: str, values: Sequence[str]) -> Integers:
@@ -307,26 +291,6 @@ def _unknown(table: Table, column: str, numbers: Integers) -> Unusable:
     return Unusable(int(unread.sum()), blank)
 
 
-def _accept(column: str, found: Unusable, otherwise: str) -> str:
-    """Says which public rule would accept cells that could not be read."""
-    if not found.blank:
-        return otherwise
-    indicator = f'blank cells need missing = {{ {json.dumps(column)} = "indicator" }}'
-    return indicator if found.blank == found.unread else f"{indicator}; {otherwise}"
-
-
-def _clipped_note(
-    name: str, rows: int, column: str, found: Unusable, *, limits: str, knob: str
-) -> tuple[str, ...]:
-    """Returns a line about cells outside of a range; nothing if there are none."""
-    if not found.outside:
-        return ()
-    return (
-        f"{name}, column {column!r}: {found.outside} of {rows} cells are outside {limits} and are clipped to "
-        f"it. If that is more than mistakes, widen the range by public knowledge: {knob}.",
-    )
-
-
 def _unknown_note(
     name: str, rows: int, column: str, values: Sequence[str], found: Unusable
 ) -> tuple[str, ...]:
@@ -334,4 +298,4 @@ def _unknown_note(
     what = f"are none of {', '.join(values)}; they count as none of them"
     known = json.dumps([*values, "TEXT"], ensure_ascii=False)
     texts = f"name every text, categories = {{ {json.dumps(column)} = {known} }}"
-    return cells_note(name, rows, column, found.unread, what=what, accept=_accept(column, found, texts))
+    return cells_note(name, rows, column, found.unread, what=what, accept=accept(column, found, texts))

@@ -8,6 +8,7 @@ from datetime import date
 from typing import TypeVar
 
 from discreet.data.array_source import ArrayFacts
+from discreet.data.bins import Bins, cuts_of
 from discreet.data.columns import Categories, Column, Days, Numeric
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import COMMAS, Dialect
@@ -20,7 +21,7 @@ _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2
 T = TypeVar("T")
 
-_OF_TABLES = ("label", "ranges", "categories", "dates", "missing", "drop", "classes", "dialect")
+_OF_TABLES = ("label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "dialect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class PublicFacts:
         person: which records of one person are used, where ``id`` says whose they are and the unit is the
             person; else None.
         ranges: numeric feature columns with their plausible range (tables).
+        bins: numeric feature columns that are cut into bins: how many of equal width, or which edges
+            (tables).
         categories: categorical feature columns with their possible texts (tables).
         dates: feature columns of dates: first and last plausible day, and the order of year, month and day
             (tables).
@@ -61,6 +64,7 @@ class PublicFacts:
     drop: tuple[str, ...] = ()
     dialect: Dialect = COMMAS
     pixels: bool | None = None
+    bins: Mapping[str, int | Sequence[float]] | None = None
 
     def array_facts(self) -> ArrayFacts | None:
         """Returns what is stated of arrays in memory; None if it is tables that are.
@@ -72,7 +76,14 @@ class PublicFacts:
             return None
         if self.num_classes is None:
             raise DataError("num_classes must be given for arrays; it is never read off the labels.")
-        return ArrayFacts(self.feature_shape, self.num_classes, self.feature_norm_bound, self.id, self.pixels)
+        return ArrayFacts(
+            self.feature_shape,
+            self.num_classes,
+            self.feature_norm_bound,
+            self.id,
+            self.pixels,
+            persons=self.person is not None,
+        )
 
     def class_texts(self) -> tuple[str, ...]:
         """Returns the texts of a table's labels, in the order of their numbers.
@@ -132,7 +143,7 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
         DataError: if a rule makes no sense, or a column has two.
     """
     kept = facts.missing
-    numbers = [Numeric(name, *limits, missing=name in kept) for name, limits in _by_name(facts.ranges)]
+    numbers = _numbers(facts)
     days = [Days(name, *stated, missing=name in kept) for name, stated in _by_name(facts.dates)]
     texts = [
         # A blank text that is listed is a category already.
@@ -150,3 +161,27 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
 
 def _by_name(stated: Mapping[str, T] | None) -> list[tuple[str, T]]:
     return sorted((stated or {}).items(), key=lambda pair: pair[0])
+
+
+def _numbers(facts: PublicFacts) -> list[Numeric | Bins]:
+    """Returns the columns of numbers, on a scale or in bins.
+
+    Raises:
+        DataError: all that is wrong with the bins, in one line; or if a range makes no sense.
+    """
+    ranges, bins, kept = _by_name(facts.ranges), facts.bins or {}, facts.missing
+    problems = [f"{name!r} has no range" for name in bins if name not in dict(ranges)]
+    found: list[Numeric | Bins] = []
+    for name, limits in ranges:
+        number = Numeric(name, *limits, missing=name in kept)
+        if name not in bins:
+            found.append(number)
+            continue
+        try:
+            cuts = cuts_of(*limits, bins[name])
+            found.append(Bins(name, *limits, cuts, missing=name in kept))
+        except ValueError as error:
+            problems.append(f"{name!r}: {error}")
+    if problems:
+        raise DataError(f"bins must be of columns in ranges, and fit them: {'; '.join(problems)}.")
+    return found

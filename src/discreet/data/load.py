@@ -135,6 +135,7 @@ def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
             keep_test_set=keep_test_set,
             id_array=facts.id,
             pixels=facts.pixels,
+            persons=facts.person is not None,
         )
     if source not in BUNDLED:
         raise DataError(

@@ -28,6 +28,7 @@ def pool_of_npz(
     keep_test_set: bool = True,
     id_array: str | None = None,
     pixels: bool | None = None,
+    persons: bool = False,
 ) -> Pool:
     """Reads the arrays of ``path``.
 
@@ -43,6 +44,7 @@ def pool_of_npz(
         keep_test_set: if False, the file's own test records are put after the others.
         id_array: another name for ``id``, which must then be there.
         pixels: whether bytes are pixels; see `discreet.data.array_records.records_of`.
+        persons: whether ids are of persons.
 
     Raises:
         DataError: if the file or an array is missing or does not fit; or if test records are to be put among
@@ -63,7 +65,7 @@ def pool_of_npz(
     test = records_of(apart, classes, pixels=pixels) if apart else None
     silos = _entries(arrays, SILO, found.rows, count, path.name)
     ids = _entries(arrays, id_array or ID, found.rows, count, path.name, needed=id_array is not None)
-    identities = found.identities if ids is None else identities_of_ids(ids)
+    identities = found.identities if ids is None else identities_of_ids(ids, persons=persons)
     return Pool(
         name=path.name,
         records=scaled(found.records, feature_norm_bound),

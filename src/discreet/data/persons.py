@@ -9,11 +9,10 @@ import numpy as np
 from discreet.arrays import Booleans, Integers
 from discreet.data.identity import Identities
 from discreet.data.pool import Pool
-from discreet.data.spelling import spelling
 from discreet.errors import DataError
 
-NOBODY = ("", "nan", "None", "NaT", "<NA>")
-"""What sources write where they do not know whose a record is."""
+NOBODY = ("", "nan", "NaN", "NA", "N/A", "<NA>", "None", "none", "NULL", "null", "NaT", "?")
+"""What sources write where they do not know whose a record is; so is an entry with unreadable letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def of_persons(pool: Pool) -> Pool:
 
 
 def _of_nobody(identities: Identities) -> Booleans:
-    nobody = Identities.of_texts([spelling(text) for text in NOBODY])
+    nobody = Identities.of_texts(list(NOBODY))
     return np.isin(identities.words("nobody"), nobody.words("nobody"))
 
 

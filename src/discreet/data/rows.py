@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discreet.arrays import Float32s, Integers
 from discreet.data.bundled import SCHEMAS
-from discreet.data.columns import Unusable, category_numbers, encode
+from discreet.data.columns import category_numbers, encode
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.facts import PublicFacts
@@ -20,6 +20,7 @@ from discreet.data.remarks import left_out_note, unused_note
 from discreet.data.table import Table
 from discreet.data.table_files import Source
 from discreet.data.table_source import TableSchema
+from discreet.data.unusable import Unusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,24 @@ import math
 import re
 
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00(?::00(?:\.0+)?)?")
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _TRUTH = {"true": "1", "false": "0"}
 # Whole numbers below are floats without rounding.
 _EXACT = 2**53
+
+
+def person_name(text: str) -> str:
+    """Returns the text by which a person is known: as it is written, without decimals of a whole number.
+
+    Tools add these to a whole column where one cell of it is missing. Nothing else is taken for the same:
+    two names that were would be one person, whom removing one of them would not remove.
+
+    Example:
+        >>> person_name("12.0"), person_name("0012"), person_name("1e2"), person_name("110101199003077784")
+        ('12', '0012', '1e2', '110101199003077784')
+    """
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def spelling(text: str) -> str:

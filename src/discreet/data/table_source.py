@@ -10,15 +10,16 @@ from operator import add
 import numpy as np
 
 from discreet.arrays import Floats, Integers
-from discreet.data.columns import Column, Unusable, category_numbers, encode, feature_names
+from discreet.data.columns import Column, category_numbers, encode, feature_names
 from discreet.data.growing import GrowingRows
 from discreet.data.identity import Identities, Marks
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
 from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
-from discreet.data.spelling import spelling
+from discreet.data.spelling import person_name, spelling
 from discreet.data.table import Table
+from discreet.data.unusable import Unusable
 from discreet.errors import DataError
 
 CONSTANT = "constant"
@@ -61,6 +62,11 @@ class TableSchema:
         own = () if self.id is None else (self.id,)
         features = (column.column for column in self.columns)
         return tuple(dict.fromkeys((self.label, *features, *own, *silo)))
+
+
+def _known(cell: str) -> str:
+    """Returns a person's name; letters of another encoding would make several names one."""
+    return "" if "\ufffd" in cell else person_name(cell)
 
 
 @dataclass(slots=True)
@@ -115,7 +121,9 @@ class _Gathered:
         if schema.id is None:
             self.encoded.add(encoded)
         else:
-            self.ids.append(Identities.of_texts([spelling(cell) for cell in table.column(schema.id)]))
+            cells = table.column(schema.id)
+            known = [_known(cell) for cell in cells] if schema.persons else [spelling(cell) for cell in cells]
+            self.ids.append(Identities.of_texts(known))
         self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
         self.labels.add(labels)
         self.places.add(table.places + (number << _FILE_BITS))

@@ -21,6 +21,7 @@ from discreet.silo.state import SiloState
 _MOST_PROPOSALS = 10
 _TAIL_BYTES = 1 << 16
 _LONGEST_LINE = 2000
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,13 @@ class SiloStatus:
         budget = self.budget
         return max(0.0, budget.max_epsilon - self.epsilon), max(0.0, budget.max_delta - self.delta)
 
+    @property
+    def _left(self) -> str:
+        # Under a filter ε and δ are no two purses: all of δ serves whatever ε is spent.
+        if self.budget.composition == "sum":
+            return pair_text(*self.left, down=True)
+        return f"{100.0 * max(0.0, 1.0 - self.odometer.lifetime.share):.1f} % of the budget"
+
     def to_json(self) -> dict[str, object]:
         """Returns everything as plain JSON."""
         epsilon_left, delta_left = self.left
@@ -94,14 +102,15 @@ class SiloStatus:
             f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
             f"the policy's last day is {self.expires}",
             f"spent  {pair_text(self.epsilon, self.delta)}",
-            f"left   {pair_text(*self.left, down=True)}; the budget is "
+            f"left   {self._left}; the budget is "
             f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
             *([f"ATTENTION: {self.odometer.unfixed}"] if self.odometer.unfixed else []),
         ]
         for one in self.trainings:
             cost = pair_text(one.epsilon, one.delta)
             seen = "" if one.last_survivors is None else f"; {one.last_survivors} silos in the last one"
-            found.append(f"  plan {one.plan[:16]} ({one.name}): {one.releases_text}, {cost}{seen}")
+            name = shown(one.name, _LONGEST_NAME)
+            found.append(f"  plan {one.plan[:16]} ({name}): {one.releases_text}, {cost}{seen}")
         if self.ledger_changed is not None:
             found.append(f"last change of the ledger: {iso_time(self.ledger_changed)}")
         found += [f"waits for approval: {path}" for path in self.waiting]

@@ -12,7 +12,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
 from discreet.kinds.capped import ConvexLoss
 from discreet.kinds.contract import LocalSection, LocalTraining
-from discreet.kinds.fields import Count, Positive, Probability
+from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.setting import SiloSetting
@@ -35,9 +35,9 @@ class ConvexStepsSection(LocalSection):
     title: ClassVar[str]
 
     learning_rate: Positive
-    steps: Count | Literal["each"] | None = None
+    steps: StepCount | Literal["each"] | None = None
     records_per_step: Count | None = None
-    passes: Count = 1
+    passes: StepCount = 1
     residual_cap: Probability = 1.0
 
     @model_validator(mode="after")

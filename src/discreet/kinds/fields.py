@@ -11,6 +11,8 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 Probability = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+# More keep a silo busy for hours, and a plan is somebody else's proposal.
+StepCount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Section(BaseModel):

@@ -108,6 +108,15 @@ class _Setting:
         return against_server(event, release, setups=most_setups(rounds))
 
 
+def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
+    person = config.data.person
+    if person is not None and person.most_silos > len(facts.silos):
+        raise ConfigurationError(
+            "'data.person.most_silos' must be at most the number of silos; got "
+            f"{person.most_silos} of {len(facts.silos)}."
+        )
+
+
 def make_plan(config: Config, facts: FederationFacts) -> Plan:
     """Works out the plan that a config and public facts ask for.
 
@@ -121,6 +130,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     config = settled(config, facts)
+    _require_as_many_silos(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
     silos = [silo_setting(config, facts, capacity) for capacity in capacities]

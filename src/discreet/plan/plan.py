@@ -318,11 +318,12 @@ def adversary_event(
     aborted: int = 0,
 ) -> Event:
     """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
-    # Who sees the message of one silo sees one contribution of a person, at however many silos it is, and
-    # those of attempts that came to nothing.
+    # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
+    # of its own, in every attempt. Composed, these bound one message too.
+    silos = silos_of_a_unit(config)
     if isinstance(adversary, WithoutSecureAggregation):
-        return event_for(release, honest_silos=honest_silos, rounds=rounds + aborted)
-    shown = of_several(release, silos_of_a_unit(config))
+        return event_for(release, honest_silos=honest_silos, rounds=(rounds + aborted) * silos)
+    shown = of_several(release, silos)
     event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
     if isinstance(adversary, AggregationServer | ServerWithColluders):
         return against_server(event, release, setups=most_setups(rounds + aborted))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from discreet.data import TableRules
+from discreet.data.bins import Bins
 from discreet.data.columns import Column, Days, Numeric
 from discreet.documents import shown
 from discreet.privacy.assumptions import numbered
@@ -111,10 +112,15 @@ def _training(report: ReportInput) -> str:
 
 
 def _rule(column: Column) -> str:
-    marked = "; a missing one is marked" if isinstance(column, Numeric | Days) and column.missing else ""
+    marked = (
+        "; a missing one is marked" if isinstance(column, Numeric | Days | Bins) and column.missing else ""
+    )
     if isinstance(column, Numeric):
         code = "" if column.not_measured is None else f"; {column.not_measured:g} stands for not measured"
         return f"number from {column.low:g} to {column.high:g}; what lies outside is clipped{code}{marked}"
+    if isinstance(column, Bins):
+        edges = ", ".join(f"{edge:g}" for edge in (column.low, *column.cuts, column.high))
+        return f"number in bins with the edges {edges}; what lies outside is clipped{marked}"
     if isinstance(column, Days):
         return f"day from {column.first} to {column.last}; what lies outside is clipped{marked}"
     texts = ", ".join(text or "blank" for text in column.texts)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Floats
+from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.errors import ConfigurationError
 from discreet.released.model import Model
-from discreet.released.scorer import Texts, code_of, text_columns
+from discreet.released.scorer import Numbers, Texts, code_of, text_columns
 
 
 def sklearn_file(model: Model) -> bytes:
@@ -80,16 +81,19 @@ def _weights(model: Model) -> Floats:
 def _by_column(model: Model, weights: Floats) -> Floats:
     """Returns the weights in the order in which the transformer of `_columns` gives features."""
     plain, marked, texts = list[Floats](), list[Floats](), list[Floats]()
+    bins = list[Floats]()
     start = 0
     for column in model.require_rules().schema.columns:
         own = weights[:, start : start + len(column.names)]
         start += len(column.names)
-        if not isinstance(column, Numeric | Days):
+        if isinstance(column, Bins):
+            bins.append(own)
+        elif not isinstance(column, Numeric | Days):
             (found,) = text_columns([column])
             texts.append(own @ found.features[_told(found)].T)
         else:
             (plain if len(column.names) == 1 else marked).append(own)
-    return np.concatenate([*plain, *marked, *texts], axis=1)
+    return np.concatenate([*plain, *marked, *bins, *texts], axis=1)
 
 
 def _told(texts: Texts) -> list[int]:
@@ -141,12 +145,33 @@ def _columns(model: Model) -> tuple[Any, Any]:
             before = [] if code is None else [constant(first)]
             told = MissingIndicator(missing_values=absent, features="all")
             steps.append((f"absent {place}", make_pipeline(number(), *before, told), [place]))
+    steps += [
+        (f"bins {place}", _binned(column), [place])
+        for place, column in enumerate(columns)
+        if isinstance(column, Bins)
+    ]
     texts = text_columns(columns)
     known = [np.array([text.texts[at] for at in _told(text)], dtype=object) for text in texts]
     encoder = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
-    places = [place for place, column in enumerate(columns) if not isinstance(column, Numeric | Days)]
+    places = [place for place, column in enumerate(columns) if not isinstance(column, Numbers)]
     steps.append(("texts", encoder, places))
-    ends = {column.column: (column.low, column.high) for _, column in numbers}
+    ends = {column.column: (column.low, column.high) for column in columns if isinstance(column, Numbers)}
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
     return ColumnTransformer(steps), rows
+
+
+def _binned(column: Bins) -> Any:
+    """Returns a transformer from numbers to the indicators of their bins."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+    def step(function: Any, **stated: Any) -> Any:
+        return FunctionTransformer(function, kw_args=stated)
+
+    # NaN and both infinities, which are no numbers, get the place behind the last bin.
+    finite = step(np.nan_to_num, nan=np.inf, posinf=np.inf, neginf=np.inf)
+    places = step(np.digitize, bins=np.array([*column.cuts, np.inf]))
+    known = np.arange(len(column.names))
+    indicators = OneHotEncoder(categories=[known], handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(step(np.asarray, dtype=np.float64), finite, places, indicators)

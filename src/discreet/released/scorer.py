@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 
 from discreet.arrays import Floats
 from discreet.data import TableRules
+from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
@@ -36,19 +38,22 @@ class Texts:
     features: Floats
 
 
-def numeric_columns(columns: Sequence[Column]) -> tuple[Numeric | Days, ...]:
+Numbers = Numeric | Days | Bins
+
+
+def numeric_columns(columns: Sequence[Column]) -> tuple[Numbers, ...]:
     """Returns the columns of numbers, in order; a date is the number that `datetime.date.toordinal` gives."""
-    return tuple(column for column in columns if isinstance(column, Numeric | Days))
+    return tuple(column for column in columns if isinstance(column, Numbers))
 
 
-def code_of(column: Numeric | Days) -> float | None:
+def code_of(column: Numbers) -> float | None:
     """Returns the number that stands for "not measured" in a column, if one does."""
     return column.not_measured if isinstance(column, Numeric) else None
 
 
 def text_columns(columns: Sequence[Column]) -> tuple[Texts, ...]:
     """Returns what becomes of every text of each column of texts, by the column's own rule."""
-    return tuple(_texts(column) for column in columns if not isinstance(column, Numeric | Days))
+    return tuple(_texts(column) for column in columns if not isinstance(column, Numbers))
 
 
 def _texts(column: Categories | Contrast) -> Texts:
@@ -70,7 +75,11 @@ class TableScorer(nn.Module):
     high: torch.Tensor
     absent: torch.Tensor
     missing: torch.Tensor
+    scaled: torch.Tensor
     marked: torch.Tensor
+    binned: torch.Tensor
+    lower: torch.Tensor
+    upper: torch.Tensor
     order: torch.Tensor
 
     def __init__(self, model: Model, rules: TableRules) -> None:
@@ -87,8 +96,12 @@ class TableScorer(nn.Module):
         self.register_buffer(
             "missing", torch.tensor([column.missing for column in numbers], dtype=torch.bool)
         )
-        marked = [place for place, column in enumerate(numbers) if len(column.names) > 1]
-        self.register_buffer("marked", torch.tensor(marked, dtype=torch.int64))
+        for name, places in (("scaled", _scaled(numbers)), ("marked", _marked(numbers))):
+            self.register_buffer(name, torch.tensor(places, dtype=torch.int64))
+        bins = _bins(numbers)
+        self.register_buffer("binned", torch.tensor([place for place, _, _ in bins], dtype=torch.int64))
+        self.register_buffer("lower", _row([lower for _, lower, _ in bins]))
+        self.register_buffer("upper", _row([upper for _, _, upper in bins]))
         self.register_buffer("order", torch.tensor(_order(columns), dtype=torch.int64))
         self.texts = nn.ParameterList(
             nn.Parameter(torch.from_numpy(texts.features), requires_grad=False)
@@ -101,7 +114,11 @@ class TableScorer(nn.Module):
         scaled = 2.0 * (torch.clamp(numbers, self.low, self.high) - self.low) / width - 1.0
         coded, unread = numbers == self.absent, ~torch.isfinite(numbers)
         marks = coded | (unread & self.missing)
-        parts = [torch.where(coded | unread, 0.0, scaled), marks.double().index_select(1, self.marked)]
+        in_range = torch.where(coded | unread, 0.0, scaled).index_select(1, self.scaled)
+        parts = [in_range, marks.double().index_select(1, self.marked)]
+        inside = torch.where(unread, math.nan, numbers).index_select(1, self.binned)
+        # NaN is in no bin.
+        parts.append(((inside >= self.lower) & (inside < self.upper)).double())
         parts += [table.index_select(0, codes[:, place]) for place, table in enumerate(self.texts)]
         parts.append(torch.ones(numbers.shape[0], 1, dtype=torch.float64))
         return _scored(self, torch.cat(parts, dim=1).index_select(1, self.order), self.norm_bound)
@@ -145,20 +162,51 @@ def _row(values: Sequence[float]) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
+def _scaled(numbers: Sequence[Numbers]) -> list[int]:
+    """Returns the places of the columns of numbers that are mapped onto [-1, 1]."""
+    return [place for place, column in enumerate(numbers) if not isinstance(column, Bins)]
+
+
+def _marked(numbers: Sequence[Numbers]) -> list[int]:
+    """Returns the places of the columns of numbers that have an indicator of what is missing."""
+    return [
+        place
+        for place, column in enumerate(numbers)
+        if (column.missing if isinstance(column, Bins) else len(column.names) > 1)
+    ]
+
+
+def _bins(numbers: Sequence[Numbers]) -> list[tuple[int, float, float]]:
+    """Returns of every bin its column's place and its edges; what is clipped is in the outer ones."""
+    return [
+        (place, lower, upper)
+        for place, column in enumerate(numbers)
+        if isinstance(column, Bins)
+        for lower, upper in pairwise((-math.inf, *column.cuts, math.inf))
+    ]
+
+
 def _order(columns: Sequence[Column]) -> list[int]:
-    """Returns for each feature, in the columns' order, its place behind numbers, indicators and texts."""
+    """Returns for each feature, in the columns' order, its place among numbers, marks, bins and texts."""
     numbers = numeric_columns(columns)
-    marked = [column for column in numbers if len(column.names) > 1]
-    next_number, next_mark, next_text = 0, len(numbers), len(numbers) + len(marked)
-    order = []
+    scaled, marked = _scaled(numbers), _marked(numbers)
+    next_mark = len(scaled)
+    next_bin = next_mark + len(marked)
+    places = iter(range(len(numbers)))
+    next_scaled, next_text = 0, next_bin + len(_bins(numbers))
+    order: list[int] = []
     for column in columns:
-        if isinstance(column, Numeric | Days):
-            order.append(next_number)
-            next_number += 1
-            if len(column.names) > 1:
-                order.append(next_mark)
-                next_mark += 1
-        else:
+        if not isinstance(column, Numbers):
             order += range(next_text, next_text + len(column.names))
             next_text += len(column.names)
+            continue
+        if isinstance(column, Bins):
+            order += range(next_bin, next_bin + len(column.cuts) + 1)
+            next_bin += len(column.cuts) + 1
+        else:
+            order.append(next_scaled)
+            next_scaled += 1
+        if next(places) in marked:
+            order.append(next_mark)
+            next_mark += 1
     return [*order, next_text]

@@ -42,10 +42,20 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
         texts = data.classes or tuple(str(number) for number in range(data.num_classes or 2))
         found.append(Column(data.label, "label", ", ".join(texts)))
     for name, (low, high) in (data.ranges or {}).items():
-        found.append(Column(name, "number", f"{low:g} to {high:g}"))
+        found.append(Column(name, "number", f"{low:g} to {high:g}{_in_bins(data, name)}"))
     for name, values in (data.categories or {}).items():
         found.append(Column(name, "category", ", ".join(values)))
     return tuple(found)
+
+
+def _in_bins(data: DataConfig, name: str) -> str:
+    """Says into which bins a column of numbers is cut, if it is."""
+    bins = data.bins if isinstance(data.bins, int) else (data.bins or {}).get(name)
+    if bins is None:
+        return ""
+    if isinstance(bins, int):
+        return f", in {bins} bins of equal width"
+    return f", in bins with edges at {', '.join(f'{edge:g}' for edge in bins)}"
 
 
 def board(report: ReportInput) -> Html:

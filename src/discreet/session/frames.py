@@ -36,6 +36,8 @@ class Frames(InMemory):
         test_fraction: probability that a record is held out for measurements.
         split_seed: public seed of the split.
         feature_norm_bound: L2 norm that every record is scaled to.
+        bins: cuts numbers into bins: how many of equal width, for all columns of ``ranges`` or by column; or,
+            by column, increasing edges inside its range.
 
     Example:
         >>> north, south = {"age": [51, 62], "ill": [0, 1]}, {"age": [47], "ill": [1]}
@@ -58,6 +60,7 @@ class Frames(InMemory):
     test_fraction: float = 0.25
     split_seed: int = 0
     feature_norm_bound: float = 1.0
+    bins: int | Mapping[str, int | Sequence[float]] | None = None
 
     def __post_init__(self) -> None:
         require_by_silo("tables", self.tables, "{'north': table, 'south': table}")
@@ -83,6 +86,7 @@ class Frames(InMemory):
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,
             "dates": {name: dict(stated) for name, stated in self.dates.items()} or None,
+            "bins": dict(self.bins) if isinstance(self.bins, Mapping) else self.bins,
             "missing": dict(self.missing) if isinstance(self.missing, Mapping) else self.missing,
             "drop": tuple(self.drop) or None,
             "classes": self.classes,

@@ -35,6 +35,7 @@ class Anchor:
         head: digest of the last of them.
         epsilon: what all trainings together had cost by then, that contribution included.
         delta: of the same.
+        limits: digest of what the budget rests on, which lies in the state folder; None if none is known.
     """
 
     silo: str
@@ -42,6 +43,7 @@ class Anchor:
     head: str = GENESIS
     epsilon: float = 0.0
     delta: float = 0.0
+    limits: str | None = None
 
     @property
     def charged(self) -> str:

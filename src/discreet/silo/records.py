@@ -82,7 +82,9 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
 
 def nothing(plan: Plan) -> Records:
     """Returns the records of a silo that has none: it takes part with its noise."""
-    return Records(np.empty((0, *plan.facts.feature_shape), dtype=np.float32), np.empty(0, dtype=np.int64))
+    none = np.empty(0, dtype=np.int64)
+    features = np.empty((0, *plan.facts.feature_shape), dtype=np.float32)
+    return Records(features, none, None if plan.data.person is None else none)
 
 
 def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:

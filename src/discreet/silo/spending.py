@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from discreet.plan import Plan
+from discreet.plan.follows import require_follows
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
 from discreet.silo.policy.document import Limits
@@ -159,7 +160,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         year=None if year is None else _level(account.this_year, year),
         trainings=tuple(_trainings(account, entries)),
         moments=_moments(account, entries, limits),
-        unfixed=account.unfixed(policy.budget),
+        unfixed=account.unfixed(),
     )
 
 
@@ -167,17 +168,22 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     """Works out what all releases of a plan would cost at this silo, whatever else its policy says.
 
     Raises:
+        ConfigurationError: if the plan's noise or guarantees do not follow from its own config and facts.
         PolicyRefusal: if the plan's guarantee cannot be added to others.
         LedgerError: if the plan of a training is missing.
     """
+    require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
     cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""
+    # One that was carried out before is charged once more; one that was interrupted goes on.
+    _, before = account.charged.get(plan.digest(), (charge, 0))
+    releases = plan.rounds if before < plan.rounds else before + plan.rounds
     try:
-        account.require(policy.budget, charge, plan.rounds)
+        account.require(policy.budget, charge, releases)
     except PolicyRefusal as found:
         refusal = str(found)
-    later = account.including(charge, plan.rounds)
+    later = account.including(charge, releases)
     return Proposed(plan, (cost.epsilon, cost.delta), _level(later, limits), refusal)
 
 

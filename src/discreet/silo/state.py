@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import closing
@@ -28,7 +29,7 @@ from discreet.silo.policy import (
     SiloLedger,
     read_plan,
 )
-from discreet.silo.policy.document import Limits
+from discreet.silo.policy.document import Fixed, Limits
 
 MOST_WAITING = 20
 """Plans that may wait for a person at a time."""
@@ -113,31 +114,45 @@ class SiloState:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
         charged = {digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()}
-        return Account(charged, of_year, self.fixed_limits())
+        return Account(charged, of_year, self.fixed(), self.policy.fixed)
 
-    def fixed_limits(self) -> Limits | None:
-        """Returns the limits that were written down before the first contribution; None if none were.
+    def fixed(self) -> Fixed | None:
+        """Returns what was written down before the first contribution; None if nothing was.
 
         Raises:
-            LedgerError: if they cannot be read.
+            LedgerError: if it cannot be read, or is not what the anchor knows.
         """
         try:
-            return build(Limits, read_json(self._limits.read_bytes()))
+            data = self._fixed.read_bytes()
         except FileNotFoundError:
-            return None
-        except (OSError, ValueError, ConfigurationError):
+            data = b""
+        except OSError as error:
+            raise LedgerError(f"{self._fixed.name} must be readable; got: {error.strerror}.") from None
+        anchor = read_anchor(self.policy.anchor, self.policy.silo)
+        if anchor is not None and anchor.limits is not None and anchor.limits != _sha256(data):
             raise LedgerError(
-                f"{self._limits.name} must hold the limits of this silo's budget; it cannot be read. Put the "
-                "file back from before the change."
-            ) from None
+                f"{self._fixed.name} must be as it was when the last contribution left; it was changed. Put "
+                "the file back from before the change."
+            )
+        return _read_fixed(data, self._fixed.name) if data else None
 
-    def fix_limits(self) -> None:
-        """Writes the policy's limits down, durably, unless some are; before the first contribution."""
-        if not self._limits.exists():
-            write_durably(self._limits, canonical(dataclasses.asdict(self.policy.budget.lifetime)) + b"\n")
+    def fix(self, *, charged: bool) -> None:
+        """Writes down, durably, what the budget rests on: before the first contribution, and never after.
+
+        Args:
+            charged: whether the ledger charges a contribution already.
+        """
+        made = canonical(dataclasses.asdict(self.policy.fixed)) + b"\n"
+        if charged or (self._fixed.exists() and self._fixed.read_bytes() == made):
+            return
+        # The anchor forgets the old file first: a crash between the two leaves a state that can be read.
+        anchor = read_anchor(self.policy.anchor, self.policy.silo)
+        if anchor is not None and anchor.limits is not None:
+            dataclasses.replace(anchor, limits=None).save(self.policy.anchor)
+        write_durably(self._fixed, made)
 
     @property
-    def _limits(self) -> Path:
+    def _fixed(self) -> Path:
         return self.policy.state / "limits.json"
 
     def check_anchor(self) -> Anchor:
@@ -156,7 +171,8 @@ class SiloState:
         """
         epsilon, delta = self.account(ledger.trainings(), {}).total(self.policy.budget.lifetime)
         writer = ledger.writer
-        made = Anchor(self.policy.silo, len(writer.entries), writer.head, epsilon, delta)
+        limits = _sha256(self._fixed.read_bytes()) if self._fixed.exists() else None
+        made = Anchor(self.policy.silo, len(writer.entries), writer.head, epsilon, delta, limits)
         made.save(self.policy.anchor)
         return made
 
@@ -240,6 +256,23 @@ class SiloState:
 
     def _plan(self, digest: str) -> Path:
         return self.folder / "plans" / f"{digest}.json"
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_fixed(data: bytes, name: str) -> Fixed:
+    try:
+        fields = dict(read_json(data))
+        lifetime, year = build(Limits, fields.pop("lifetime")), fields.pop("year")
+        known = {"lifetime": lifetime, "year": None if year is None else build(Limits, year)}
+        return build(Fixed, {**fields, **known})
+    except (ValueError, KeyError, TypeError, ConfigurationError):
+        raise LedgerError(
+            f"{name} must hold what this silo's budget rests on; it cannot be read. Put the file back from "
+            "before the change."
+        ) from None
 
 
 def _make_durably(folder: Path) -> None:

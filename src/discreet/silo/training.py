@@ -209,7 +209,8 @@ class SiloTraining:
     def _enter(self) -> None:
         """Turns the ledger to this training; until its first contribution it has cost nothing."""
         if not self._entered:
-            self._book.state.fix_limits()
+            spent = self._ledger.trainings().values()
+            self._book.state.fix(charged=any(one.charged for one in spent))
             self._book.state.keep_plan(self._approval.charge)
             self._ledger.join(self._plan_digest, seeded=self._policy.simulation is not None)
             self._entered = True

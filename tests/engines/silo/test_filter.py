@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
+from discreet.privacy.wire import digest
+from discreet.silo.policy import SiloLedger, load_policy
+from discreet.silo.requests import Refused
+from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 NAME = "cleveland"
@@ -37,7 +44,7 @@ def test_the_first_contribution_fixes_the_limits_and_writes_its_day(
     before = filtered.folder.silo(NAME) / "state" / "limits.json"
     assert not before.exists()
     run_rounds(filtered, 1)
-    assert json.loads(before.read_text())["epsilon"] == 3.0
+    assert json.loads(before.read_text())["lifetime"]["epsilon"] == 3.0
     ledger = read_ledger(filtered.folder.silo(NAME) / "state" / "ledger.jsonl")
     days = {line.entry.day for line in ledger if isinstance(line.entry, Intent)}
     assert days == {datetime.now(UTC).date().isoformat()}
@@ -53,6 +60,105 @@ def test_limits_that_are_raised_later_end_the_silos_part(filtered: SmallConsorti
     assert "refused: a budget that composes by a filter" in " ".join(words.split())
     filtered.edit_policy(NAME, "max_epsilon = 4.0", "max_epsilon = 3.0")
     assert budget(filtered)[0] == 0
+
+
+@pytest.mark.parametrize("change", ["edited", "removed"])
+def test_a_file_of_limits_that_was_touched_ends_the_silos_part(
+    filtered: SmallConsortium, run_rounds: Run, change: str
+) -> None:
+    run_rounds(filtered, 1)
+    limits = filtered.folder.silo(NAME) / "state" / "limits.json"
+    text = limits.read_text()
+    if change == "edited":
+        limits.write_text(text.replace("3.0", "4.0"))
+        filtered.edit_policy(NAME, "max_epsilon = 3.0", "max_epsilon = 4.0")
+    else:
+        limits.unlink()
+    with pytest.raises(LedgerError, match=r"limits\.json must be as it was when the last contribution left"):
+        SiloState(load_policy(filtered.folder.policy(NAME))).fixed()
+    assert budget(filtered)[0] != 0
+    limits.write_text(text)
+    if change == "edited":
+        filtered.edit_policy(NAME, "max_epsilon = 4.0", "max_epsilon = 3.0")
+    assert budget(filtered)[0] == 0
+
+
+def test_what_a_budget_rests_on_is_on_disk_before_the_ledger_charges(
+    filtered: SmallConsortium, run_rounds: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, there = filtered.folder.silo(NAME) / "state" / "limits.json", []
+    contribute = SiloLedger.contribute
+
+    def watched(ledger: SiloLedger, *arguments: Any) -> int:
+        there.append(limits.exists())
+        return contribute(ledger, *arguments)
+
+    monkeypatch.setattr(SiloLedger, "contribute", watched)
+    run_rounds(filtered, 1)
+    assert there
+    assert all(there)
+
+
+def test_a_real_silo_keeps_to_its_year(consortium: SmallConsortium, run_rounds: Run) -> None:
+    plan = consortium.plan
+    year = 1.02 * plan.spent(plan.rounds).epsilon
+    text = consortium.folder.policy(NAME).read_text()
+    old = next(line for line in text.splitlines() if line.startswith("max_epsilon ="))
+    yearly = f"max_epsilon_per_year = {year}\nmax_delta_per_year = 1e-3"
+    consortium.edit_policy(NAME, old, f"max_epsilon = 9.0\n{yearly}")
+    rounds = range(1, plan.rounds + 1)
+    node = consortium.node(NAME)
+
+    def refusals(wire: DirectWire) -> list[str]:
+        return [one.reason for one in wire.answered if isinstance(one, Refused) and "per_year" in one.reason]
+
+    assert not refusals(run_rounds(consortium, *rounds))
+    consortium.reopen(NAME)
+    assert node == consortium.node(NAME)
+    assert refusals(run_rounds(consortium, 1, seed=2))
+    consortium.edit_policy(NAME, yearly, "")
+    assert not refusals(run_rounds(consortium, 1, seed=3))
+
+
+def test_a_ledger_that_was_rolled_back_says_nothing(filtered: SmallConsortium, run_rounds: Run) -> None:
+    run_rounds(filtered, 1)
+    ledger = filtered.folder.silo(NAME) / "state" / "ledger.jsonl"
+    whole = ledger.read_bytes()
+    ledger.write_bytes(b"".join(whole.splitlines(keepends=True)[:1]))
+    assert budget(filtered)[0] != 0
+    ledger.unlink()
+    assert budget(filtered)[0] != 0
+    ledger.write_bytes(whole)
+    assert budget(filtered)[0] == 0
+
+
+def altered(consortium: SmallConsortium, folder: Path, edit: Callable[[Any], object]) -> str:
+    """Writes the plan, changed, with the digest that fits."""
+    document = json.loads((consortium.folder.server.path / "plan.json").read_bytes())
+    edit(document["plan"])
+    document["digest"] = digest(document["plan"])
+    path = folder / "altered.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("sensitivity", [1e-3, 1e300])
+def test_the_cost_of_a_plan_is_never_what_the_plan_says(
+    filtered: SmallConsortium, tmp_path: Path, sensitivity: float
+) -> None:
+    forged = altered(filtered, tmp_path, lambda plan: plan["release"].update(l2_sensitivity=sensitivity))
+    found = CliRunner().invoke(app, ["silo", "budget", str(filtered.folder.policy(NAME)), "--plan", forged])
+    assert isinstance(found.exception, ConfigurationError)
+    assert "must follow from its own config and facts" in str(found.exception)
+    assert "allows it" not in found.output
+
+
+@pytest.mark.parametrize("name", ["x[/]", "[conceal]y", ":heavy_check_mark: the budget"])
+def test_the_name_of_a_plan_is_text(filtered: SmallConsortium, tmp_path: Path, name: str) -> None:
+    document = altered(filtered, tmp_path, lambda plan: plan["config"].update(name=name))
+    code, words = budget(filtered, "--plan", document)
+    assert code == 0, words
+    assert f"{name} (" in words
 
 
 def test_the_command_and_the_status_show_one_number(filtered: SmallConsortium, run_rounds: Run) -> None:

@@ -171,3 +171,14 @@ def test_binomials_are_cached_right() -> None:
         for k in range(6)
     ]
     assert found == pytest.approx(math.log(sum(terms)) / 4)
+
+
+@pytest.mark.parametrize(("mu", "prob", "order"), [(0.1, 0.999, 256.0), (0.05, 0.5, 512.0), (1.0, 0.9, 60.0)])
+def test_an_exchange_reaches_as_far_as_both_shifts_take_it(mu: float, prob: float, order: float) -> None:
+    """Of N(a) against N(-b) the integrand has its peak at αa + (α − 1)b, past either of the two."""
+    upper, lower = Mixture((1.0 - prob, prob), (0.0, mu)), Mixture((1.0 - prob, prob), (0.0, -mu))
+    x = np.linspace(-40.0, 40.0 + 2.0 * order * mu, 2_000_001)
+    logs = order * upper.log_density(x) + (1.0 - order) * lower.log_density(x)
+    logs -= x * x / 2.0 + math.log(math.sqrt(2.0 * math.pi))
+    exact = (np.log(np.exp(logs - logs.max()).sum() * (x[1] - x[0])) + logs.max()) / (order - 1.0)
+    assert mixture_rdp(orders(order), upper, lower)[0] == pytest.approx(exact, rel=1e-9)

@@ -202,3 +202,26 @@ def test_a_record_given_to_somebody_else_changes_two_persons_and_no_third(tmp_pa
         after = groups(load(tmp_path / "moved", {**TABLES, "north": own}).silo("north").train)
         assert len(before - after) <= 2
         assert len(after - before) <= 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("12", "12.0", True),
+        ("12", "0012", False),
+        ("100", "1e2", False),
+        ("110101199003077784", "110101199003077785", False),
+        ("true", "1", False),
+    ],
+)
+def test_two_names_are_one_person_only_if_a_tool_made_them_so(
+    tmp_path: Path, one: str, other: str, same: bool
+) -> None:
+    """Two people under one name share one contribution; then removing either removes another one too."""
+    table = [(one, "50", "1"), (other, "60", "0"), ("somebody", "40", "1")]
+    found = load(tmp_path, {"north": table, "south": TABLES["south"]})
+    north = next(silo for silo in found.silos if silo.name == "north")
+    assert north.train.persons is not None
+    assert north.test.persons is not None
+    people = len(set(north.train.persons.tolist())) + len(set(north.test.persons.tolist()))
+    assert people == (2 if same else 3)

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.audit.following import FollowingCoins
 from discreet.data.records import Records
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, PrivacyViolation
 from discreet.kinds import BinaryLogistic, Capped, Softmax, StableSteps, TangentSteps
 from discreet.kinds.batch_guard import random_order
 from discreet.kinds.persons import PersonWeights
@@ -119,3 +119,25 @@ def test_a_regulariser_is_refused_since_its_steps_are_not_bounded() -> None:
 def test_only_stable_steps_take_one_each() -> None:
     with pytest.raises(ConfigurationError, match="'steps' of tangent-steps must be >= 1"):
         TangentSteps(Softmax(3), 1.0, 0.1, steps=None, record_capacity=10)
+
+
+def test_rounding_counts_a_step_for_each_record_that_there_may_be() -> None:
+    """Weights at which one step would round little enough, and 700 of them too much."""
+    one_step = StableSteps(loss=Softmax(3), norm_bound=1.0, learning_rate=1e-3, steps=1, record_capacity=700)
+    data = records(5)
+
+    def refused(of: StableSteps, norm: float) -> bool:
+        start = np.full(12, norm / np.sqrt(12.0))
+        try:
+            local_update(of, LinearHead(4, 3), start, data, SeededRandom(1))
+        except PrivacyViolation as found:
+            return "rounding could exceed" in str(found)
+        return False
+
+    norms = [10.0**power for power in range(0, 20)]
+    assert not refused(kind(rate=1e-3), norms[0])
+    first = {
+        name: next(norm for norm in norms if refused(of, norm))
+        for name, of in {"one": one_step, "each": kind(rate=1e-3)}.items()
+    }
+    assert first["each"] <= first["one"] / 100.0

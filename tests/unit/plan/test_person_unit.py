@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.config import parse_config
 from discreet.config.data import PERSON_CAPACITY
-from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds import StableSteps
 from discreet.plan import Plan
 from discreet.plan.capacity import beyond_capacity
@@ -18,6 +19,7 @@ from discreet.plan.judged import public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
+from discreet.silo.records import _federation, nothing
 from tests.unit.plan.planned import plan
 from tests.unit.plan.test_persons import mixture_delta, mu
 
@@ -71,11 +73,12 @@ def test_with_sampling_each_silo_tosses_its_own_coin() -> None:
     assert mixture_delta(mu(planned), 0.2, 3, 0.99 * spent.epsilon) > DELTA
 
 
-def test_whoever_sees_one_message_sees_one_contribution() -> None:
-    planned = of_persons(silos=3)
+@pytest.mark.parametrize("silos", [1, 3])
+def test_without_aggregation_each_of_a_persons_silos_shows_a_contribution(silos: int) -> None:
+    planned = of_persons(silos=silos)
     row = next(one for one in planned.guarantees if isinstance(one.adversary, WithoutSecureAggregation))
     alone = 1.0 / (planned.noise_multiplier / math.sqrt(4))  # four of five shares are sure
-    exact = gaussian_epsilon(alone * math.sqrt(planned.rounds), DELTA)
+    exact = gaussian_epsilon(alone * math.sqrt(planned.rounds * silos), DELTA)
     assert exact <= row.epsilon <= 1.003 * exact
 
 
@@ -92,6 +95,20 @@ def test_too_many_persons_weaken_it_and_the_report_says_so() -> None:
     assert "one person more or less" in found
 
 
+def test_a_silo_without_records_has_no_persons_and_takes_part() -> None:
+    empty = nothing(of_persons(STABLE))
+    assert empty.persons is not None
+    assert len(empty.persons) == len(empty) == 0
+    assert nothing(plan(STABLE)).persons is None
+
+
+def test_records_of_a_function_say_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hospital_of_functions.py").write_text("def silos(): raise AssertionError('called')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(DataError, match="persons must be named by a column"):
+        _federation("hospital_of_functions:silos", of_persons(STABLE), "silo-0", {})
+
+
 def test_the_value_that_runs_knows_of_persons() -> None:
     training = of_persons(STABLE).silo_training("silo-0")
     assert isinstance(training, StableSteps)
@@ -106,6 +123,7 @@ def test_the_value_that_runs_knows_of_persons() -> None:
         (None, QUANTILE, ConfigurationError, "'privacy.clip_norm' must be a number"),
         (NOISY, {"silos": 2, "epsilon": 20.0}, ConfigurationError, "most_silos' must be 1 for noisy-steps"),
         (None, FIXED, UnsupportedAnalysisError, "independent coins"),
+        (None, {"silos": 6}, ConfigurationError, "at most the number of silos; got 6 of 5"),
     ],
 )
 def test_what_is_not_proven_is_refused(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -12,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import epsilon
+from discreet.errors import LedgerError
 from discreet.plan import Plan
 from discreet.privacy.events import Composed
-from discreet.privacy.ledger import Intent, charged_in
+from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, charged_in
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger
 from discreet.silo.policy.budget import filter_of
-from discreet.silo.policy.document import BudgetTable, Limits
+from discreet.silo.policy.document import BudgetTable, Fixed, Limits
+from discreet.silo.spending import _charged_intents
 from discreet.silo.state import SiloState
 from tests.unit.plan.planned import plan
 
@@ -41,7 +45,12 @@ def charge(rounds: int = 20, target: float = 1.0, sampled: bool = False) -> Char
 
 def account(*trainings: tuple[Charge, int], limits: BudgetTable | None = None) -> Account:
     known = {f"training {number}": entry for number, entry in enumerate(trainings)}
-    return Account(known, {}, (limits or budget()).lifetime)
+    return Account(known, {}, fixed(limits), fixed(limits))
+
+
+def fixed(limits: BudgetTable | None = None, **changes: Any) -> Fixed:
+    of_budget = limits or budget()
+    return replace(Fixed(of_budget.lifetime, of_budget.year, 0, "record", None, 1), **changes)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,7 @@ def test_nothing_that_passed_costs_more_by_exact_composition(
             known.require(limits, one, count)
         except PolicyRefusal:
             continue
-        known = Account({**known.charged, str(number): (one, count)}, {}, limits.lifetime)
+        known = replace(known, charged={**known.charged, str(number): (one, count)})
     events = [
         one.plan.event_against(one.adversary, one.honest_silos, rounds=count)
         for one, count in known.charged.values()
@@ -125,24 +134,65 @@ def test_sampled_rounds_are_not_gaussian() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixed", "said"),
+    ("before", "said"),
     [
-        (None, "none was"),
-        (Limits(9.0, 1e-5, "renyi"), "it was epsilon = 9 at"),
-        (Limits(3.47, 1e-5, "gaussian"), "by gaussian"),
-        (Limits(3.47, 1e-5, "sum"), "by sum"),
+        (None, "nothing was"),
+        (fixed(lifetime=Limits(9.0, 1e-5, "renyi")), "lifetime was epsilon = 9 at"),
+        (fixed(lifetime=Limits(3.47, 1e-5, "gaussian")), "by gaussian and is"),
+        (fixed(lifetime=Limits(3.47, 1e-5, "sum")), "by sum and is"),
+        (fixed(year=Limits(1.0, 1e-5, "renyi")), "year was epsilon = 1 at"),
+        (fixed(max_colluding=2), "max_colluding was 2 and is 0"),
+        (fixed(unit="person"), "unit was person and is record"),
+        (fixed(person="patient"), "person was patient and is None"),
+        (fixed(most_silos=3), "most_silos was 3 and is 1"),
     ],
 )
-def test_limits_that_were_not_written_down_before_hold_nothing(fixed: Limits | None, said: str) -> None:
+def test_what_was_not_written_down_before_holds_nothing(before: Fixed | None, said: str) -> None:
     one = charge()
-    found = Account({"earlier": (one, 1)}, {}, fixed)
+    found = Account({"earlier": (one, 1)}, {}, before, fixed())
     with pytest.raises(PolicyRefusal, match="before the first contribution") as refused:
         found.require(budget(), one, 1)
     assert said in str(refused.value)
     assert refused.value.code is RefusalCode.BUDGET
-    # Adding up bounds whatever was spent, so its limits may be raised.
-    found.require(budget(composition="sum", max_epsilon=9.0, max_delta=1e-4), one, 1)
-    Account({"never begun": (one, 0)}, {}, fixed).require(budget(), one, 1)
+    Account({"never begun": (one, 0)}, {}, before, fixed()).require(budget(), one, 1)
+
+
+def test_sums_may_be_raised_and_do_not_follow_a_filter() -> None:
+    """Adding up bounds whatever was spent, so its limits may move; after a filter it forgets what stood."""
+    one, added = charge(), budget(composition="sum", max_epsilon=9.0, max_delta=1e-4)
+    lower = fixed(budget(composition="sum", max_epsilon=3.0, max_delta=1e-4))
+    Account({"earlier": (one, 1)}, {}, lower, fixed(added)).require(added, one, 1)
+    Account({"earlier": (one, 1)}, {}, None, fixed(added)).require(added, one, 1)
+    with pytest.raises(PolicyRefusal, match="before the first contribution"):
+        Account({"earlier": (one, 1)}, {}, fixed(), fixed(added)).require(added, one, 1)
+
+
+def test_skellam_noise_is_not_gaussian() -> None:
+    limits = budget(composition="gaussian")
+    skellam = Charge(plan(mechanism="skellam"), 0)
+    with pytest.raises(PolicyRefusal, match="this plan has skellam noise") as refused:
+        account(limits=limits).require(limits, skellam, 1)
+    assert refused.value.code is RefusalCode.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"lifetime": 3}', '{"lifetime": {"epsilon": 1}}'])
+def test_a_damaged_file_of_limits_is_no_fresh_budget(policy: Policy, text: str) -> None:
+    state = SiloState(policy)
+    assert state.folder.exists()
+    state.fix(charged=False)
+    (state.folder / "limits.json").write_text(text or " ", encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"limits\.json"):
+        state.fixed()
+
+
+def test_an_attempt_that_came_to_nothing_is_no_moment() -> None:
+    entries: list[Entry] = [
+        Opened("a" * 64, "secure"),
+        Intent(1, "m", "2026-01-01"),
+        Aborted(1, "timeout"),
+        Intent(1, "m", "2026-01-02"),
+    ]
+    assert _charged_intents(entries) == [("a" * 64, "2026-01-02")]
 
 
 def test_costs_about_records_and_about_persons_are_not_added() -> None:
@@ -155,9 +205,10 @@ def test_costs_about_records_and_about_persons_are_not_added() -> None:
 def test_a_year_has_a_limit_of_its_own() -> None:
     limits = budget(max_epsilon_per_year=1.2, max_delta_per_year=1e-5)
     one, other = charge(), charge(rounds=5)
-    earlier = Account({"before": (one, 20)}, {"before": 0}, limits.lifetime)
+    stood = fixed(limits)
+    earlier = Account({"before": (one, 20)}, {"before": 0}, stood, stood)
     earlier.require(limits, other, 5)
-    now = Account({"before": (one, 20)}, {"before": 20}, limits.lifetime)
+    now = replace(earlier, of_year={"before": 20})
     with pytest.raises(PolicyRefusal, match=r"budget\.max_epsilon_per_year"):
         now.require(limits, other, 5)
     assert now.this_year.share(limits.year or limits.lifetime) > 0.5
@@ -183,12 +234,26 @@ def test_a_release_without_a_day_counts_in_every_year() -> None:
     assert charged_in([Intent(1, "m", "2026-01-01")], 2031) == 0
 
 
-def test_limits_are_written_once(policy: Policy) -> None:
+def test_a_clock_that_went_back_begins_no_year_anew(tmp_path: Path) -> None:
+    ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
+    ledger.join("a" * 64, seeded=False)
+    ledger.complete(ledger.contribute("a" * 64, "m", date(2027, 1, 1)), ("x",), "t")
+    assert ledger.of_year(2026) == ledger.of_year(2027) == {"a" * 64: 1}
+    assert ledger.of_year(2028) == {"a" * 64: 0}
+    ledger.close()
+
+
+def test_what_a_budget_rests_on_is_written_once(policy: Policy) -> None:
     state = SiloState(policy)
     assert state.folder.exists()
-    assert state.fixed_limits() is None
-    state.fix_limits()
-    assert state.fixed_limits() == policy.budget.lifetime
+    assert state.fixed() is None
+    state.fix(charged=False)
+    assert state.fixed() == policy.fixed
     raised = policy.model_copy(update={"budget": policy.budget.model_copy(update={"max_epsilon": 99.0})})
-    SiloState(raised).fix_limits()
-    assert SiloState(raised).fixed_limits() == policy.budget.lifetime
+    SiloState(raised).fix(charged=True)
+    assert SiloState(raised).fixed() == policy.fixed
+    # An attempt that came to nothing is not charged: then limits may still move, whatever the anchor knows.
+    with closing(SiloLedger.open(state.ledger)) as ledger:
+        assert state.anchor(ledger).limits is not None
+    SiloState(raised).fix(charged=False)
+    assert SiloState(raised).fixed() == raised.fixed

@@ -19,7 +19,7 @@ import torch
 
 from discreet.config import load_config
 from discreet.data import TableRules
-from discreet.data.columns import Days, Numeric
+from discreet.data.columns import Days
 from discreet.data.frames import table_of
 from discreet.data.table import Table
 from discreet.engines.local import run as run_config
@@ -27,7 +27,7 @@ from discreet.errors import ConfigurationError
 from discreet.models import load_flat
 from discreet.privacy.ledger import Spending
 from discreet.released import Model, build_network, load_model, onnx_program, sklearn_file, torch_program
-from discreet.released.scorer import numeric_columns, text_columns
+from discreet.released.scorer import Numbers, numeric_columns, text_columns
 from discreet.rounds import origin_of
 from discreet.session import Arrays, Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import ROWS, Said
@@ -39,9 +39,9 @@ def assert_close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-def as_numbers(table: Table, column: Numeric | Days) -> np.ndarray:
+def as_numbers(table: Table, column: Numbers) -> np.ndarray:
     """A column as programs take it: a date is the number that its library gives."""
-    if isinstance(column, Numeric):
+    if not isinstance(column, Days):
         return table.numbers(column.column)
     cells = table.column(column.column)
     return np.array([date.fromisoformat(cell).toordinal() if cell else np.nan for cell in cells])
@@ -125,6 +125,21 @@ TABLES: dict[str, Callable[[], Model]] = {
             "seen": {"from": "2020-01-01", "to": "2021-01-01"},
         },
         missing={"weight": "indicator", "born": "indicator", "note": "indicator"},
+    ),
+    "bins": lambda: untrained(
+        "logistic",
+        ("no", "yes"),
+        ranges={"age": (20, 90), "weight": (40, 120)},
+        bins={"age": 7, "weight": (60.0, 72.5)},
+        **TEXTS,
+    ),
+    "bins among others, blanks marked": lambda: untrained(
+        "logistic",
+        ("no", "yes", "perhaps"),
+        ranges={"weight": (40, 120), "age": (20, 90)},
+        bins={"age": (20, 50, 65)},
+        dates={"born": {"from": "1930-01-01", "to": "2010-12-31"}},
+        missing={"age": "indicator", "weight": "indicator"},
     ),
     "another norm": lambda: untrained("logistic", ("no", "yes"), feature_norm_bound=3.0, **NUMBERS),
 }

@@ -125,6 +125,10 @@ def _require_folder_name(name: str) -> None:
         raise ConfigurationError(f"a silo's name must be usable as the name of a folder; got {name!r}.")
 
 
+def _person(data: DataConfig) -> str:
+    return "" if data.person is None else f"person = {json.dumps(data.person.column)}\n"
+
+
 def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Config) -> str:
     """Returns a policy that allows exactly this plan, with room for attempts that come to nothing."""
     cost: Guarantee = plan.spent(plan.rounds)
@@ -142,7 +146,7 @@ public_key = "{consortium_key.hex()}"
 
 [data]
 source = "{_rehearsed_source(config.data.source, name)}"
-{_written(config.data)}{_residual(config.data.transform)}
+{_written(config.data)}{_person(config.data)}{_residual(config.data.transform)}
 [budget]
 max_epsilon = {epsilon!r}
 max_delta = {delta!r}
@@ -151,6 +155,7 @@ max_delta_per_training = {delta!r}
 
 [require]
 unit = "{plan.privacy.unit}"
+most_silos = {1 if plan.data.person is None else plan.data.person.most_silos}
 min_survivors = {plan.thresholds.min_survivors}
 max_colluding = {plan.thresholds.max_colluding}
 protocols = ["{aggregation.protocol}"]

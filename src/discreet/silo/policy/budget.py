@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition, Cost
@@ -13,7 +13,7 @@ from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
-from discreet.silo.policy.document import BudgetTable, Limits, Policy
+from discreet.silo.policy.document import BudgetTable, Fixed, Limits, Policy
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
@@ -103,33 +103,37 @@ class Account:
     Attributes:
         charged: by plan digest.
         of_year: of these, how many in the present calendar year (UTC); one whose day is not known counts.
-        fixed: the limits that were written down before the first contribution; None if none were.
+        fixed: what was written down before the first contribution; None if nothing was.
+        now: what the policy says; None where nobody asks.
     """
 
     charged: Mapping[str, tuple[Charge, int]]
     of_year: Mapping[str, int] = field(default_factory=dict)
-    fixed: Limits | None = None
+    fixed: Fixed | None = None
+    now: Fixed | None = None
 
     def without(self, plan_digest: str) -> Account:
         """Returns the account of all other trainings."""
         charged = {plan: entry for plan, entry in self.charged.items() if plan != plan_digest}
         of_year = {plan: count for plan, count in self.of_year.items() if plan != plan_digest}
-        return Account(charged, of_year, self.fixed)
+        return replace(self, charged=charged, of_year=of_year)
 
     def including(self, charge: Charge, releases: int) -> Account:
         """Returns the account with so many releases of a training, those of now in the present year."""
         digest = charge.plan.digest()
         _, before = self.charged.get(digest, (charge, 0))
         of_year = max(0, self.of_year.get(digest, 0) + releases - before)
-        return Account(
-            {**self.charged, digest: (charge, releases)}, {**self.of_year, digest: of_year}, self.fixed
+        return replace(
+            self,
+            charged={**self.charged, digest: (charge, releases)},
+            of_year={**self.of_year, digest: of_year},
         )
 
     @property
     def this_year(self) -> Account:
         """The account of the present year alone."""
         counts = {plan: (charge, self.of_year.get(plan, 0)) for plan, (charge, _) in self.charged.items()}
-        return Account(counts, self.of_year, self.fixed)
+        return replace(self, charged=counts)
 
     def total(self, limits: Limits) -> tuple[float, float]:
         """Returns (ε, δ) of everything that was charged, as ``limits`` compose it."""
@@ -158,7 +162,7 @@ class Account:
         _require_within("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases)
         _require_within("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
         self._require_one_unit(charge)
-        if unfixed := self.unfixed(budget):
+        if unfixed := self.unfixed():
             raise PolicyRefusal(RefusalCode.BUDGET, unfixed)
         later = self.including(charge, releases)
         _require_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
@@ -185,17 +189,19 @@ class Account:
                 "another 'state' and 'anchor', with a budget of their own, in the policy.",
             )
 
-    def unfixed(self, budget: BudgetTable) -> str:
-        """Says why limits of a filter do not hold: they must have stood before anything was seen."""
-        if budget.composition == "sum" or not any(count for _, count in self.charged.values()):
+    def unfixed(self) -> str:
+        """Says why what a filter rests on does not hold: it must have stood before anything was seen."""
+        now, fixed = self.now, self.fixed
+        filters = [one for one in (now, fixed) if one is not None and one.lifetime.composition != "sum"]
+        if now is None or not filters or not any(count for _, count in self.charged.values()):
             return ""
-        if self.fixed == budget.lifetime:
+        if fixed == now:
             return ""
-        known = "none was" if self.fixed is None else f"it was {self.fixed}"
+        said = "nothing was" if fixed is None else fixed.difference(now)
         return (
-            "a budget that composes by a filter must be written down before the first contribution; the "
-            f"policy says {budget.lifetime}, and {known}. Put it back, or name another 'state' and 'anchor' "
-            "and take what was spent off the limits."
+            "a budget that composes by a filter must be written down before the first contribution, with all "
+            f"that it rests on; {said}. Put it back, or name another 'state' and 'anchor' and take what was "
+            "spent off the limits."
         )
 
 

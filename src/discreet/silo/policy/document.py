@@ -164,6 +164,35 @@ class Limits:
         return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What a filter rests on, written down before the first contribution: none of it may hang on results.
+
+    Attributes:
+        lifetime: limits of all trainings together.
+        year: of a calendar year; None if there are none.
+        max_colluding: how many others the owner assumes to conspire with the server.
+        unit: whom the budget is about.
+        person: the column that says whose a record is; None if nobody asks.
+        most_silos: at how many silos one person may be.
+    """
+
+    lifetime: Limits
+    year: Limits | None
+    max_colluding: int
+    unit: str
+    person: str | None
+    most_silos: int
+
+    def difference(self, other: Fixed) -> str:
+        """Says in words what differs, empty if nothing does."""
+        return "; ".join(
+            f"{name} was {getattr(self, name)} and is {getattr(other, name)}"
+            for name in self.__slots__
+            if getattr(self, name) != getattr(other, name)
+        )
+
+
 class BudgetTable(_Table):
     """The most that may ever be spent: in all trainings together, in one, and in a calendar year.
 
@@ -177,7 +206,7 @@ class BudgetTable(_Table):
         composition: how trainings add up. ``sum`` adds ε and δ, and limits may be raised. ``renyi`` is a
             filter, under which ten trainings of (1, 1e-6) cost 3.5 and not 10; ``gaussian`` is one that fits
             a tenth more, for plans without sampling. A filter's limits are written down before the first
-            contribution and cannot be changed.
+            contribution, with all of `Fixed`, and cannot be changed.
     """
 
     max_epsilon: PositiveNumber
@@ -281,6 +310,18 @@ class Policy(_Table):
     require: RequireTable
     proposals: ProposalsTable = ProposalsTable()
     simulation: SimulationTable | None = None
+
+    @property
+    def fixed(self) -> Fixed:
+        """What a budget that composes by a filter rests on."""
+        return Fixed(
+            self.budget.lifetime,
+            self.budget.year,
+            self.require.max_colluding,
+            self.require.unit,
+            self.data.person,
+            self.require.most_silos,
+        )
 
 
 def load_policy(path: Path) -> Policy:

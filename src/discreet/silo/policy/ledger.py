@@ -69,7 +69,7 @@ class SiloLedger:
             self.writer.append(Opened(plan_digest, "seeded" if seeded else "secure"))
 
     def of_year(self, year: int) -> dict[str, int]:
-        """Returns how many releases of every training are charged to ``year``."""
+        """Returns how many releases of every training are charged to ``year``, or to its last."""
         return charged_by_training(self.writer.entries, year)
 
     def contribute(self, plan_digest: str, started_from: str, today: date) -> int:
@@ -114,7 +114,12 @@ def spent_by_training(entries: tuple[Entry, ...]) -> dict[str, Spending]:
 
 
 def charged_by_training(entries: tuple[Entry, ...], year: int) -> dict[str, int]:
-    """Returns how many releases of every training are charged to ``year``, by plan digest."""
+    """Returns how many releases of every training are charged to ``year``, by plan digest.
+
+    A clock that went back begins no year anew: the ledger's latest year stands where it is later.
+    """
+    days = [entry.day for entry in entries if isinstance(entry, Intent) and entry.day is not None]
+    year = max([year, *(int(day[:4]) for day in days)])
     return {plan: charged_in(own, year) for plan, own in by_training(entries).items()}
 
 
