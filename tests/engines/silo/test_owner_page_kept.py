@@ -52,11 +52,11 @@ def words(place: Path) -> str:
 
 
 @contextmanager
-def kept(consortium: SmallConsortium, told: list[str]) -> Iterator[Path]:
+def kept(consortium: SmallConsortium, told: list[str], *, pause: float = 0.01) -> Iterator[Path]:
     """Restarts the silo with its page beside it, and gives where that is."""
     path = consortium.folder.policy(NAME)
     policy = load_policy(path)
-    page = OwnerPage(policy, path, told.append, pause=0.01)
+    page = OwnerPage(policy, path, told.append, pause=pause)
     node = consortium.node(NAME)
     consortium.silos[node].close()
     consortium.silos[node] = open_silo(path, Surroundings(tell=page.observe))
@@ -89,6 +89,15 @@ def test_it_is_written_again_after_joining_each_release_a_refusal_and_the_end(
         wait_for(place, "refused: the policy, or a person here, does not allow it")
         consortium.silos[consortium.node(NAME)].close()
     assert "No process answers for this silo" in words(place)
+    assert told == []
+
+
+def test_the_last_page_waits_for_no_pause(consortium: SmallConsortium, run_rounds: Run) -> None:
+    told: list[str] = []
+    with kept(consortium, told, pause=3600.0) as place:
+        wait_for(place, "Nothing has left this silo")
+        run_rounds(consortium, 1)
+    assert "1 of 3 releases" in words(place)
     assert told == []
 
 
