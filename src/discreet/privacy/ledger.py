@@ -9,7 +9,6 @@ synced, so nothing followed from it; it is dropped on the next opening for writi
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from typing import IO, Any, Self
 
 from discreet.documents import read_json
 from discreet.errors import LedgerError
+from discreet.locks import take_soon
 from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 
@@ -270,13 +270,12 @@ class LedgerWriter:
             LedgerError: if the chain is broken or another process holds the ledger.
         """
         file = path.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        # A page or a status that asks whether the silo works holds the lock for a moment.
+        if not take_soon(file):
             file.close()
             raise LedgerError(
                 f"only one process may write {path.name}; another one is running in this folder."
-            ) from None
+            )
         try:
             data = path.read_bytes()
             file.truncate(data.rfind(b"\n") + 1)

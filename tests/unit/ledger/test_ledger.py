@@ -1,6 +1,7 @@
 """The ledger: what is written stays, what is altered is found, what is interrupted stays charged."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import LedgerError
+from discreet.locks import take
 from discreet.privacy.ledger import (
     Aborted,
     Completed,
@@ -104,6 +106,18 @@ def test_only_one_process_may_write(tmp_path: Path) -> None:
     with LedgerWriter.open(path), pytest.raises(LedgerError, match="only one process"):
         LedgerWriter.open(path)
     LedgerWriter.open(path).close()
+
+
+def test_one_who_asks_whether_a_silo_works_does_not_keep_it_from_starting(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.touch()
+    asking = path.open("rb")
+    assert take(asking)
+    end = threading.Timer(0.2, asking.close)
+    end.start()
+    with LedgerWriter.open(path) as ledger:
+        assert ledger.append(ENTRIES[0]).sequence == 0
+    end.join()
 
 
 def test_an_entry_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,19 +6,13 @@ beside it tells everybody who may read the folder; one who holds the sign deceiv
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Final
 
 from discreet.errors import ConfigurationError
-
-# Somebody who only asks holds a lock for a moment.
-_TRIES: Final = 20
-_TRY_SECONDS: Final = 0.05
+from discreet.locks import take, take_soon
 
 
 @contextmanager
@@ -36,13 +30,13 @@ def occupy(lock: Path) -> Iterator[None]:
             raise ConfigurationError(
                 f"the server's folder must exist and be writable; {lock.parent}: {error.strerror}."
             ) from None
-        if not _take_soon(own, fcntl.LOCK_EX):
+        if not take_soon(own):
             raise ConfigurationError(
                 f"only one server may work in a folder; another one works in {lock.parent}. "
                 "Wait until it ends, or stop it."
             )
         # Shared, as nobody is kept out by it; if it cannot be had, somebody else gives the same sign.
-        _take_soon(sign, fcntl.LOCK_SH)
+        take_soon(sign, shared=True)
         yield
 
 
@@ -56,7 +50,7 @@ def occupied(lock: Path) -> bool:
         except PermissionError:
             continue
         with file:
-            return not _take(file, fcntl.LOCK_EX)
+            return not take(file)
     return False
 
 
@@ -66,19 +60,3 @@ def _sign(lock: Path) -> Path:
 
 def _for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _take_soon(file: IO[bytes], kind: int) -> bool:
-    for _ in range(_TRIES - 1):
-        if _take(file, kind):
-            return True
-        time.sleep(_TRY_SECONDS)
-    return _take(file, kind)
-
-
-def _take(file: IO[bytes], kind: int) -> bool:
-    try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
