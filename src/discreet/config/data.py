@@ -167,6 +167,8 @@ class DataConfig(Section):
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
+        asked: whether records are asked questions, and no model is trained on them: they keep their numbers
+            and need no label. A config with ``[[ask]]`` sets it.
         pixels: whether bytes of an npz file are pixels, which are divided by 255, and not numbers such as
             token ids; left out, they are taken for pixels, and whoever runs the training is told.
         feature_shape: shape of one record's features, where a program hands arrays over; no file's.
@@ -197,6 +199,7 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
+    asked: bool = False
     pixels: bool | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
@@ -226,6 +229,19 @@ class DataConfig(Section):
         if isinstance(self.partition, DirichletPartition):
             raise ValueError(
                 "a dirichlet partition must be without 'person': it deals records by their label"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _questions_need_columns_alone(self) -> Self:
+        """Refuses, for records that are asked, what only training knows."""
+        if not self.asked:
+            return self
+        given = [name for name in _OF_TRAINING if getattr(self, name) is not None]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} must be left out where questions are asked: they name columns of "
+                "'ranges', 'dates' and 'categories', and no model is trained"
             )
         return self
 
@@ -291,6 +307,7 @@ DRAFT = "draft: "
 WRITTEN = ("separator", "encoding", "decimal")
 """The keys that say how a CSV file is written; of a silo's own file, its policy says it and no plan."""
 
+_OF_TRAINING = ("label", "classes", "num_classes", "bins", "feature_norm_bound", "feature_shape", "transform")
 _IN_MEMORY = "memory"
 _FILES = ("csv:", "parquet:", "npz:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
@@ -371,7 +388,7 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
             "every row of the tables that a program handed over was made from one unit alone: nothing in it "
             "was fitted to other rows, as scalers, imputers and encoders are"
         )
-    if data.label is not None:
+    if data.label is not None or data.asked:
         found.append(WRITTEN_ALONE)
     if "csv:" in source_text(data.source):
         found.append(QUOTES)

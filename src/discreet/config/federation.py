@@ -39,6 +39,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         person=_person_rule(data),
         ranges=data.ranges,
         bins=_bins(data),
+        asked=data.asked,
         categories=data.categories,
         classes=data.classes,
         num_classes=data.num_classes,
@@ -58,11 +59,12 @@ def _person_rule(data: DataConfig) -> PersonRule | None:
 
 def _missing(data: DataConfig) -> frozenset[str]:
     """Returns the columns whose missing cells have a feature of their own."""
-    if data.missing is None or data.missing == "neutral":
+    rule = data.missing or ("indicator" if data.asked else "neutral")
+    if rule == "neutral":
         return frozenset()
-    if data.missing == "indicator":
+    if rule == "indicator":
         return frozenset(features_named(data))
-    return frozenset(name for name, rule in data.missing.items() if rule == "indicator")
+    return frozenset(name for name, own in rule.items() if own == "indicator")
 
 
 def _bins(data: DataConfig) -> dict[str, int | tuple[float, ...]] | None:
@@ -129,6 +131,8 @@ def _expanded_path(source: str | dict[str, str]) -> str | dict[str, str]:
 def table_shape(data: DataConfig) -> tuple[int, int] | None:
     """Returns how many features and classes a table has by the public rules alone; None for another source.
 
+    Where a model is trained there is a constant besides; where questions are asked there are no classes.
+
     Raises:
         DataError: if the rules do not fit together.
     """
@@ -136,9 +140,10 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     columns = table_columns(facts)
     if has_pattern(column.column for column in columns):
         raise DataError("columns must be named where no header is read; a name with '*' is a pattern.")
-    if not columns or data.label is None:
+    if not columns or (data.label is None and not data.asked):
         return None
-    return sum(len(column.names) for column in columns) + 1, len(facts.class_texts())
+    features = sum(len(column.names) for column in columns)
+    return features + (not data.asked), len(facts.class_texts())
 
 
 def federation_of(

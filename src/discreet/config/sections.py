@@ -5,7 +5,8 @@ Noise, scale, ring and guarantees are worked out once, by the plan.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -13,15 +14,18 @@ from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
+    ANSWERS,
     AveragingConfig,
     ClipNorm,
     LocalConfig,
     NoSamplingConfig,
+    QuestionsConfig,
     SamplingConfig,
     ServerConfig,
     UntunedStepsConfig,
 )
 from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.questions import MOST_QUESTIONS, Question
 
 
 class TrainingConfig(Section):
@@ -64,6 +68,9 @@ class TrainingConfig(Section):
         if self.rounds == "auto":
             raise ConfigurationError("'training.rounds' must be worked out by a plan first; it is \"auto\".")
         return self.rounds
+
+
+_ASKING: dict[str, Any] = {"rounds": 1, "local": {"kind": "questions"}}
 
 
 class PrivacyConfig(Section):
@@ -194,10 +201,16 @@ class AboutConfig(Section):
 
 
 class Config(Section):
-    """The whole file."""
+    """The whole file: a training, or questions in its place.
+
+    Attributes:
+        ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
+            say so, and are left out of a file.
+    """
 
     name: Annotated[str, Field(max_length=200), AfterValidator(_one_line)] = "training"
     about: AboutConfig | None = None
+    ask: Annotated[tuple[Question, ...], Field(min_length=1, max_length=MOST_QUESTIONS)] | None = None
     data: DataConfig
     model: ModelConfig = ModelConfig()
     training: TrainingConfig
@@ -205,6 +218,34 @@ class Config(Section):
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
     speed: SpeedConfig = SpeedConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _asked_in_place_of_training(cls, data: Any) -> Any:
+        """Says, where questions are asked, what takes the place of model and training."""
+        if not isinstance(data, Mapping) or data.get("ask") is None:
+            return data
+        records = data.get("data")
+        if isinstance(records, Mapping):
+            records = {"test_fraction": 0.0, **records, "asked": True}
+        return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="after")
+    def _questions_are_all(self) -> Config:
+        """Refuses a training beside questions, and what only one of the two has."""
+        asked = (
+            isinstance(self.training.local, QuestionsConfig), self.model.name == ANSWERS, self.data.asked
+        )  # fmt: skip
+        if self.ask is None and not any(asked):
+            return self
+        if self.ask is None or not all(asked) or self.training != TrainingConfig.model_validate(_ASKING):
+            raise ValueError(
+                "'model' and 'training' must be left out where questions are asked; a config has either "
+                "'ask' or a training"
+            )
+        if self.privacy.unit == "client":
+            raise ValueError("'privacy.unit' must be record or person where questions are asked; got client")
+        return self
 
     @model_validator(mode="after")
     def _persons_are_known(self) -> Config:

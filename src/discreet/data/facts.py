@@ -48,6 +48,7 @@ class PublicFacts:
             out, as many as there are ``classes``, or 2).
         feature_norm_bound: L2 norm that records are scaled to (tables: default 1; else no scaling).
         feature_shape: shape of one record's features (arrays in memory).
+        asked: whether records are asked questions: they keep their numbers, and need no label (tables).
     """
 
     label: str | None = None
@@ -65,6 +66,7 @@ class PublicFacts:
     dialect: Dialect = COMMAS
     pixels: bool | None = None
     bins: Mapping[str, int | Sequence[float]] | None = None
+    asked: bool = False
 
     def array_facts(self) -> ArrayFacts | None:
         """Returns what is stated of arrays in memory; None if it is tables that are.
@@ -106,8 +108,10 @@ class PublicFacts:
         """Returns the names of what is stated and only tables have."""
         return [name for name in _OF_TABLES if getattr(self, name) != getattr(PublicFacts(), name)]
 
-    def norm_bound(self) -> float:
-        """Returns the length that the records of a table are scaled to."""
+    def norm_bound(self) -> float | None:
+        """Returns the length that the records of a table are scaled to; None if they are not."""
+        if self.asked:
+            return None
         return _DEFAULT_NORM_BOUND if self.feature_norm_bound is None else self.feature_norm_bound
 
     def schema(self, name: str, *, silo: str | None) -> TableSchema:
@@ -121,10 +125,10 @@ class PublicFacts:
                 f"{name}: feature_shape must be left out for a table, whose columns say it; got "
                 f"{self.feature_shape}. Arrays are read from npz:PATH, or handed over by a program."
             )
-        if self.label is None:
+        if self.label is None and not self.asked:
             raise DataError(f"{name}: the label column must be named; set label.")
         return TableSchema(
-            self.label,
+            self.label or "",
             self.class_texts(),
             table_columns(self),
             silo=silo,

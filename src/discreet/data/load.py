@@ -30,7 +30,7 @@ from discreet.data.table_source import pool_of_tables
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
-BUNDLED: Mapping[str, Callable[[], Pool]] = {"heart-disease": heart_disease, "digits": digits}
+BUNDLED: Mapping[str, Callable[..., Pool]] = {"heart-disease": heart_disease, "digits": digits}
 
 IN_MEMORY = "memory"
 """The source of records that a program hands over: tables or arrays; no file can name them."""
@@ -142,9 +142,9 @@ def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
             "the data source must be a bundled name, npz:PATH, csv:PATH, parquet:PATH or module:function; "
             f"got {source!r}.{nearest_hint(source, BUNDLED)}"
         )
-    if facts != PublicFacts():
+    if facts != PublicFacts(asked=facts.asked):
         raise DataError(f"{source}: the bundled data knows its label and features; remove what was given.")
-    return BUNDLED[source]()
+    return BUNDLED[source](norm_bound=None) if facts.asked else BUNDLED[source]()
 
 
 def _memory_pool(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discreet.arrays import Float32s, Integers
 from discreet.data.bundled import SCHEMAS
-from discreet.data.columns import category_numbers, encode
+from discreet.data.columns import encode
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.facts import PublicFacts
@@ -67,7 +67,7 @@ class TableRules:
         Raises:
             DataError: if there is no label column.
         """
-        return category_numbers(table, self.schema.label, self.schema.classes)
+        return self.schema.classes_of(table)
 
     def file(self, path: Path) -> CsvFile | ParquetFile:
         """Returns a file of rows: Parquet if its name ends in ``.parquet``, else CSV."""
@@ -86,14 +86,17 @@ class TableRules:
 
 
 def table_rules(source: Source, facts: PublicFacts) -> TableRules | None:
-    """Returns the rules by which a source is read; None if it is no table.
+    """Returns the rules by which a source is read; None if it is no table, or no model is trained on it.
 
     Raises:
         DataError: if what is stated does not fit together.
     """
+    norm_bound = facts.norm_bound()
+    if norm_bound is None:
+        return None
     if isinstance(source, str) and source in SCHEMAS:
         return TableRules(SCHEMAS[source], norm_bound=1.0)
     if facts.label is None:
         return None
     name = source if isinstance(source, str) else "the tables"
-    return TableRules(facts.schema(name, silo=None), facts.norm_bound(), facts.dialect)
+    return TableRules(facts.schema(name, silo=None), norm_bound, facts.dialect)

@@ -30,7 +30,7 @@ class TableSchema:
     """Public facts about a table.
 
     Attributes:
-        label: the column to predict.
+        label: the column to predict; empty where nothing is predicted, and every record has class 0.
         classes: its possible texts; their order numbers the classes.
         columns: which columns become features, and by which public rule.
         silo: the column that says which silo holds a record, or None; `SILO` for one table a silo.
@@ -61,7 +61,18 @@ class TableSchema:
         silo = () if self.silo in (None, SILO) else (self.silo,)
         own = () if self.id is None else (self.id,)
         features = (column.column for column in self.columns)
-        return tuple(dict.fromkeys((self.label, *features, *own, *silo)))
+        label = (self.label,) if self.label else ()
+        return tuple(dict.fromkeys((*label, *features, *own, *silo)))
+
+    def classes_of(self, table: Table) -> Integers:
+        """Returns the class of every row, shape ``(n,)``; -1 for a text that is none.
+
+        Raises:
+            DataError: if there is no label column.
+        """
+        if not self.label:
+            return np.zeros(len(table), dtype=np.int64)
+        return category_numbers(table, self.label, self.classes)
 
 
 def _known(cell: str) -> str:
@@ -74,7 +85,7 @@ class _Gathered:
     """The records of some tables, part by part, and of the table at hand what its owner is told."""
 
     schema: TableSchema
-    feature_norm_bound: float
+    feature_norm_bound: float | None
     encoded: GrowingRows = field(default_factory=GrowingRows)
     features: GrowingRows = field(default_factory=GrowingRows)
     labels: GrowingRows = field(default_factory=GrowingRows)
@@ -92,7 +103,7 @@ class _Gathered:
         known: set[str] = set()
         for table in tables:
             name, rows = table.name, len(table)
-            labels = category_numbers(table, schema.label, schema.classes)
+            labels = schema.classes_of(table)
             counts += np.bincount(np.where(labels < 0, len(schema.classes), labels), minlength=len(counts))
             encoded, unusable = encode(table, schema.columns)
             found.append(unusable)
@@ -107,7 +118,8 @@ class _Gathered:
         rows, few = int(counts.sum()), int((counts > 0).sum())
         self.notes += left_out_note(name, left_out, rows)
         self.notes += encoding_note(name, foreign)
-        self.notes += label_notes(name, schema.label, schema.classes, counts)
+        if schema.label:
+            self.notes += label_notes(name, schema.label, schema.classes, counts)
         for column, parts in zip(schema.columns, zip(*found, strict=True), strict=True):
             self.notes += column.notes(name, rows, reduce(add, parts))
         if schema.id is not None:
@@ -124,7 +136,10 @@ class _Gathered:
             cells = table.column(schema.id)
             known = [_known(cell) for cell in cells] if schema.persons else [spelling(cell) for cell in cells]
             self.ids.append(Identities.of_texts(known))
-        self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
+        if self.feature_norm_bound is None:
+            self.features.add(encoded.astype(np.float32))
+        else:
+            self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
         self.labels.add(labels)
         self.places.add(table.places + (number << _FILE_BITS))
         if schema.silo == SILO:
@@ -150,10 +165,12 @@ def pool_of_tables(
     schema: TableSchema,
     *,
     name: str,
-    feature_norm_bound: float,
+    feature_norm_bound: float | None,
     attribution: str = "",
 ) -> Pool:
     """Encodes every row by itself: public rules, a constant feature, then scaling to the norm bound.
+
+    Without a bound the features stay as the rules make them, and there is no constant.
 
     A row whose label is none of the classes is left out. Only the rows at hand are kept as text.
 
@@ -162,7 +179,7 @@ def pool_of_tables(
             is `SILO`.
         schema: the public rules.
         name: what to call the data.
-        feature_norm_bound: the public norm of every record.
+        feature_norm_bound: the public norm of every record; None if none is promised.
         attribution: who made the data.
 
     Raises:
@@ -180,7 +197,7 @@ def pool_of_tables(
         groups={} if schema.silo is None else {schema.silo: gathered.silos},
         own_silos=schema.silo,
         feature_norm_bound=feature_norm_bound,
-        feature_names=(*feature_names(schema.columns), CONSTANT),
+        feature_names=(*feature_names(schema.columns), *([] if feature_norm_bound is None else [CONSTANT])),
         attribution=attribution,
         notes=tuple(gathered.notes),
     )

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from discreet.kinds.asked import ANSWERS, Asked, QuestionsConfig
 from discreet.kinds.capped import Capped
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
@@ -49,20 +50,23 @@ LocalConfig = Annotated[
     | ShardedConfig
     | StableStepsTable
     | TangentStepsConfig
-    | NoisyStepsConfig,
+    | NoisyStepsConfig
+    | QuestionsConfig,
     Field(discriminator="kind"),
 ]
 
-OneRelease = SingleStep | ClippedUpdate | Sharded | StableSteps | TangentSteps | QuantileClipped
+OneRelease = SingleStep | ClippedUpdate | Sharded | StableSteps | TangentSteps | QuantileClipped | Asked
 """Kinds that send one vector a round, which gets its noise once."""
 SiloTraining = OneRelease | NoisySteps
 """Every kind."""
 
 
 __all__ = [
+    "ANSWERS",
     "FLAT",
     "UNKNOWN_BATCH",
     "AdaptiveConfig",
+    "Asked",
     "Automatic",
     "AveragingConfig",
     "BinaryLogistic",
@@ -89,6 +93,7 @@ __all__ = [
     "QuantileClipped",
     "QuantileClipping",
     "QuantileNormConfig",
+    "QuestionsConfig",
     "SamplingConfig",
     "ServerConfig",
     "Sharded",

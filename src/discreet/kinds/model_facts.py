@@ -54,6 +54,11 @@ def digest_of(architecture: str, initial: Floats) -> str:
     return hashlib.sha256(architecture.encode() + initial.tobytes()).hexdigest()
 
 
+def answers_facts(dimension: int) -> ModelFacts:
+    """Returns the facts of what holds the sums of questions, which starts at zero."""
+    return ModelFacts(dimension, digest_of("Answers()", np.zeros(dimension)), outputs=1, linear=False)
+
+
 def require_classes(num_classes: int) -> None:
     """Refuses a model that has nothing to choose between."""
     if not num_classes >= 2:

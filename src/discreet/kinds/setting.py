@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.errors import ConfigurationError
+from discreet.kinds.blocks import AskedBlock
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.heads import ConvexHead, head_on
 from discreet.kinds.persons import PersonWeights
@@ -28,6 +29,7 @@ class SiloSetting:
         linear: whether the model is a linear head.
         persons: how a person's records count, where persons are protected.
         own_loss: the user's own, in place of the head's; None for the latter.
+        asked: what answers the questions of the config; None if it trains a model.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class SiloSetting:
     linear: bool
     persons: PersonWeights | None = None
     own_loss: StatedLoss | None = None
+    asked: tuple[AskedBlock, ...] | None = None
 
     @property
     def share(self) -> float:

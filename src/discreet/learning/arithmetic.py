@@ -7,6 +7,7 @@ from torch import nn
 from discreet.arrays import Floats
 from discreet.data.records import Records
 from discreet.kinds import (
+    Asked,
     ClippedUpdate,
     OneRelease,
     QuantileClipped,
@@ -23,6 +24,7 @@ from discreet.learning.stable_steps import stable_update
 from discreet.learning.tangent_steps import tangent_update
 from discreet.learning.updates import CountedUpdate, LocalUpdate
 from discreet.randomness import RandomSource
+from discreet.statistics.contribution import asked_vector
 
 
 def local_update(
@@ -56,6 +58,9 @@ def local_update(
             return stable_update(training, model, parameters, records, randomness)
         case TangentSteps():
             return tangent_update(training, model, parameters, records, randomness)
+        case Asked():
+            summed = asked_vector(training, records.features, records.labels, records.persons)
+            return LocalUpdate(summed, None, len(records))
 
 
 def counted_update(

@@ -13,12 +13,12 @@ class LocalUpdate:
 
     Attributes:
         vector: what the secure sum adds up, shape ``(d,)``, real units, pointing downhill.
-        loss: mean training loss that the silo saw; private.
+        loss: mean training loss that the silo saw; private. None where nothing is trained.
         batch: number of records (or clients) that took part; private.
     """
 
     vector: Floats
-    loss: float
+    loss: float | None
     batch: int
 
     def __repr__(self) -> str:

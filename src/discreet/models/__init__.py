@@ -1,5 +1,6 @@
 """Model factories, flat parameters, convexity facts and the checks a model must pass."""
 
+from discreet.models.answers import Answers
 from discreet.models.build import build_model, count_weights
 from discreet.models.checks import check_model
 from discreet.models.convexity import LinearHead, convexity
@@ -15,6 +16,7 @@ from discreet.models.parameters import (
 )
 
 __all__ = [
+    "Answers",
     "LinearHead",
     "ModelFile",
     "build_model",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.config import Config
-from discreet.config.data import ModelConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
-from discreet.kinds import FixedSizeConfig
-from discreet.kinds.model_facts import LINEAR, ModelFacts, defined_in_main, linear_facts
+from discreet.kinds import Asked, FixedSizeConfig
+from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts, defined_in_main, linear_facts
+from discreet.plan.asked import asked_blocks
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
@@ -34,7 +34,11 @@ class Planned:
     def notes(self) -> tuple[str, ...]:
         """What whoever runs this should know of records and model; it is for nobody else."""
         notes = list(self.federation.warnings)
-        if self.config.run.evaluate and not any(len(silo.test) for silo in self.federation.silos):
+        if (
+            self.config.ask is None
+            and self.config.run.evaluate
+            and not any(len(silo.test) for silo in self.federation.silos)
+        ):
             notes.append("no record is held out, so nothing is measured.")
         for name in filter(defined_in_main, self.config.model.own_code):
             what = "model" if name == self.config.model.name else "loss"
@@ -53,7 +57,7 @@ def plan_over_records(config: Config) -> Planned:
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     federation = records_of(config)
-    model = model_facts(config.model, federation.feature_shape, federation.num_classes)
+    model = model_facts(config, federation.feature_shape, federation.num_classes)
     return Planned(config, federation, make_plan(config, facts_of(federation, model)))
 
 
@@ -79,15 +83,18 @@ def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
     )
 
 
-def model_facts(model: ModelConfig, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
-    """Returns the public facts of the model that a config names; only a linear head is not made for them.
+def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts:
+    """Returns the public facts of the model that a config names; a linear head is not made for them.
 
     Raises:
         ConfigurationError: if it cannot be built here.
     """
-    if model.name == LINEAR:
+    blocks = asked_blocks(config)
+    if blocks is not None:
+        return answers_facts(Asked(blocks).dimension)
+    if config.model.name == LINEAR:
         return linear_facts(feature_shape, num_classes)
-    from discreet.models import build_model, described  # torch takes longer to import than a plan to make
+    from discreet.plan.public_model import made_model  # torch takes longer to import than a plan to make
 
-    made = build_model(model.name, feature_shape, num_classes, seed=model.seed)
-    return described(made, feature_shape)
+    _, facts = made_model(config, feature_shape, num_classes)
+    return facts

@@ -6,11 +6,32 @@ from dataclasses import fields
 
 from torch import nn
 
+from discreet.config import Config
 from discreet.errors import ConfigurationError
-from discreet.kinds.model_facts import LINEAR, ModelFacts
-from discreet.models import build_model, count_weights, described
+from discreet.kinds import Asked
+from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts
+from discreet.models import Answers, build_model, count_weights, described
 from discreet.models.build import BUNDLED
+from discreet.plan.asked import asked_blocks
 from discreet.plan.plan import Plan
+
+
+def made_model(
+    config: Config, feature_shape: tuple[int, ...], num_classes: int
+) -> tuple[nn.Module, ModelFacts]:
+    """Builds the public model that a config names, with its initial weights; imports what it names.
+
+    Where questions are asked, it is what holds their sums.
+
+    Raises:
+        ConfigurationError: if it cannot be built here.
+    """
+    blocks = asked_blocks(config)
+    if blocks is not None:
+        dimension = Asked(blocks).dimension
+        return Answers(dimension), answers_facts(dimension)
+    made = build_model(config.model.name, feature_shape, num_classes, seed=config.model.seed)
+    return made, described(made, feature_shape)
 
 
 def public_model(plan: Plan) -> nn.Module:
@@ -32,8 +53,7 @@ def public_model(plan: Plan) -> nn.Module:
             f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "
             f"plan names {facts.dimension}. Plan again."
         )
-    made = build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed)
-    built = described(made, facts.feature_shape)
+    made, built = made_model(plan.config, facts.feature_shape, facts.num_classes)
     for field in fields(ModelFacts):
         planned, here = getattr(facts.model, field.name), getattr(built, field.name)
         if planned != here:

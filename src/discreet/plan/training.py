@@ -10,6 +10,7 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.stated_loss import StatedLoss
+from discreet.plan.asked import asked_blocks
 from discreet.plan.facts import FederationFacts
 from discreet.plan.failures import rare
 from discreet.privacy.units import Unit
@@ -52,6 +53,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         linear=facts.linear,
         persons=None if person is None else _weights(person),
         own_loss=None if own is None else stated_loss(own, facts.outputs),
+        asked=asked_blocks(config),
     )
 
 

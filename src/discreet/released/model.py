@@ -16,10 +16,10 @@ from discreet.config.federation import public_facts
 from discreet.data import Records, TableRules, features_in_memory, table_rules
 from discreet.data.frames import table_of
 from discreet.errors import ConfigurationError
+from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
 from discreet.learning.metrics import probabilities
 from discreet.models import load_tensors, read_model_file
-from discreet.models.build import BUNDLED
 from discreet.models.transforms import features_by
 from discreet.plan import Plan
 from discreet.plan.follows import unlike_its_config
@@ -166,7 +166,7 @@ def build_network(plan: Plan, *, own_code: bool) -> nn.Module:
         ConfigurationError: if it is not bundled and ``own_code`` is false, or cannot be built here.
     """
     name = plan.model.name
-    if not (own_code or name in BUNDLED):
+    if not own_code and names_own_code(name):
         raise ConfigurationError(
             f"the model must be bundled, or be imported by your leave; the plan names {name!r}. "
             "Open it with own_code=True (--own-code) if you trust it."

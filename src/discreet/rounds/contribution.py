@@ -31,13 +31,14 @@ class Contribution:
     Attributes:
         values: noisy integers, shape ``(dimension,)``, grid units; protected by the silo's own share of
             noise only, so they leave the silo masked.
-        loss: mean training loss before the round; private, shown in simulations only.
+        loss: mean training loss before the round; private, shown in simulations only. None where nothing is
+            trained.
         training_seconds: wall time of local training.
         encoding_seconds: wall time of rounding and noise.
     """
 
     values: npt.NDArray[np.int64]
-    loss: float
+    loss: float | None
     training_seconds: float
     encoding_seconds: float
 

@@ -19,7 +19,6 @@ from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
 from discreet.session.own_model import importable_name
 
-_DEFAULT_NORM_BOUND = 1.0
 # Every number is left to the plan, which works it out from public ones.
 _UNTUNED = {"kind": "stable-steps"}
 
@@ -186,7 +185,7 @@ def plan_without_data(config: Config) -> Plan:
         feature_shape=shape.features,
         num_classes=shape.num_classes,
         feature_norm_bound=shape.norm_bound,
-        model=model_facts(config.model, shape.features, shape.num_classes),
+        model=model_facts(config, shape.features, shape.num_classes),
     )
     return make_plan(config, facts)
 
@@ -212,7 +211,7 @@ def _shape(config: Config) -> _Shape:
     return _Shape(
         features=(table[0],),
         num_classes=table[1],
-        norm_bound=_DEFAULT_NORM_BOUND if data.feature_norm_bound is None else data.feature_norm_bound,
+        norm_bound=facts.norm_bound(),
     )
 
 

@@ -15,8 +15,8 @@ from discreet.config.federation import federation_of
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
+from discreet.kinds.model_facts import names_own_code
 from discreet.models import flatten, model_file, read_model_file
-from discreet.models.build import BUNDLED
 from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
@@ -151,7 +151,7 @@ def _exchanged(evidence: Evidence) -> bool:
 
 def _may_build(evidence: Evidence) -> bool:
     """Says whether the model can be built without importing code that the plan names."""
-    return evidence.own_code or evidence.run.plan.model.name in BUNDLED
+    return evidence.own_code or not names_own_code(evidence.run.plan.model.name)
 
 
 def _data_in(folder: Path, evidence: Evidence) -> DataConfig:

@@ -61,20 +61,30 @@ SCHEMAS = {"heart-disease": _HEART_SCHEMA, "digits": _DIGITS_SCHEMA}
 """By which rules the tables are read; their records have norm 1."""
 
 
-def heart_disease() -> Pool:
-    """Returns the 740 records, each of norm at most 1, with the hospital as their own silo column."""
-    pool = _bundled("heart_disease.csv.gz", "heart-disease", _HEART_SCHEMA, _HEART_ATTRIBUTION)
+def heart_disease(*, norm_bound: float | None = 1.0) -> Pool:
+    """Returns the 740 records, with the hospital as their own silo column.
+
+    Args:
+        norm_bound: norm of every record; None leaves features as the rules make them.
+    """
+    pool = _bundled(
+        "heart_disease.csv.gz", "heart-disease", _HEART_SCHEMA, _HEART_ATTRIBUTION, norm_bound=norm_bound
+    )
     # Nobody who uses these data can mend them, and the ranges clip on purpose.
     return replace(pool, notes=())
 
 
-def digits() -> Pool:
-    """Returns 1797 flat records of 64 pixels and a constant, each of norm at most 1."""
-    return _bundled("digits.csv.gz", "digits", _DIGITS_SCHEMA, _DIGITS_ATTRIBUTION)
+def digits(*, norm_bound: float | None = 1.0) -> Pool:
+    """Returns 1797 flat records of 64 pixels and, with a bound, a constant; as `heart_disease` does."""
+    return _bundled("digits.csv.gz", "digits", _DIGITS_SCHEMA, _DIGITS_ATTRIBUTION, norm_bound=norm_bound)
 
 
-def _bundled(file: str, name: str, schema: TableSchema, attribution: str) -> Pool:
+def _bundled(
+    file: str, name: str, schema: TableSchema, attribution: str, *, norm_bound: float | None
+) -> Pool:
     """Reads a table of this folder; ``name`` is what messages call it."""
     raw = resources.files(__name__).joinpath(file).read_bytes()
     table = parse_table(gzip.decompress(raw).decode(), name=name)
-    return pool_of_tables({name: [table]}, schema, name=name, feature_norm_bound=1.0, attribution=attribution)
+    return pool_of_tables(
+        {name: [table]}, schema, name=name, feature_norm_bound=norm_bound, attribution=attribution
+    )

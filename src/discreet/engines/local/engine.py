@@ -75,14 +75,14 @@ class LocalEngine:
             {name: contribution.values for name, contribution in found.items()},
             {drop.silo: Stage[drop.stage.upper()] for drop in self._dropouts if drop.round == order.release},
         )
-        losses = [contribution.loss for contribution in found.values()]
+        losses = [one.loss for one in found.values() if one.loss is not None]
         share = _training_share(found.values())
         return RoundSum(
             total=outcome.total,
             survivors=outcome.survivors,
             transcript=outcome.transcript,
             bytes_per_silo=outcome.bytes_per_client,
-            training_loss=sum(losses) / len(losses),
+            training_loss=sum(losses) / len(losses) if losses else None,
             seconds=SumSeconds(share * contributed, (1.0 - share) * contributed, watch.lap()),
         )
 

@@ -23,7 +23,7 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import defined_in_main
-from discreet.models import build_model, described, flatten, model_file
+from discreet.models import flatten, model_file
 from discreet.plan import (
     FederationFacts,
     Plan,
@@ -34,6 +34,7 @@ from discreet.plan import (
 )
 from discreet.plan.follows import require_follows
 from discreet.plan.over_records import Planned, facts_of, records_of
+from discreet.plan.public_model import made_model
 from discreet.plan.untuned import settled
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
@@ -131,8 +132,8 @@ def prepare(
     device = torch_device(config.speed.device)
     federation = records_of(config, by_silo)
     shape = federation.feature_shape
-    model = build_model(config.model.name, shape, federation.num_classes, seed=config.model.seed)
-    facts = facts_of(federation, described(model, shape))
+    model, found = made_model(config, shape, federation.num_classes)
+    facts = facts_of(federation, found)
     if agreed is None:
         plan = make_plan(config, facts)
     else:

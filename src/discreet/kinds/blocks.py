@@ -1,0 +1,151 @@
+r"""What one record adds to a question's part of the sum: a vector of L2 norm at most 1, by a public rule.
+
+`Cells`: a 1 in one cell and 0 in all others. `Products`: with x = (1, t_1, …, t_k), where every number is in
+[-1, 1] and at most one indicator of a column is 1, the squares x_i² and √2·x_i·x_j for i < j, over R² = 1 +
+(number of columns). Their squares sum to ‖x‖⁴ = (x_1² + …)², and ‖x‖² ≤ R². A record that lacks one of
+the numbers adds zeros.
+
+So the blocks a_1·v_1, …, a_m·v_m of m questions side by side have norm at most 1 if Σ a_i² ≤ 1 (theory §10); and
+so has a weighted sum of a person's records whose weights sum to at most 1, for the ball is convex.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from discreet.kinds.variables import Choice, Contrast, Number, Variable
+
+MOST_CELLS = 1 << 16
+"""A question has at most so many numbers, and all questions together at most four times as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One direction of a table of cells; its last cell is for whatever is in no other.
+
+    Attributes:
+        variable: what tells records apart.
+        cuts: of a number: edges between bins, own units, increasing and strictly inside its range.
+    """
+
+    variable: Variable
+    cuts: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The column's."""
+        return self.variable.name
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What each cell holds."""
+        match self.variable:
+            case Number() as number:
+                bins = tuple(_between(number, low, high) for low, high in pairwise(self.edges))
+                return (*bins, "missing")
+            case other:
+                return (*other.texts, other.other)
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Of a number: all edges of its bins, own units."""
+        if not isinstance(self.variable, Number):
+            return ()
+        return (self.variable.low, *self.cuts, self.variable.high)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        if isinstance(self.variable, Number):
+            return len(self.cuts) + 2
+        return len(self.variable.texts) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One cell for each combination of the axes; without axes, one for all records."""
+
+    axes: tuple[Axis, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the block has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """Whether a record's text is the one of number ``text`` among a choice's."""
+
+    variable: Choice
+    text: int
+
+    @property
+    def name(self) -> str:
+        """What a table of results calls it."""
+        return f"{self.variable.name} = {self.variable.texts[self.text]}"
+
+
+Term = Number | Contrast | Indicator
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Products of all pairs of numbers of a record, and of a constant 1.
+
+    Attributes:
+        terms: the numbers t_1, …, t_k.
+    """
+
+    terms: tuple[Term, ...]
+
+    @property
+    def squared_norm(self) -> float:
+        """R²: no record's (1, t_1, …, t_k) has a larger squared norm."""
+        columns = {term.variable.name if isinstance(term, Indicator) else term.name for term in self.terms}
+        return 1.0 + len(columns)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the block has."""
+        count = len(self.terms) + 1
+        return count * (count + 1) // 2
+
+
+Block = Cells | Products
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBlock:
+    """A block and the share of the sensitivity that it gets: its vector is multiplied by ``factor``."""
+
+    block: Block
+    factor: float
+
+
+def factors(weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Returns a_1, …, a_m with Σ a_i² = 1 that minimise Σ ω_i/a_i², the weighted variance of the noise.
+
+    Lagrange: a_i² is proportional to √ω_i (theory §10, with all norms 1). They are rounded down, so that
+    their squares sum to no more than 1.
+
+    Example:
+        >>> [round(a**2, 3) for a in factors((1.0, 1.0, 4.0))]
+        [0.25, 0.25, 0.5]
+    """
+    roots = [math.sqrt(weight) for weight in weights]
+    return tuple(math.sqrt(root / math.fsum(roots)) * (1.0 - 2.0**-40) for root in roots)
+
+
+def _between(number: Number, low: float, high: float) -> str:
+    if number.days:
+        return f"{date.fromordinal(math.ceil(low))} to {date.fromordinal(math.ceil(high))}"
+    return f"{low:.6g} to {high:.6g}"

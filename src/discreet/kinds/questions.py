@@ -1,0 +1,340 @@
+"""The tables ``[[ask]]``: what a consortium may ask, and which block of the sum answers it; no torch."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from discreet.data.bins import MOST_BINS, cuts_of
+from discreet.errors import ConfigurationError
+from discreet.kinds.blocks import MOST_CELLS, Axis, Block, Cells, Indicator, Products, Term
+from discreet.kinds.fields import Positive, Section
+from discreet.kinds.variables import Choice, Contrast, Label, Number, Variable
+
+_MOST_AXES = 4
+_MOST_COLUMNS = 256
+MOST_QUESTIONS = 64
+
+Column = Annotated[str, Field(min_length=1, max_length=200)]
+BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
+Edges = Annotated[tuple[float, ...], Field(min_length=1, max_length=MOST_BINS)]
+
+
+def _is_list(stated: object) -> str:
+    return "edges" if isinstance(stated, list | tuple) else "count"
+
+
+StatedBins = Annotated[
+    Annotated[BinCount, Tag("count")] | Annotated[Edges, Tag("edges")], Discriminator(_is_list)
+]
+Variables = Mapping[str, Variable]
+B = TypeVar("B", Cells, Products)
+
+
+class QuestionSection(Section):
+    """What every question has.
+
+    Attributes:
+        title: what the page calls it; left out, the question says it itself.
+        weight: how much its error matters beside that of the other questions.
+    """
+
+    title: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    weight: Positive = 1.0
+
+    @property
+    def heading(self) -> str:
+        """Its title, or what it asks."""
+        return self.title or self.describe()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+
+    @abstractmethod
+    def block(self, variables: Variables) -> Block:
+        """Returns the part of the sum that answers it.
+
+        Raises:
+            ConfigurationError: if a column is missing, or is none that the question can be about.
+        """
+
+
+class CountQuestion(QuestionSection):
+    """How many units there are."""
+
+    kind: Literal["count"]
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        return "How many are there?"
+
+    def block(self, variables: Variables) -> Cells:  # noqa: ARG002 - one contract for all questions
+        """Returns a single cell."""
+        return Cells()
+
+
+class TableQuestion(QuestionSection):
+    """How many there are of each combination: a histogram of one column, or a contingency table of several.
+
+    Attributes:
+        of: the columns; a number is cut into bins.
+        bins: how many of equal width, or which edges; for one column, or by column.
+    """
+
+    kind: Literal["table"]
+    of: Annotated[tuple[Column, ...], Field(min_length=1, max_length=_MOST_AXES)]
+    bins: dict[str, StatedBins] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _of_columns(self) -> TableQuestion:
+        odd = sorted(set(self.bins) - set(self.of))
+        if odd:
+            raise ValueError(f"bins must be of columns in 'of'; {odd[0]!r} is none")
+        if len(set(self.of)) < len(self.of):
+            raise ValueError(f"'of' must name every column once; got {list(self.of)}")
+        return self
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        return f"How many are there by {' and '.join(self.of)}?"
+
+    def block(self, variables: Variables) -> Cells:
+        """Returns one cell for each combination."""
+        axes = tuple(axis_of(variables, name, self.bins.get(name, 10), "of") for name in self.of)
+        return within(Cells(axes), f"the table of {', '.join(self.of)}")
+
+
+class MomentsQuestion(QuestionSection):
+    """Means, standard deviations and correlations of numbers; principal components if asked.
+
+    Attributes:
+        of: columns of numbers.
+        components: how many principal components of the correlations are shown.
+    """
+
+    kind: Literal["moments"]
+    of: Annotated[tuple[Column, ...], Field(min_length=1, max_length=_MOST_COLUMNS)]
+    components: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _no_more_than_columns(self) -> MomentsQuestion:
+        if len(set(self.of)) < len(self.of):
+            raise ValueError(f"'of' must name every column once; got {list(self.of)}")
+        if not self.components <= len(self.of):
+            raise ValueError(
+                f"components must be at most the number of columns, {len(self.of)}; got {self.components}"
+            )
+        return self
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        what = "mean and spread" if len(self.of) == 1 else "means, spreads and correlations"
+        return f"What are {what} of {', '.join(self.of)}?"
+
+    def block(self, variables: Variables) -> Products:
+        """Returns all products of pairs."""
+        return within(Products(tuple(_number(variables, name, "of") for name in self.of)), "the moments")
+
+
+class QuantilesQuestion(QuestionSection):
+    """Quantiles of a number, from a histogram of fine public bins.
+
+    Attributes:
+        of: a column of numbers.
+        at: probabilities.
+        bins: how many of equal width, or which edges.
+    """
+
+    kind: Literal["quantiles"]
+    of: Column
+    at: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=1, max_length=99)] = (
+        0.25,
+        0.5,
+        0.75,
+    )
+    bins: StatedBins = 64
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        return f"What are the quantiles of {self.of}?"
+
+    def block(self, variables: Variables) -> Cells:
+        """Returns one cell a bin."""
+        _number(variables, self.of, "of")
+        return Cells((axis_of(variables, self.of, self.bins, "of"),))
+
+
+class RegressionQuestion(QuestionSection):
+    """How a number changes with others: linear regression by least squares.
+
+    Attributes:
+        outcome: a column of numbers.
+        on: columns of numbers or texts; the first text of each, or the one that has no indicator, is what the
+            others are compared with.
+    """
+
+    kind: Literal["linear-regression"]
+    outcome: Column
+    on: Annotated[tuple[Column, ...], Field(min_length=1, max_length=_MOST_COLUMNS)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> RegressionQuestion:
+        if len({self.outcome, *self.on}) < 1 + len(self.on):
+            raise ValueError(f"outcome and 'on' must be distinct; got {self.outcome} on {list(self.on)}")
+        return self
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        return f"How does {self.outcome} change with {', '.join(self.on)}?"
+
+    def block(self, variables: Variables) -> Products:
+        """Returns all products of pairs, the outcome last."""
+        terms = [term for name in self.on for term in _terms(variables, name)]
+        return within(Products((*terms, _number(variables, self.outcome, "outcome"))), "the regression")
+
+
+class SurvivalQuestion(QuestionSection):
+    """How long until an event: Kaplan-Meier curves in grouped time, by group, and a log-rank test.
+
+    Attributes:
+        time: a column of numbers: when the event was, or when somebody was last seen without it.
+        event: a column of two texts, or of numbers 0 and 1 with the range [0, 1].
+        happened: the text that says that the event happened; left out, the second, or 1.
+        by: a column of texts whose groups are compared.
+        bins: how many of equal width time is cut into, or at which edges.
+    """
+
+    kind: Literal["survival"]
+    time: Column
+    event: Column
+    happened: str | None = None
+    by: Column | None = None
+    bins: StatedBins = 24
+
+    @model_validator(mode="after")
+    def _distinct(self) -> SurvivalQuestion:
+        named = [self.time, self.event, *([] if self.by is None else [self.by])]
+        if len(set(named)) < len(named):
+            raise ValueError(f"time, event and by must be distinct columns; got {', '.join(named)}")
+        return self
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        by = "" if self.by is None else f", by {self.by}"
+        return f"How does {self.event} come with {self.time}{by}?"
+
+    def block(self, variables: Variables) -> Cells:
+        """Returns one cell for each group, bin of time, and whether the event happened."""
+        _number(variables, self.time, "time")
+        axes = [axis_of(variables, self.time, self.bins, "time"), self._event_axis(variables)]
+        if self.by is not None:
+            if isinstance(_known(variables, self.by, "by"), Number):
+                raise ConfigurationError(
+                    f"'by' must be a column of texts; {self.by!r} is one of numbers. Put its texts under "
+                    "'data.categories'."
+                )
+            axes.insert(0, axis_of(variables, self.by, 2, "by"))
+        return within(Cells(tuple(axes)), "the survival curves")
+
+    def _event_axis(self, variables: Variables) -> Axis:
+        """Returns the axis of the event, whose place `happened_at` tells."""
+        event = _known(variables, self.event, "event")
+        if isinstance(event, Number):
+            if (event.low, event.high) != (0.0, 1.0) or event.days:
+                raise ConfigurationError(
+                    f"'event' must be 0 or 1, with the range [0, 1]; the range of {self.event!r} is "
+                    f"[{event.low:g}, {event.high:g}]."
+                )
+            return Axis(event, (0.5,))
+        if len(event.texts) != 2:
+            raise ConfigurationError(
+                f"'event' must be a column of two texts; {self.event!r} has {len(event.texts)}."
+            )
+        return Axis(event)
+
+    def happened_at(self, axis: Axis) -> int:
+        """Returns which cell of the event's axis says that it happened.
+
+        Raises:
+            ConfigurationError: if ``happened`` is none of its texts.
+        """
+        if self.happened is None:
+            return 1
+        known = ("0", "1") if isinstance(axis.variable, Number) else axis.texts[:2]
+        if self.happened not in known:
+            raise ConfigurationError(f"'happened' must be one of {', '.join(known)}; got {self.happened!r}.")
+        return known.index(self.happened)
+
+
+Question = Annotated[
+    CountQuestion
+    | TableQuestion
+    | MomentsQuestion
+    | QuantilesQuestion
+    | RegressionQuestion
+    | SurvivalQuestion,
+    Field(discriminator="kind"),
+]
+
+
+def axis_of(variables: Variables, name: str, bins: int | tuple[float, ...], key: str) -> Axis:
+    """Returns the axis of a column; ``bins`` are a number's alone.
+
+    Raises:
+        ConfigurationError: if there is no such column, or its bins make no sense.
+    """
+    variable = _known(variables, name, key)
+    if not isinstance(variable, Number):
+        return Axis(variable)
+    try:
+        cuts = cuts_of(variable.low, variable.high, bins)
+    except ValueError as error:
+        raise ConfigurationError(f"'bins' of {name!r}: {error}.") from None
+    if not cuts:
+        raise ConfigurationError(f"'bins' of {name!r} must have an edge inside its range; got none.")
+    return Axis(variable, cuts)
+
+
+def within(block: B, what: str) -> B:
+    """Returns ``block`` if it is of a size that can be summed."""
+    if not block.size <= MOST_CELLS:
+        raise ConfigurationError(
+            f"{what} must have at most {MOST_CELLS:,} numbers; got {block.size:,}. Ask of fewer columns or "
+            "bins."
+        )
+    return block
+
+
+def _known(variables: Variables, name: str, key: str) -> Variable:
+    if name not in variables:
+        known = ", ".join(list(variables)[:20])
+        raise ConfigurationError(
+            f"{key!r} must name a column of 'data.ranges', 'data.dates' or 'data.categories' ({known}); got "
+            f"{name!r}."
+        )
+    return variables[name]
+
+
+def _number(variables: Variables, name: str, key: str) -> Number:
+    found = _known(variables, name, key)
+    if not isinstance(found, Number):
+        raise ConfigurationError(
+            f"{key!r} must name a column of numbers, with a range; {name!r} is one of texts. Use kind "
+            '= "table" for it.'
+        )
+    return found
+
+
+def _terms(variables: Variables, name: str) -> tuple[Term, ...]:
+    match _known(variables, name, "on"):
+        case Number() | Contrast() as one:
+            return (one,)
+        case Choice() as choice:
+            first = 0 if choice.baseline is not None else 1
+            return tuple(Indicator(choice, number) for number in range(first, len(choice.texts)))
+        case Label():
+            raise ConfigurationError(f"'on' must name a feature column; {name!r} is the label.")

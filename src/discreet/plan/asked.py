@@ -1,0 +1,83 @@
+"""From a config's questions to blocks of a sum: which columns there are, and where features hold them."""
+
+from __future__ import annotations
+
+from discreet.config import Config
+from discreet.config.data import DataConfig
+from discreet.config.federation import public_facts
+from discreet.data import IN_MEMORY, table_columns
+from discreet.data.bins import Bins
+from discreet.data.bundled import SCHEMAS
+from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
+from discreet.data.table_files import of_tables
+from discreet.errors import ConfigurationError
+from discreet.kinds import variables as known
+from discreet.kinds.blocks import MOST_CELLS, AskedBlock, factors
+from discreet.kinds.variables import Variable
+
+_MOST_NUMBERS = 4 * MOST_CELLS
+
+
+def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
+    """Returns the blocks of a config's questions, in order; None if it asks none.
+
+    Raises:
+        ConfigurationError: if a question names no column that it can be about, or there are too many numbers.
+    """
+    if config.ask is None:
+        return None
+    columns = variables(config.data)
+    blocks = []
+    for number, question in enumerate(config.ask, start=1):
+        try:
+            blocks.append(question.block(columns))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"question {number} of 'ask' ({question.kind}): {error}") from None
+    total = sum(block.size for block in blocks)
+    if not total <= _MOST_NUMBERS:
+        raise ConfigurationError(
+            f"all questions together must have at most {_MOST_NUMBERS:,} numbers; got {total:,}. Ask less at "
+            "a time."
+        )
+    own = factors(tuple(question.weight for question in config.ask))
+    return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
+
+
+def variables(data: DataConfig) -> dict[str, Variable]:
+    """Returns the columns that questions can be about, by name, in the order of features.
+
+    Raises:
+        ConfigurationError: if the source has no columns, or their rules make no sense.
+    """
+    source, schema = data.source, None
+    if isinstance(source, str) and source in SCHEMAS:
+        schema = SCHEMAS[source]
+        columns = schema.columns
+    elif source == IN_MEMORY or of_tables(source):
+        columns = table_columns(public_facts(data))
+    else:
+        raise ConfigurationError(
+            f"'data.source' must be a table where questions are asked, for they name columns; got {source!r}."
+        )
+    found: dict[str, Variable] = {}
+    place = 0
+    for column in columns:
+        found[column.column] = _variable(column, place)
+        place += len(column.names)
+    if schema is not None and schema.label:
+        found[schema.label] = known.Label(schema.label, schema.classes)
+    return found
+
+
+def _variable(column: Column, place: int) -> Variable:
+    match column:
+        case Numeric() | Days():
+            missing = place + 1 if len(column.names) > 1 else None
+            days = isinstance(column, Days)
+            return known.Number(column.column, column.low, column.high, place, missing, days=days)
+        case Categories():
+            return known.Choice(column.column, column.values, place, column.baseline)
+        case Contrast():
+            return known.Contrast(column.column, (column.negative, column.positive), place)
+        case Bins():
+            raise ConfigurationError("'data.bins' must be left out where questions are asked.")

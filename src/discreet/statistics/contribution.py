@@ -1,0 +1,133 @@
+r"""What a silo adds to the sum that answers questions: the blocks of its records, added up in float64.
+
+Cells are found by comparing numbers of a record's own features, elementwise, so that the cell of one record
+depends on no other. The rest is continuous: a sum of n terms that are together at most n·C long is within
+1.01·n·2^-53·n·C of the exact one (Higham 2002, equation 4.4). For n at most
+`discreet.kinds.float_error.MAX_BATCH` that is below 2^-11.9·C on both data sets together; 2^-10·C is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from discreet.arrays import Booleans, Float32s, Floats, Integers
+from discreet.kinds.asked import Asked
+from discreet.kinds.blocks import Axis, Block, Cells, Indicator, Products, Term
+from discreet.kinds.variables import Choice, Contrast, Label, Number
+
+# Rows of products at a time, for the sake of memory.
+_ROWS = 1 << 16
+
+
+def asked_vector(
+    asked: Asked, features: Float32s, labels: Integers, persons: Integers | None = None
+) -> Floats:
+    """Returns the sum over records of what each adds to all questions, shape ``(asked.dimension,)``.
+
+    Guarantee:
+        That of `Asked`: one unit more or less moves it by at most ``asked.l2_sensitivity()``.
+
+    Args:
+        asked: the questions' blocks.
+        features: shape ``(n, d)``, as the public rules of columns make them.
+        labels: shape ``(n,)``.
+        persons: whose each record is, where persons are the unit.
+    """
+    weights = asked.weights(persons, len(features))
+    parts = [one.factor * block_sum(one.block, features, labels, weights) for one in asked.blocks]
+    return np.concatenate(parts)
+
+
+def block_sum(block: Block, features: Float32s, labels: Integers, weights: Floats | None) -> Floats:
+    """Returns the sum of one block over records, shape ``(block.size,)``.
+
+    Args:
+        block: the question's.
+        features: shape ``(n, d)``.
+        labels: shape ``(n,)``.
+        weights: how much each record counts, shape ``(n,)``; None counts each as 1.
+    """
+    match block:
+        case Cells():
+            cells = _cells(block, features, labels)
+            return np.bincount(cells, weights=weights, minlength=block.size).astype(np.float64)
+        case Products():
+            return _products(block, features, weights)
+
+
+def _cells(block: Cells, features: Float32s, labels: Integers) -> Integers:
+    """Returns the cell of every record, shape ``(n,)``."""
+    if not block.axes:
+        return np.zeros(len(features), dtype=np.int64)
+    codes = [_codes(axis, features, labels) for axis in block.axes]
+    return np.ravel_multi_index(tuple(codes), block.shape).astype(np.int64)
+
+
+def _codes(axis: Axis, features: Float32s, labels: Integers) -> Integers:
+    """Returns the cell of every record along one axis."""
+    match axis.variable:
+        case Number() as number:
+            cuts = np.array([number.scaled(cut) for cut in axis.cuts], dtype=np.float32)
+            found = np.searchsorted(cuts, features[:, number.place], side="right").astype(np.int64)
+            return np.where(_missing(number, features), axis.size - 1, found)
+        case Choice(first=first, texts=texts):
+            named = features[:, first : first + len(texts)] > 0
+            return np.where(named.any(axis=1), named.argmax(axis=1), len(texts)).astype(np.int64)
+        case Contrast(place=place):
+            own = features[:, place]
+            return np.where(own < 0, 0, np.where(own > 0, 1, 2)).astype(np.int64)
+        case Label():
+            return labels
+
+
+def _products(block: Products, features: Float32s, weights: Floats | None) -> Floats:
+    """Returns the weighted sum of all products of pairs, over R²."""
+    count = len(block.terms) + 1
+    gram = np.zeros((count, count))
+    for first in range(0, len(features), _ROWS):
+        part = slice(first, first + _ROWS)
+        rows = _rows(block, features[part])
+        weighted = rows if weights is None else rows * weights[part, None]
+        gram += rows.T @ weighted
+    upper = np.triu_indices(count, 1)
+    return np.concatenate([np.diag(gram), math.sqrt(2.0) * gram[upper]]) / block.squared_norm
+
+
+def _rows(block: Products, features: Float32s) -> Floats:
+    """Returns (1, t_1, …, t_k) of every record, and zeros for one that lacks a number."""
+    rows = np.ones((len(features), len(block.terms) + 1))
+    lacking = np.zeros(len(features), dtype=np.bool_)
+    for place, term in enumerate(block.terms, start=1):
+        rows[:, place] = _values(term, features)
+        lacking |= _lacking(term, features)
+    rows[lacking] = 0.0
+    return rows
+
+
+def _values(term: Term, features: Float32s) -> Floats:
+    match term:
+        case Indicator(variable=choice, text=text):
+            return (features[:, choice.first + text] > 0).astype(np.float64)
+        case Number(place=place) | Contrast(place=place):
+            return np.clip(features[:, place].astype(np.float64), -1.0, 1.0)
+
+
+def _lacking(term: Term, features: Float32s) -> Booleans:
+    match term:
+        case Number():
+            return _missing(term, features)
+        case Contrast(place=place):
+            return np.equal(features[:, place], 0.0)
+        case Indicator(variable=choice):
+            if choice.baseline is not None:
+                return np.zeros(len(features), dtype=np.bool_)
+            named = features[:, choice.first : choice.first + len(choice.texts)] > 0
+            return np.logical_not(named.any(axis=1))
+
+
+def _missing(number: Number, features: Float32s) -> Booleans:
+    if number.missing is None:
+        return np.zeros(len(features), dtype=np.bool_)
+    return np.greater(features[:, number.missing], 0.0)
