@@ -1,4 +1,4 @@
-"""Questions: one sum of bounded vectors, from which counts, tables, moments and curves follow (theory §10)."""
+"""Questions: one sum of bounded vectors; counts, tables, moments and curves follow from it (theory §10)."""
 
 from __future__ import annotations
 

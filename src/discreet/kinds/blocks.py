@@ -5,8 +5,8 @@ r"""What one record adds to a question's part of the sum: a vector of L2 norm at
 (number of columns). Their squares sum to ‖x‖⁴ = (x_1² + …)², and ‖x‖² ≤ R². A record that lacks one of
 the numbers adds zeros.
 
-So the blocks a_1·v_1, …, a_m·v_m of m questions side by side have norm at most 1 if Σ a_i² ≤ 1 (theory §10); and
-so has a weighted sum of a person's records whose weights sum to at most 1, for the ball is convex.
+So the blocks a_1·v_1, …, a_m·v_m of m questions side by side have norm at most 1 if Σ a_i² ≤ 1 (theory §10);
+and so has a weighted sum of a person's records whose weights sum to at most 1, for the ball is convex.
 """
 
 from __future__ import annotations

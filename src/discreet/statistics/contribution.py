@@ -72,9 +72,8 @@ def _codes(axis: Axis, features: Float32s, labels: Integers) -> Integers:
             cuts = np.array([number.scaled(cut) for cut in axis.cuts], dtype=np.float32)
             found = np.searchsorted(cuts, features[:, number.place], side="right").astype(np.int64)
             return np.where(_missing(number, features), axis.size - 1, found)
-        case Choice(first=first, texts=texts):
-            named = features[:, first : first + len(texts)] > 0
-            return np.where(named.any(axis=1), named.argmax(axis=1), len(texts)).astype(np.int64)
+        case Choice() as choice:
+            return _chosen(choice, features)
         case Contrast(place=place):
             own = features[:, place]
             return np.where(own < 0, 0, np.where(own > 0, 1, 2)).astype(np.int64)
@@ -109,7 +108,7 @@ def _rows(block: Products, features: Float32s) -> Floats:
 def _values(term: Term, features: Float32s) -> Floats:
     match term:
         case Indicator(variable=choice, text=text):
-            return (features[:, choice.first + text] > 0).astype(np.float64)
+            return (_chosen(choice, features) == text).astype(np.float64)
         case Number(place=place) | Contrast(place=place):
             return np.clip(features[:, place].astype(np.float64), -1.0, 1.0)
 
@@ -121,10 +120,14 @@ def _lacking(term: Term, features: Float32s) -> Booleans:
         case Contrast(place=place):
             return np.equal(features[:, place], 0.0)
         case Indicator(variable=choice):
-            if choice.baseline is not None:
-                return np.zeros(len(features), dtype=np.bool_)
-            named = features[:, choice.first : choice.first + len(choice.texts)] > 0
-            return np.logical_not(named.any(axis=1))
+            known = choice.baseline is not None
+            return np.logical_and(not known, _chosen(choice, features) == len(choice.texts))
+
+
+def _chosen(choice: Choice, features: Float32s) -> Integers:
+    """Returns the number of the one text of every record; that behind the last one where it has none."""
+    named = features[:, choice.first : choice.first + len(choice.texts)] > 0
+    return np.where(named.any(axis=1), named.argmax(axis=1), len(choice.texts)).astype(np.int64)
 
 
 def _missing(number: Number, features: Float32s) -> Booleans:
