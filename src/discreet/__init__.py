@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
     from discreet.released import Model, load_model
-    from discreet.session import Arrays, Frames, Loss, Run, Target, composed, open_run, plan_training, train
+    from discreet.session import (
+        Arrays,
+        Frames,
+        Loss,
+        Run,
+        Target,
+        composed,
+        open_run,
+        plan_questions,
+        plan_training,
+        train,
+    )
 
 _HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
@@ -51,6 +62,7 @@ _HOMES = {
         "Target",
         "composed",
         "open_run",
+        "plan_questions",
         "plan_training",
         "train",
     ),
@@ -96,6 +108,7 @@ __all__ = [
     "make_plan",
     "open_run",
     "parse_config",
+    "plan_questions",
     "plan_training",
     "prepare",
     "run",

@@ -199,7 +199,7 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
-    asked: bool = False
+    asked: Literal[True] | None = None
     pixels: bool | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None

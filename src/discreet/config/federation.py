@@ -39,7 +39,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         person=_person_rule(data),
         ranges=data.ranges,
         bins=_bins(data),
-        asked=data.asked,
+        asked=bool(data.asked),
         categories=data.categories,
         classes=data.classes,
         num_classes=data.num_classes,
@@ -143,7 +143,7 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     if not columns or (data.label is None and not data.asked):
         return None
     features = sum(len(column.names) for column in columns)
-    return features + (not data.asked), len(facts.class_texts())
+    return features + (0 if data.asked else 1), len(facts.class_texts())
 
 
 def federation_of(

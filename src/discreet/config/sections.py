@@ -238,6 +238,11 @@ class Config(Section):
         )  # fmt: skip
         if self.ask is None and not any(asked):
             return self
+        if self.ask is None and self.data.asked:
+            raise ValueError(
+                "'data.label' must be given where a model is trained; it is missing. Records without one can "
+                "be asked questions"
+            )
         if self.ask is None or not all(asked) or self.training != TrainingConfig.model_validate(_ASKING):
             raise ValueError(
                 "'model' and 'training' must be left out where questions are asked; a config has either "

@@ -22,7 +22,8 @@ class Frames(InMemory):
 
     Attributes:
         tables: the table of each silo by its public name: a pandas or polars frame, or a mapping of columns.
-        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on.
+        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on. Left out, the records
+            can be asked questions, and no model can be trained on them.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
         dates: feature columns of dates: their first and last plausible day, ``{"from": ..., "to": ...}``.
@@ -33,9 +34,10 @@ class Frames(InMemory):
             table ``data.person``, without its capacity.
         classes: the texts of the label, in the order of the classes; left out, labels are numbers.
         num_classes: labels are below this; left out, 2 or the number of ``classes``.
-        test_fraction: probability that a record is held out for measurements.
+        test_fraction: probability that a record is held out for measurements; left out, a quarter where there
+            is a label, and none where there is not.
         split_seed: public seed of the split.
-        feature_norm_bound: L2 norm that every record is scaled to.
+        feature_norm_bound: L2 norm that every record is scaled to; left out, 1.
         bins: cuts numbers into bins: how many of equal width, for all columns of ``ranges`` or by column; or,
             by column, increasing edges inside its range.
 
@@ -47,7 +49,7 @@ class Frames(InMemory):
     """
 
     tables: Mapping[str, Any]
-    label: str
+    label: str | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     dates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -57,9 +59,9 @@ class Frames(InMemory):
     person: Mapping[str, Any] | None = None
     classes: Sequence[str] | None = None
     num_classes: int | None = None
-    test_fraction: float = 0.25
+    test_fraction: float | None = None
     split_seed: int = 0
-    feature_norm_bound: float = 1.0
+    feature_norm_bound: float | None = None
     bins: int | Mapping[str, int | Sequence[float]] | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +80,8 @@ class Frames(InMemory):
     def stated(self) -> Mapping[str, Any]:
         """Returns what is publicly known, as keys of the config's table ``data``."""
         return {
-            "test_fraction": self.test_fraction,
+            "test_fraction": self._test_fraction,
+            "asked": True if self.label is None else None,
             "split_seed": self.split_seed,
             "id": self.id,
             "person": None if self.person is None else dict(self.person),
@@ -91,8 +94,21 @@ class Frames(InMemory):
             "drop": tuple(self.drop) or None,
             "classes": self.classes,
             "num_classes": self.num_classes,
-            "feature_norm_bound": self.feature_norm_bound,
+            "feature_norm_bound": self._norm_bound,
         }
 
+    @property
+    def _test_fraction(self) -> float:
+        if self.test_fraction is not None:
+            return self.test_fraction
+        return 0.0 if self.label is None else 0.25
+
+    @property
+    def _norm_bound(self) -> float | None:
+        if self.feature_norm_bound is None and self.label is not None:
+            return 1.0
+        return self.feature_norm_bound
+
     def __repr__(self) -> str:
-        return f"Frames({', '.join(self.tables)}; label {self.label!r})"
+        what = "no label" if self.label is None else f"label {self.label!r}"
+        return f"Frames({', '.join(self.tables)}; {what})"

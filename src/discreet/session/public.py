@@ -39,6 +39,15 @@ class Target:
     unit: Literal["record", "person", "client"] = "record"
     against: Literal["members", "outsiders"] = "members"
 
+    def stated(self) -> dict[str, Any]:
+        """Returns it as keys of the config's table ``privacy``."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": self.unit,
+            "against": self.against,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -127,18 +136,12 @@ def plan_training(
         training["server"] = server
     if sampling is not None:
         training["sampling"] = sampling
-    wanted = {
-        "epsilon": target.epsilon,
-        "delta": target.delta,
-        "unit": target.unit,
-        "against": target.against,
-    }
     tables = {
         "name": name,
         "data": data.model_dump(exclude_none=True),
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
-        "privacy": {**wanted, **(privacy or {})},
+        "privacy": {**target.stated(), **(privacy or {})},
         "aggregation": dict(aggregation or {}),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))

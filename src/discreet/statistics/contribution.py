@@ -108,7 +108,7 @@ def _rows(block: Products, features: Float32s) -> Floats:
 def _values(term: Term, features: Float32s) -> Floats:
     match term:
         case Indicator(variable=choice, text=text):
-            return (_chosen(choice, features) == text).astype(np.float64)
+            return np.equal(_chosen(choice, features), text).astype(np.float64)
         case Number(place=place) | Contrast(place=place):
             return np.clip(features[:, place].astype(np.float64), -1.0, 1.0)
 
@@ -121,7 +121,7 @@ def _lacking(term: Term, features: Float32s) -> Booleans:
             return np.equal(features[:, place], 0.0)
         case Indicator(variable=choice):
             known = choice.baseline is not None
-            return np.logical_and(not known, _chosen(choice, features) == len(choice.texts))
+            return np.logical_and(not known, np.equal(_chosen(choice, features), len(choice.texts)))
 
 
 def _chosen(choice: Choice, features: Float32s) -> Integers:
