@@ -15,6 +15,7 @@ from typer.main import get_command
 # One summary a command, in the order of the help; a test compares them with the commands' own.
 SUMMARIES = {
     "run": "Train as CONFIG says and write plan, ledger, metrics, model and report.",
+    "ask": "Ask all silos the questions of CONFIG and answer them from one secure sum.",
     "plan": "Work out the plan that CONFIG asks for: noise, ring, bytes, and every adversary's guarantee.",
     "account": "Account for a mechanism in one line, or calibrate its noise.",
     "report": "Write report.html and report.json from the files of a run.",

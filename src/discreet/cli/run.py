@@ -42,7 +42,7 @@ def run(
 
     Example: [bold]discreet run examples/heart.toml --out runs/heart[/bold]
     """
-    _check_options(out, resume=resume, overwrite=overwrite)
+    check_options(out, resume=resume, overwrite=overwrite)
     settings = _with_workers(load_config(config), workers)
     with early_processes(settings.speed) as early:
         # These imports take seconds, which the workers need for their own at the same time.
@@ -52,7 +52,7 @@ def run(
         request = Request(
             config=settings,
             source=config,
-            directory=out if out is not None else _free_directory(settings.name),
+            directory=out if out is not None else free_directory(settings.name),
             resume=resume,
             overwrite=overwrite,
             key=sign,
@@ -65,7 +65,12 @@ def run(
         carry_out(request, early)
 
 
-def _check_options(out: Path | None, *, resume: bool, overwrite: bool) -> None:
+def check_options(out: Path | None, *, resume: bool, overwrite: bool) -> None:
+    """Refuses options that exclude each other.
+
+    Raises:
+        ConfigurationError: naming them.
+    """
     if resume and overwrite:
         raise ConfigurationError("--resume and --overwrite exclude each other; give one of them.")
     if resume and out is None:
@@ -81,7 +86,7 @@ def _with_workers(config: Config, workers: int | None) -> Config:
     return config.model_copy(update={"speed": config.speed.model_copy(update={"workers": workers})})
 
 
-def _free_directory(name: str) -> Path:
+def free_directory(name: str) -> Path:
     """Returns runs/NAME, or runs/NAME-2 and so on if that is taken."""
     taken = Path("runs") / name
     return next(

@@ -243,6 +243,11 @@ class DataConfig(Section):
                 f"{', '.join(given)} must be left out where questions are asked: they name columns of "
                 "'ranges', 'dates' and 'categories', and no model is trained"
             )
+        if isinstance(self.source, str) and ":" in self.source and not self.source.startswith(_TABLES):
+            raise ValueError(
+                "source must be a table, csv: or parquet:, where questions are asked, for they name columns; "
+                f"got {self.source!r}"
+            )
         return self
 
     @property
@@ -309,7 +314,8 @@ WRITTEN = ("separator", "encoding", "decimal")
 
 _OF_TRAINING = ("label", "classes", "num_classes", "bins", "feature_norm_bound", "feature_shape", "transform")
 _IN_MEMORY = "memory"
-_FILES = ("csv:", "parquet:", "npz:")
+_TABLES = ("csv:", "parquet:")
+_FILES = (*_TABLES, "npz:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
 _NOT_OF_ARRAYS = (
     "label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "partition", *WRITTEN,

@@ -230,7 +230,9 @@ class SurvivalQuestion(QuestionSection):
     def block(self, variables: Variables) -> Cells:
         """Returns one cell for each group, bin of time, and whether the event happened."""
         _number(variables, self.time, "time")
-        axes = [axis_of(variables, self.time, self.bins, "time"), self._event_axis(variables)]
+        event = self._event_axis(variables)
+        self.happened_at(event)
+        axes = [axis_of(variables, self.time, self.bins, "time"), event]
         if self.by is not None:
             if isinstance(_known(variables, self.by, "by"), Number):
                 raise ConfigurationError(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from discreet.config import Config
 from discreet.config.data import DataConfig
 from discreet.config.federation import public_facts
-from discreet.data import IN_MEMORY, table_columns
+from discreet.data import table_columns
 from discreet.data.bins import Bins
 from discreet.data.bundled import SCHEMAS
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
-from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds import variables as known
 from discreet.kinds.blocks import MOST_CELLS, AskedBlock, factors
@@ -47,18 +46,14 @@ def variables(data: DataConfig) -> dict[str, Variable]:
     """Returns the columns that questions can be about, by name, in the order of features.
 
     Raises:
-        ConfigurationError: if the source has no columns, or their rules make no sense.
+        ConfigurationError: if the rules of columns make no sense.
     """
     source, schema = data.source, None
     if isinstance(source, str) and source in SCHEMAS:
         schema = SCHEMAS[source]
         columns = schema.columns
-    elif source == IN_MEMORY or of_tables(source):
-        columns = table_columns(public_facts(data))
     else:
-        raise ConfigurationError(
-            f"'data.source' must be a table where questions are asked, for they name columns; got {source!r}."
-        )
+        columns = table_columns(public_facts(data))
     found: dict[str, Variable] = {}
     place = 0
     for column in columns:
