@@ -35,7 +35,7 @@ def ask(
     settings = load_config(config)
     if settings.ask is None:
         raise ConfigurationError(
-            f"{config.name} must hold at least one [[ask]]; it holds none. For a training: discreet run {config}"
+            f"{config.name} must hold at least one [[ask]]; it holds none. Train with: discreet run {config}"
         )
     with quick_imports():
         from discreet.cli.training import Request, carry_out

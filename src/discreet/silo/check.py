@@ -91,8 +91,10 @@ def _held_out(plan: Plan) -> str:
 
 
 def released(plan: Plan) -> tuple[str, ...]:
-    """Lists everything that leaves a silo in a training, in words."""
+    """Lists everything that leaves a silo in a training, or to answer questions, in words."""
+    asked = plan.config.ask or ()
     return (
+        *(f"question {number}: {question.describe()}" for number, question in enumerate(asked, start=1)),
         "public keys, sealed key shares for the other silos, and signatures",
         f"in each of {plan.rounds} rounds one vector of {plan.grid.dimension:,} integers modulo "
         f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",

@@ -49,7 +49,7 @@ def test_a_count_counts_everybody() -> None:
 
 def test_a_table_has_a_cell_for_what_is_unknown() -> None:
     (found,) = summed({"kind": "table", "of": ["sex", "age"], "bins": {"age": [35, 50]}})
-    # Rows: f, m, other or missing. Columns: 20 to 35, 35 to 50, 50 to 80, missing; others are clipped to ends.
+    # Rows: f, m, other or missing. Columns: 20 to 35, 35 to 50, 50 to 80, missing.
     assert found.reshape(3, 4).tolist() == [[1, 0, 1, 1], [0, 1, 0, 0], [1, 0, 1, 0]]
 
 
