@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the examples and the source, whose bundled table one reads; a page's commands run here."""
+    """A folder with examples and source, whose bundled table one reads; a page's commands run here."""
     for name in ("examples", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
