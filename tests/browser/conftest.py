@@ -28,12 +28,12 @@ from tests.engines.conftest import DirectWire, make_consortium, small_config
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"
-PAGES = ("report", "explorer", "owner")
+PAGES = ("report", "explorer", "owner", "additive")
 
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The two pages by name."""
+    """The pages by name."""
     folder = tmp_path_factory.mktemp("pages")
     prepared = prepare(load_config(ROOT / "examples" / "heart.toml"))
     explorer = folder / "explorer.html"
@@ -41,7 +41,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     short = prepared.config.training.model_copy(update={"rounds": 4})
     result = run(prepared.config.model_copy(update={"training": short}), folder / "run")
     owner = owners_page(folder / "consortium")
-    return {"report": write_report(result.directory.path), "explorer": explorer, "owner": owner}
+    additive = run(load_config(ROOT / "examples" / "heart_additive.toml"), folder / "additive")
+    return {
+        "report": write_report(result.directory.path),
+        "explorer": explorer,
+        "owner": owner,
+        "additive": write_report(additive.directory.path),
+    }
 
 
 def owners_page(folder: Path) -> Path:

@@ -13,14 +13,31 @@ ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"
 PHONE, DESK = 360, 1000
 # What is left of A4 between the margins of the style sheet, at 96 CSS pixels an inch.
 PAPER = int((210 - 2 * 16) / 25.4 * 96)
-MOST_BYTES = {"report": 400_000, "explorer": 500_000, "owner": 60_000}
+MOST_BYTES = {"report": 400_000, "explorer": 500_000, "owner": 60_000, "additive": 400_000}
 
 Visit = Callable[..., Page]
+
+SHAPES = (
+    "[...[...document.querySelectorAll('section')]"
+    ".find((part) => part.textContent.startsWith('What the model says')).querySelectorAll('svg')]"
+)
+# Words and marks that leave their drawing, and words that cover another.
+UNCLEAR = """(svg) => {
+  const box = svg.getBoundingClientRect();
+  const found = (names) => [...svg.querySelectorAll(names)].map((one) => [one, one.getBoundingClientRect()]);
+  const words = found('text');
+  const outside = [...words, ...found('rect, line, circle, polyline')].filter(([, at]) =>
+    at.left < box.left - 1 || at.right > box.right + 1 || at.top < box.top - 1 || at.bottom > box.bottom + 1);
+  const covers = (a, b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  const covered = words.filter(([, a], place) => words.slice(place + 1).some(([, b]) => covers(a, b)));
+  return [...outside, ...covered].map(([one]) => one.outerHTML);
+}"""
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explorer", "owner"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive"])
 def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     visit: Visit, name: str, width: int, dark: bool
 ) -> None:
@@ -34,7 +51,7 @@ def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     page.screenshot(ARTEFACTS / f"{name}-{width}-{'dark' if dark else 'light'}.png")
 
 
-@pytest.mark.parametrize("name", ["report", "explorer", "owner"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive"])
 def test_a_page_is_small(files: dict[str, Path], name: str) -> None:
     assert files[name].stat().st_size < MOST_BYTES[name]
 
@@ -85,6 +102,16 @@ def test_no_table_is_cut(visit: Visit, name: str, width: int) -> None:
     assert cut == []
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(ARTEFACTS / f"{name}-{width}.png")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["report", "additive"])
+def test_what_the_model_says_is_drawn_inside_its_charts(visit: Visit, name: str, width: int) -> None:
+    page = visit(name, width=width)
+    assert page.evaluate(f"{SHAPES}.length") == 10
+    assert page.evaluate(f"{SHAPES}.flatMap({UNCLEAR})") == []
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(ARTEFACTS / f"{name}-shapes-{width}.png")
 
 
 @pytest.mark.parametrize("width", [PHONE, 400])

@@ -20,8 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with the examples in it, where a page's commands run."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    """A folder with examples and source, whose bundled table one reads; a page's commands run here."""
+    for name in ("examples", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return tmp_path

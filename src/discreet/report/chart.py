@@ -19,10 +19,24 @@ _MOST_TICKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; each line has its own dash pattern and marker besides its colour, by its place."""
+    """One line; each line has its own dash pattern and marker besides its colour, by its place.
+
+    Attributes:
+        label: of the legend.
+        points: x and y.
+        marked: whether few points have a marker each.
+    """
 
     label: str
     points: tuple[tuple[float, float], ...]
+    marked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A shaded area between two lines: x, the lower y and the upper y of each of its points."""
+
+    points: tuple[tuple[float, float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +79,25 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart with a title for everyone and a description for those who cannot see it."""
+    """A chart with a title for everyone and a description for those who cannot see it.
+
+    Attributes:
+        title: for everyone.
+        description: for those who cannot see it.
+        x: the horizontal axis.
+        y: the vertical axis.
+        lines: drawn over the bands.
+        bands: shaded areas.
+        legend: whether the lines are named below the drawing.
+    """
 
     title: str
     description: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...]
+    bands: tuple[Band, ...] = ()
+    legend: bool = True
 
 
 def nice_scale(values: Sequence[float], *, from_zero: bool = False, whole: bool = False) -> Linear:
@@ -105,15 +131,15 @@ def draw(chart: Chart) -> Html:
         tag("desc", chart.description),
         *_x_axis(chart.x),
         *_y_axis(chart.y),
+        *(_band(band, chart) for band in chart.bands),
         *(_line(line, place, chart) for place, line in enumerate(chart.lines)),
         viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
         role="img",
         aria_label=f"{chart.title}. {chart.description}",
     )
-    legend = tag(
-        "ul", *(_legend_entry(line, place) for place, line in enumerate(chart.lines)), class_="legend"
-    )
-    return tag("figure", tag("figcaption", chart.title), drawing, legend)
+    named = [_legend_entry(line, place) for place, line in enumerate(chart.lines)] if chart.legend else []
+    legend = [tag("ul", *named, class_="legend")] if named else []
+    return tag("figure", tag("figcaption", chart.title), drawing, *legend)
 
 
 def _nice_step(raw: float) -> float:
@@ -178,11 +204,19 @@ def _y_axis(axis: Axis) -> list[Html]:
     return parts
 
 
+def _band(band: Band, chart: Chart) -> Html:
+    """Draws a shaded area."""
+    low = [(x, lower) for x, lower, _ in band.points]
+    high = [(x, upper) for x, _, upper in reversed(band.points)]
+    corners = " ".join(f"{_x(chart.x, x):.1f},{_y(chart.y, y):.1f}" for x, y in (*low, *high))
+    return tag("polyline", points=corners, class_="band")
+
+
 def _line(line: Line, place: int, chart: Chart) -> Html:
     """Draws one line with a marker at each point, if they are few."""
     where = [(_x(chart.x, x), _y(chart.y, y)) for x, y in line.points]
     path = tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in where), class_=f"line line-{place}")
-    markers = [_marker(x, y, place) for x, y in where] if len(where) <= _MOST_MARKERS else []
+    markers = [_marker(x, y, place) for x, y in where] if line.marked and len(where) <= _MOST_MARKERS else []
     return tag("g", path, *markers)
 
 

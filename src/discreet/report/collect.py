@@ -13,7 +13,7 @@ from typing import Any
 from discreet.accounting import tradeoff
 from discreet.data import bundled_attribution
 from discreet.documents import read_json
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan, public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
@@ -33,11 +33,14 @@ from discreet.report.content import (
 )
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
+from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
 from discreet.report.silo_budgets import silo_budgets
-from discreet.rounds import read_record
+from discreet.rounds import RunRecord, read_record
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
 _SILO_PREFIX = "accuracy/"
+# Curves of a few kilobytes each; the page is to stay small.
+_COLUMNS_DRAWN, _CLASSES_DRAWN = 12, 12
 _UNFINISHED = "the process ended between intent and completion"
 
 
@@ -83,6 +86,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         about=stated(plan),
         columns=columns(plan.data),
         quality=_quality(directory.evaluation),
+        shapes=_shapes(run),
     )
 
 
@@ -169,6 +173,19 @@ def _quality(path: Path) -> Quality | None:
     except ValueError:
         raise ConfigurationError(f"{path.name} must be JSON; it cannot be read.") from None
     return quality_from_json(data)
+
+
+def _shapes(run: RunRecord) -> Shown | None:
+    """Returns what the model says, if it is linear over columns and its weights are those of the ledger.
+
+    They need not be: a process may end between writing them and the ledger's entry.
+    """
+    if shown_rules(run.plan) is None or not run.spending.completed:
+        return None
+    try:
+        return shown(model_shapes(run), columns=_COLUMNS_DRAWN, outcomes=_CLASSES_DRAWN)
+    except LedgerError:
+        return None
 
 
 def _attack(plan: Plan) -> AttackBound | None:

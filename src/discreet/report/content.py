@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from discreet.privacy.guarantee import Guarantee
 from discreet.quality import Quality
+from discreet.report.shapes import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,7 @@ class ReportInput:
         about: what the parties stated for the file.
         columns: of a table, with their public rules.
         quality: of the released model, in detail; None if nothing was measured.
+        shapes: what a linear model over a table says, column by column; None for another, or without rounds.
     """
 
     title: str
@@ -236,6 +238,7 @@ class ReportInput:
     about: tuple[Fact, ...] = ()
     columns: tuple[Column, ...] = ()
     quality: Quality | None = None
+    shapes: Shown | None = None
 
     @property
     def completed(self) -> tuple[CompletedRound, ...]:

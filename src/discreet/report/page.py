@@ -7,6 +7,7 @@ from discreet.report.board import board
 from discreet.report.content import ReportInput
 from discreet.report.how_good import how_good
 from discreet.report.html import tag
+from discreet.report.model_says import model_says
 from discreet.report.shell import document, resource
 
 
@@ -24,6 +25,7 @@ def render(report: ReportInput) -> str:
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         *([how_good(report.quality)] if report.quality is not None else []),
+        *([model_says(report.shapes)] if report.shapes is not None else []),
         training.course(report),
         training.price(report),
         board(report),

@@ -15,6 +15,7 @@ from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.released import Model, build_network
+from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
@@ -100,6 +101,18 @@ class Run:
             VerificationFailure: for the first thing that is wrong.
         """
         return tuple(verify(self.path, key=key, records=records, own_code=self.own_code))
+
+    def shapes(self) -> Shapes:
+        """Returns what a linear model over a table says: what each column adds to the log-odds.
+
+        Each curve has x, contribution and a band that says how much of it noise may explain; of each class,
+        the columns that move it most come first. As private as the weights.
+
+        Raises:
+            ConfigurationError: if the model is not linear over the columns of a table, or no round is over.
+            LedgerError: if the saved weights are not those that the ledger names.
+        """
+        return model_shapes(self.record)
 
     def report(self, *, sign: str | Path | None = None) -> Path:
         """Writes the report again and returns the page; ``sign`` is needed if the run was signed."""

@@ -1,0 +1,88 @@
+r"""How far the noise of all rounds may move the released weights: post-processing of plan and ledger.
+
+The theorem is in docs/theory/steps.md, "How far noise moves a released weight". Local steps are
+non-expansive, and so is their average over silos; so no round amplifies the noise of an earlier one, and the
+server rule alone says how much of it arrives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.arrays import Floats
+from discreet.kinds import AveragingConfig, NoisyStepsConfig, StableStepsConfig, TailMeanConfig
+from discreet.optim import Adaptive, LaplacianSmoothing, ServerRule
+from discreet.plan.plan import Plan
+
+# One uniform dither a coordinate and silo (`discreet.encoding.rounding`): p(1 - p), grid units.
+_ROUNDING_VARIANCE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class WeightNoise:
+    """A bound on what noise does to a released weight, or to any combination of weights of norm 1.
+
+    Attributes:
+        stddev: s. Were only the noise drawn again, the weight would be farther than r·s from its median with
+            probability at most 2(1 - Φ(r)), noise taken for Gaussian.
+        proven: whether that is proven; else it holds as long as training does not amplify noise.
+    """
+
+    stddev: float
+    proven: bool
+
+
+def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNoise | None:
+    """Returns the bound for a training whose completed rounds had these survivors.
+
+    None where no bound is known: noisy-steps, whose silos mix their noise by rules of their own; a clipping
+    norm that moves, and the noise with it; and adaptive server rules, which divide by what they saw.
+
+    Args:
+        plan: what was agreed.
+        survivors: of each completed round, in order.
+    """
+    adaptive = isinstance(_unsmoothed(plan.server_rule), Adaptive)
+    if adaptive or plan.norm_rule is not None or isinstance(plan.training.local, NoisyStepsConfig):
+        return None
+    share = plan.release.share.variance / plan.release.share.num_silos
+    variance = (share + _ROUNDING_VARIANCE) / plan.grid.scale**2
+    counts = np.array([len(present) for present in survivors], dtype=np.float64)
+    square = float(np.sum(arrival(plan, survivors) ** 2 * counts) * variance)
+    return WeightNoise(math.sqrt(square), _is_non_expansive(plan))
+
+
+def arrival(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> Floats:
+    """Returns how much of each round's summed noise is in the released weights, shape ``(rounds,)``.
+
+    Of a training that does not react to it; smoothing, which shortens noise, is left out.
+
+    Example: averaging over two survivors at learning rate 1 lets 1/2 of every round's noise arrive.
+    """
+    rule, rounds = _unsmoothed(plan.server_rule), len(survivors)
+    # The rule itself, on one coordinate a round: linear, so its answer to an impulse is the coefficient.
+    state, weights = rule.init(rounds), np.zeros(rounds)
+    for place, present in enumerate(survivors):
+        impulse = np.zeros(rounds)
+        impulse[place] = 1.0 / plan.normaliser(present)
+        state, weights = rule.step(state, weights, impulse)
+    return weights
+
+
+def _unsmoothed(rule: ServerRule) -> ServerRule:
+    return rule.rule if isinstance(rule, LaplacianSmoothing) else rule
+
+
+def _is_non_expansive(plan: Plan) -> bool:
+    """Says whether the theorem's assumptions hold.
+
+    A regulariser could make the projection of an update act, which is non-expansive on updates only.
+    """
+    local, server = plan.training.local, plan.training.server
+    averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
+    steps = isinstance(local, StableStepsConfig) and local.l2_regulariser == 0.0
+    return averaged and steps and server.learning_rate <= 1.0
