@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from discreet.cli import EXIT_INTERRUPTED
+from discreet.cli.answers import answer_listings, answers_json
 from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.cli.log import log
@@ -94,7 +95,10 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     if request.as_json:
         # The files are for others, so what depends on records is printed and not written.
         quality = [] if result.quality is None or not result.quality.warning else [result.quality.warning]
-        typer.echo(json.dumps(summarise(result) | {"warnings": [*quality, *result.told]}, indent=1))
+        told = summarise(result) | {"warnings": [*quality, *result.told]}
+        if result.plan.config.ask is not None:
+            told["answers"] = answers_json(result)
+        typer.echo(json.dumps(told, indent=1))
     elif not request.quiet:
         _show(screen, result, report)
 
@@ -143,6 +147,9 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     screen.print(promises(result.plan, guarantees, title="who can learn what", failing=failing))
     if any(row.assumptions for row in guarantees):
         screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
+    if result.plan.config.ask is not None:
+        for listing in answer_listings(result):
+            screen.print("", listing)
     if result.metrics:
         screen.print("")
         screen.print(_price(result))

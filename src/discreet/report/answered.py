@@ -1,10 +1,11 @@
-"""From the released sum of a run to its answers: post-processing of plan, ledger and state, and of nothing else."""
+"""From the released sum of a run to its answers: post-processing of plan, ledger and state alone."""
 
 from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,11 +23,23 @@ from discreet.kinds.questions import (
 from discreet.kinds.variables import Contrast, Number
 from discreet.plan import Plan
 from discreet.plan.asked import asked_blocks
+from discreet.quality.intervals import Interval
 from discreet.rounds import RunRecord
-from discreet.statistics import counts, independence, moments, quantiles, regression, survival, tables
+from discreet.statistics import (
+    components,
+    counts,
+    independence,
+    logrank,
+    moments,
+    quantiles,
+    regression,
+    survival,
+    tables,
+)
 from discreet.statistics.rows import Row
 
 LEVEL = 0.95
+_TESTS = frozenset({"Cramér's V"})
 # Answers are the same on machines whose last bits differ.
 _DIGITS = 8
 
@@ -45,6 +58,21 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """Counts of two columns side by side.
+
+    Attributes:
+        corner: names of both columns.
+        header: texts of the second, and last that of all.
+        rows: text of the first, and a number with its interval in each cell; last that of all.
+    """
+
+    corner: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Interval, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What one question was answered.
 
@@ -55,6 +83,7 @@ class Answer:
         rows: numbers with their intervals of 95 %.
         curves: for a chart; none where there is nothing to draw.
         axes: titles of the chart's axes.
+        grid: counts of two columns, which are among the rows as well.
     """
 
     title: str
@@ -63,6 +92,22 @@ class Answer:
     rows: tuple[Row, ...]
     curves: tuple[Curve, ...] = ()
     axes: tuple[str, str] = ("", "")
+    grid: Grid | None = None
+
+    @property
+    def tests(self) -> tuple[Row, ...]:
+        """The rows of tests, which neither a chart nor a grid shows."""
+        return tuple(row for row in self.rows if row.name in _TESTS or row.name.startswith("p-value"))
+
+
+def whole(found: Interval) -> str:
+    """Writes a count and its interval for people.
+
+    Example:
+        >>> whole(Interval(1021.4, 993.0, 1049.8))
+        '1,021 (993 to 1,050)'
+    """
+    return f"{found.value:,.0f} ({found.low:,.0f} to {found.high:,.0f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +130,9 @@ class _Asked:
 
 
 THESE_RECORDS = "about these records; intervals hold the noise of privacy"
-POPULATION = "about the population that the records were drawn from; intervals hold sampling and the noise of privacy"
+POPULATION = (
+    "about the population that the records were drawn from; intervals hold sampling and the noise of privacy"
+)
 
 
 def answers_of(run: RunRecord) -> tuple[Answer, ...]:
@@ -116,9 +163,7 @@ def noise_variance(plan: Plan, survivors: int) -> float:
     return survivors * (share.variance / share.num_silos + rounding) / plan.grid.scale**2
 
 
-def answers(
-    plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float
-) -> tuple[Answer, ...]:
+def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float) -> tuple[Answer, ...]:
     """Returns the answers that a sum of all blocks gives."""
     found, first = [], 0
     for number, (question, one) in enumerate(zip(plan.config.ask or (), blocks, strict=True)):
@@ -160,4 +205,123 @@ def _answer(asked: _Asked) -> Answer:
         case SurvivalQuestion() as question, Cells() as block:
             return _survival(asked, question, block)
         case _:
-            raise TypeError(f"{type(asked.question).__name__} is not answered by a {type(asked.block).__name__}.")
+            raise TypeError(
+                f"{type(asked.question).__name__} is not answered by a {type(asked.block).__name__}."
+            )
+
+
+def _of(
+    asked: _Asked,
+    about: str,
+    rows: tuple[Row, ...],
+    curves: tuple[Curve, ...] = (),
+    axes: tuple[str, str] = ("", ""),
+) -> Answer:
+    return Answer(asked.question.heading, asked.question.describe(), about, rows, curves, axes)
+
+
+def _table(asked: _Asked, block: Cells) -> Answer:
+    axes = [tables.Axis(axis.name, axis.texts) for axis in block.axes]
+    found = tables.table(asked.sums, asked.variance, axes, level=LEVEL)
+    answer = _of(asked, THESE_RECORDS, found.rows())
+    if len(axes) == 2:
+        rows = (*_independence(asked, block), *answer.rows)
+        return replace(answer, rows=rows, grid=_grid(found))
+    (axis, *others) = block.axes
+    if others or not axis.edges:
+        return answer
+    bins = zip(found.cells, pairwise(axis.edges), strict=False)
+    points = tuple((x, *cell.count) for cell, ends in bins for x in ends)
+    return replace(answer, curves=(Curve("count", points),), axes=(axis.name, "count"))
+
+
+def _independence(asked: _Asked, block: Cells) -> tuple[Row, ...]:
+    """Tests whether two columns go together, among units whose texts are known."""
+    known = asked.sums.reshape(block.shape)[:-1, :-1]
+    shape = (known.shape[0], known.shape[1])
+    if min(shape) < 2:
+        return ()
+    return independence.independence(known.ravel(), asked.variance, shape, rng=asked.randomness).rows()
+
+
+def _grid(found: tables.Table) -> Grid:
+    down, across = found.axes
+    sums, below = found.margins
+    width = len(across.labels)
+    rows = [
+        (text, (*(cell.count for cell in found.cells[place * width : (place + 1) * width]), total.count))
+        for place, (text, total) in enumerate(zip(down.labels, sums, strict=True))
+    ]
+    rows.append(("all", (*(cell.count for cell in below), found.total)))
+    return Grid(f"{down.name}, {across.name}", (*across.labels, "all"), tuple(rows))
+
+
+def _columns(block: Products) -> list[moments.Column]:
+    found = []
+    for term in block.terms:
+        match term:
+            case Number(name=name, low=low, high=high):
+                found.append(moments.Column.ranged(name, low, high))
+            case Contrast(name=name, texts=(_, positive)):
+                # From -1 and 1 to 0 and 1: a coefficient is then what the text adds.
+                found.append(moments.Column.ranged(f"{name} = {positive}", 0.0, 1.0))
+            case Indicator():
+                found.append(moments.Column.indicator(term.name))
+    return found
+
+
+def _read(asked: _Asked, block: Products) -> moments.Moments:
+    return moments.read_moments(
+        asked.sums, asked.variance, _columns(block), squared_radius=block.squared_norm
+    )
+
+
+def _moments(asked: _Asked, question: MomentsQuestion, block: Products) -> Answer:
+    read = _read(asked, block)
+    rows = moments.summary(read, level=LEVEL).rows()
+    if question.components:
+        found = components.components(read, rng=asked.randomness, level=LEVEL)
+        kept = found.components[: question.components]
+        rows = (*rows, *components.Components(found.names, kept).rows())
+    return _of(asked, POPULATION, rows)
+
+
+def _regression(asked: _Asked, question: RegressionQuestion, block: Products) -> Answer:
+    read = _read(asked, block)
+    names = [column.name for column in read.columns]
+    found = regression.regression(read, question.outcome, names[:-1], level=LEVEL)
+    return _of(asked, POPULATION, found.rows())
+
+
+def _quantiles(asked: _Asked, question: QuantilesQuestion, block: Cells) -> Answer:
+    edges = block.axes[0].edges
+    # The last cell is of missing numbers.
+    found = quantiles.quantiles(asked.sums[:-1], asked.variance, edges, question.at, level=LEVEL)
+    return _of(asked, POPULATION, found.rows())
+
+
+def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer:
+    *by, time, event = block.axes
+    happened = question.happened_at(event)
+    # What is in no group, at no time, or of no known end is left out.
+    known = asked.sums.reshape(block.shape)[..., :-1, [happened, 1 - happened]]
+    groups = by[0].texts[:-1] if by else ("all",)
+    cells = (known[:-1] if by else known).ravel()
+    found = survival.survival(cells, asked.variance, time.edges, groups, level=LEVEL)
+    rows = found.rows()
+    if len(groups) > 1:
+        shape = (len(groups), len(time.edges) - 1)
+        test = logrank.logrank(cells, asked.variance, shape, rng=asked.randomness)
+        rows = (*test.rows(), *rows)
+    curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
+    return _of(asked, POPULATION, rows, curves, (time.name, f"share without {question.event}"))
+
+
+def _told(start: float, curve: survival.Curve) -> tuple[tuple[float, float, float, float], ...]:
+    """Returns the points of a curve as far as it can be told, from 1 at the start."""
+    points = [(start, 1.0, 1.0, 1.0)]
+    for time, share in zip(curve.times, curve.survival, strict=True):
+        if share is None:
+            break
+        points.append((time, *share))
+    return tuple(points)

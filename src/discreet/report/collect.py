@@ -18,6 +18,7 @@ from discreet.plan import Plan, public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import Quality, quality_from_json
+from discreet.report.answered import answers_of
 from discreet.report.attack import attack_bound
 from discreet.report.board import columns, stated
 from discreet.report.citations import citations
@@ -87,6 +88,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         columns=columns(plan.data),
         quality=_quality(directory.evaluation),
         shapes=_shapes(run),
+        answers=None if plan.config.ask is None else answers_of(run),
     )
 
 

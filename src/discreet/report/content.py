@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from discreet.privacy.guarantee import Guarantee
 from discreet.quality import Quality
+from discreet.report.answered import Answer
 from discreet.report.shapes import Shown
 
 
@@ -209,6 +210,7 @@ class ReportInput:
         about: what the parties stated for the file.
         columns: of a table, with their public rules.
         quality: of the released model, in detail; None if nothing was measured.
+        answers: of a run that asked questions, none before its sum is released; None for a training.
         shapes: what a linear model over a table says, column by column; None for another, or without rounds.
     """
 
@@ -238,6 +240,7 @@ class ReportInput:
     about: tuple[Fact, ...] = ()
     columns: tuple[Column, ...] = ()
     quality: Quality | None = None
+    answers: tuple[Answer, ...] | None = None
     shapes: Shown | None = None
 
     @property

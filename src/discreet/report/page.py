@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.report import evidence, overview, training
+from discreet.report.answers import answered
 from discreet.report.board import board
 from discreet.report.content import ReportInput
 from discreet.report.how_good import how_good
@@ -20,14 +21,14 @@ def render(report: ReportInput) -> str:
     main = tag(
         "main",
         overview.at_a_glance(report),
+        *([answered(report, report.answers)] if report.answers is not None else []),
         overview.meaning(report),
         overview.guarantees(report),
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         *([how_good(report.quality)] if report.quality is not None else []),
         *([model_says(report.shapes)] if report.shapes is not None else []),
-        training.course(report),
-        training.price(report),
+        *([] if report.answers is not None else [training.course(report), training.price(report)]),
         board(report),
         evidence.refused(report),
         evidence.method(report),

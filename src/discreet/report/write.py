@@ -9,6 +9,7 @@ from pathlib import Path
 
 from discreet.privacy.wire import Json, to_json
 from discreet.quality import Quality, quality_json
+from discreet.report.answered import answers_csv
 from discreet.report.collect import collect
 from discreet.report.content import ReportInput
 from discreet.report.page import render
@@ -20,6 +21,8 @@ REPORT_VERSION = 1
 def write_report(directory: Path, *, signer: str = "") -> Path:
     """Writes ``report.html`` and ``report.json`` into a run directory; returns the path of the page.
 
+    Where questions were asked, ``answers.csv`` besides.
+
     Args:
         directory: of the run.
         signer: public key, in hexadecimal, of who is going to sign the run; empty if nobody is.
@@ -30,6 +33,8 @@ def write_report(directory: Path, *, signer: str = "") -> Path:
     """
     report = collect(directory, signer=signer)
     page, data = directory / "report.html", directory / "report.json"
+    if report.answers:
+        write_durably(directory / "answers.csv", answers_csv(report.answers).encode())
     write_durably(data, (json.dumps(report_json(report), indent=1, ensure_ascii=False) + "\n").encode())
     write_durably(page, render(report).encode())
     return page

@@ -21,8 +21,8 @@ from discreet.rounds.memory import Arrays
 
 _MARKER = "plan.json"
 _OURS = ("plan.json", "ledger.jsonl", "metrics.jsonl", "model.safetensors", "state.safetensors",
-         "comparison.json", "evaluation.json", "budgets.json", "result.json", "report.html", "report.json",
-         "manifest.json", "signature.json")  # fmt: skip
+         "answers.csv", "comparison.json", "evaluation.json", "budgets.json", "result.json", "report.html",
+         "report.json", "manifest.json", "signature.json")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ import numpy.typing as npt
 from torch import nn
 
 from discreet.arrays import Floats
+from discreet.errors import ConfigurationError
 from discreet.models import load_flat, read_model_file
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.released import Model, build_network
+from discreet.report.answered import Answer, answers_of
 from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
@@ -79,8 +81,12 @@ class Run:
         Raises:
             VerificationFailure: if the saved weights are not those of the ledger.
             ConfigurationError: if the model is not bundled and ``own_code`` is false, or the run is from
-                before the order of columns was that of their names.
+                before the order of columns was that of their names; or it asked questions.
         """
+        if self.plan.config.ask is not None:
+            raise ConfigurationError(
+                f"a released model is that of a training; {self.path} asked questions. Use answers."
+            )
         file = self.record.directory.model
         if file.exists():
             parse_origin(read_model_file(file.read_bytes(), name=file.name).about, name=file.name)
@@ -93,6 +99,20 @@ class Run:
     def predict(self, records: Any) -> npt.NDArray[Any]:
         """Returns the most probable class of each record; see `Model.predict`."""
         return self.released.predict(records)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What the run's questions were answered, in order; none before their sum is released.
+
+        Raises:
+            ConfigurationError: if the run trained a model.
+        """
+        if self.plan.config.ask is None:
+            raise ConfigurationError(
+                f"answers are those of a run that asked questions; {self.path} trained a model. "
+                "Use released, predict or predict_proba."
+            )
+        return answers_of(self.record)
 
     def verify(self, *, key: str | None = None, records: Path | None = None) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.

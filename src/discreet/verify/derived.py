@@ -12,6 +12,7 @@ from discreet.plan import Plan, guarantees_after
 from discreet.privacy.ledger import Spending
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
+from discreet.report.answered import answers_csv
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
@@ -97,6 +98,10 @@ def check_report(evidence: Evidence) -> Finding:
     page = evidence.run.directory.file("report.html").read_text(encoding="utf-8")
     if versions == now.versions and page != render(again):
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
+    if again.answers:
+        listed = evidence.run.directory.file("answers.csv").read_bytes()
+        if versions == now.versions and listed != answers_csv(again.answers).encode():
+            raise VerificationFailure("answers.csv must hold what report.json says; it holds something else.")
     return Finding(
         "report.html, report.json",
         Basis.RECOMPUTED,

@@ -21,8 +21,8 @@ MANIFEST = "manifest.json"
 VERSION = 1
 REQUIRED = ("plan.json", "ledger.jsonl", "metrics.jsonl", "state.safetensors", "model.safetensors",
             "result.json", "report.json", "report.html")  # fmt: skip
-OPTIONAL = ("comparison.json", "evaluation.json", "budgets.json")
-_REPORT = ("report.json", "report.html", "budgets.json")
+OPTIONAL = ("answers.csv", "comparison.json", "evaluation.json", "budgets.json")
+_REPORT = ("answers.csv", "report.json", "report.html", "budgets.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""Answers on a screen, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.cli.listing import Listing
+from discreet.engines.local import RunResult
+from discreet.report.answered import Answer, answers_of, whole
+from discreet.rounds import read_record
+from discreet.statistics.rows import Row
+
+_HEADER = ("what", "value", "95 % interval", "remark")
+# Longer answers are on the page and in the file.
+_MOST_ROWS = 24
+
+
+def answer_listings(result: RunResult) -> list[Listing]:
+    """Returns tables of every answer; of a long one its beginning."""
+    return [listing for answer in _answers(result) for listing in _listings(answer)]
+
+
+def answers_json(result: RunResult) -> list[dict[str, Any]]:
+    """Returns all answers as plain JSON."""
+    return [
+        {
+            "title": answer.title,
+            "question": answer.question,
+            "about": answer.about,
+            "numbers": [row._asdict() for row in answer.rows],
+        }
+        for answer in _answers(result)
+    ]
+
+
+def _answers(result: RunResult) -> tuple[Answer, ...]:
+    return answers_of(read_record(result.directory.path))
+
+
+def _listings(answer: Answer) -> list[Listing]:
+    if answer.grid is None:
+        return [_numbers(answer.title, answer.rows)]
+    grid = answer.grid
+    cells = tuple((text, *map(whole, counts)) for text, counts in grid.rows)
+    shown = [Listing(answer.title, (grid.corner, *grid.header), cells, frozenset(grid.header))]
+    return [*shown, *([_numbers("test", answer.tests)] if answer.tests else [])]
+
+
+def _numbers(title: str, rows: Sequence[Row]) -> Listing:
+    left_out = max(0, len(rows) - _MOST_ROWS)
+    more = ((f"{left_out} more numbers are in report.html and answers.csv",),) if left_out else ()
+    shown = (*map(_cells, rows[:_MOST_ROWS]), *more)
+    return Listing(title, _HEADER, shown, frozenset({"value", "95 % interval"}), wraps=3)
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    interval = "" if row.low is None and row.high is None else f"{_number(row.low)} to {_number(row.high)}"
+    return (row.name, _number(row.value), interval, row.remark)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"

@@ -1,0 +1,95 @@
+"""The answers of a run that asked questions: every number with its interval, and curves with their bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.privacy.notation import pair_text
+from discreet.report.answered import Answer, Curve, Grid, whole
+from discreet.report.chart import Axis, Band, Chart, Line, draw, nice_scale
+from discreet.report.content import ReportInput
+from discreet.report.html import Html, table, tag
+from discreet.statistics.rows import Row
+
+_UNKNOWN = "–"
+# A wider table of counts is scrolled on a phone.
+_STACKED = 6
+
+
+def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
+    """Shows each question with its answer; and says what all of them cost together."""
+    silos = len(report.completed[-1].survivors) if report.completed else 0
+    cost = pair_text(report.spent.epsilon, report.spent.delta)
+    lead = (
+        f"All answers come from one secure sum over {silos} of {len(report.silos)} silos. Together they cost "
+        f"{cost}, {report.spent.status.value}, against {report.spent.adversary.describe()}. In brackets: "
+        "intervals of 95 %, in which the noise of privacy is counted."
+    )
+    parts = [tag("h2", "Answers"), tag("p", lead)]
+    if not answers:
+        parts.append(tag("p", "The sum was not released, so there is no answer."))
+    return tag("section", *parts, *(part for one in answers for part in _one(one)))
+
+
+def _one(answer: Answer) -> list[Html]:
+    asked = "" if answer.question == answer.title else f"{answer.question} "
+    about = tag("p", f"{asked}{answer.about[0].upper()}{answer.about[1:]}.", class_="soft")
+    if answer.curves:
+        chart = tag("div", draw(_chart(answer)), class_="charts single")
+        summary = tag("summary", f"All {len(answer.rows)} numbers")
+        numbers = _numbers(f"Numbers: {answer.title}", answer.rows)
+        shown = [_numbers(f"Test: {answer.title}", answer.tests)] if answer.tests else []
+        return [tag("h3", answer.title), chart, *shown, tag("details", summary, numbers), about]
+    if answer.grid is not None:
+        tests = [_numbers("Test", answer.tests)] if answer.tests else []
+        return [_counts(answer.title, answer.grid), *tests, about]
+    return [_numbers(answer.title, answer.rows), about]
+
+
+def _numbers(title: str, rows: Sequence[Row]) -> Html:
+    cells = [(row.name, _value(row.value), _interval(row.low, row.high), row.remark) for row in rows]
+    return table(title, ("What", "Value", "95 % interval", "Remark"), cells, numeric=(1, 2))
+
+
+def _counts(title: str, grid: Grid) -> Html:
+    cells = [(text, *(whole(cell) for cell in counts)) for text, counts in grid.rows]
+    header = (grid.corner, *grid.header)
+    return table(title, header, cells, numeric=range(1, len(header)), stack=len(header) <= _STACKED)
+
+
+def _chart(answer: Answer) -> Chart:
+    points = [point for curve in answer.curves for point in curve.points]
+    x = nice_scale([point[0] for point in points])
+    y = nice_scale([end for point in points for end in point[1:]], from_zero=True)
+    several = len(answer.curves) > 1
+    return Chart(
+        title=answer.title,
+        description=_described(answer),
+        x=Axis(answer.axes[0], x, "{:g}".format),
+        y=Axis(answer.axes[1], y),
+        lines=tuple(
+            Line(curve.label, tuple((at, value) for at, value, _, _ in curve.points), marked=several)
+            for curve in answer.curves
+        ),
+        bands=tuple(Band(tuple((at, low, high) for at, _, low, high in one.points)) for one in answer.curves),
+        legend=several,
+    )
+
+
+def _described(answer: Answer) -> str:
+    return "; ".join(_ends(curve) for curve in answer.curves) + ". Shaded: intervals of 95 %."
+
+
+def _ends(curve: Curve) -> str:
+    (first, start, _, _), (last, end, low, high) = curve.points[0], curve.points[-1]
+    return f"{curve.label}: {start:.3g} at {first:.3g}, {end:.3g} ({low:.3g} to {high:.3g}) at {last:.3g}"
+
+
+def _value(value: float | None) -> str:
+    return _UNKNOWN if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return _UNKNOWN
+    return f"{_value(low)} to {_value(high)}"
