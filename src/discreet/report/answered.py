@@ -26,17 +26,24 @@ from discreet.plan.asked import asked_blocks
 from discreet.quality.intervals import Interval
 from discreet.rounds import RunRecord
 from discreet.statistics import (
+    Axis,
+    Column,
+    Components,
+    Moments,
+    Row,
+    Table,
     components,
-    counts,
+    count,
     independence,
     logrank,
-    moments,
     quantiles,
+    read_moments,
     regression,
+    summary,
     survival,
-    tables,
+    table,
 )
-from discreet.statistics.rows import Row
+from discreet.statistics import Curve as SurvivalCurve
 
 LEVEL = 0.95
 _TESTS = frozenset({"Cramér's V"})
@@ -193,7 +200,7 @@ def _written(row: Row) -> tuple[str, ...]:
 def _answer(asked: _Asked) -> Answer:
     match asked.question, asked.block:
         case CountQuestion(), Cells():
-            return _of(asked, THESE_RECORDS, counts.count(asked.sums, asked.variance, level=LEVEL).rows())
+            return _of(asked, THESE_RECORDS, count(asked.sums, asked.variance, level=LEVEL).rows())
         case TableQuestion(), Cells() as block:
             return _table(asked, block)
         case MomentsQuestion() as question, Products() as block:
@@ -221,8 +228,8 @@ def _of(
 
 
 def _table(asked: _Asked, block: Cells) -> Answer:
-    axes = [tables.Axis(axis.name, axis.texts) for axis in block.axes]
-    found = tables.table(asked.sums, asked.variance, axes, level=LEVEL)
+    axes = [Axis(axis.name, axis.texts) for axis in block.axes]
+    found = table(asked.sums, asked.variance, axes, level=LEVEL)
     answer = _of(asked, THESE_RECORDS, found.rows())
     if len(axes) == 2:
         rows = (*_independence(asked, block), *answer.rows)
@@ -241,10 +248,10 @@ def _independence(asked: _Asked, block: Cells) -> tuple[Row, ...]:
     shape = (known.shape[0], known.shape[1])
     if min(shape) < 2:
         return ()
-    return independence.independence(known.ravel(), asked.variance, shape, rng=asked.randomness).rows()
+    return independence(known.ravel(), asked.variance, shape, rng=asked.randomness).rows()
 
 
-def _grid(found: tables.Table) -> Grid:
+def _grid(found: Table) -> Grid:
     down, across = found.axes
     sums, below = found.margins
     width = len(across.labels)
@@ -256,47 +263,45 @@ def _grid(found: tables.Table) -> Grid:
     return Grid(f"{down.name}, {across.name}", (*across.labels, "all"), tuple(rows))
 
 
-def _columns(block: Products) -> list[moments.Column]:
+def _columns(block: Products) -> list[Column]:
     found = []
     for term in block.terms:
         match term:
             case Number(name=name, low=low, high=high):
-                found.append(moments.Column.ranged(name, low, high))
+                found.append(Column.ranged(name, low, high))
             case Contrast(name=name, texts=(_, positive)):
                 # From -1 and 1 to 0 and 1: a coefficient is then what the text adds.
-                found.append(moments.Column.ranged(f"{name} = {positive}", 0.0, 1.0))
+                found.append(Column.ranged(f"{name} = {positive}", 0.0, 1.0))
             case Indicator():
-                found.append(moments.Column.indicator(term.name))
+                found.append(Column.indicator(term.name))
     return found
 
 
-def _read(asked: _Asked, block: Products) -> moments.Moments:
-    return moments.read_moments(
-        asked.sums, asked.variance, _columns(block), squared_radius=block.squared_norm
-    )
+def _read(asked: _Asked, block: Products) -> Moments:
+    return read_moments(asked.sums, asked.variance, _columns(block), squared_radius=block.squared_norm)
 
 
 def _moments(asked: _Asked, question: MomentsQuestion, block: Products) -> Answer:
     read = _read(asked, block)
-    rows = moments.summary(read, level=LEVEL).rows()
+    rows = summary(read, level=LEVEL).rows()
     if question.components:
-        found = components.components(read, rng=asked.randomness, level=LEVEL)
+        found = components(read, rng=asked.randomness, level=LEVEL)
         kept = found.components[: question.components]
-        rows = (*rows, *components.Components(found.names, kept).rows())
+        rows = (*rows, *Components(found.names, kept).rows())
     return _of(asked, POPULATION, rows)
 
 
 def _regression(asked: _Asked, question: RegressionQuestion, block: Products) -> Answer:
     read = _read(asked, block)
     names = [column.name for column in read.columns]
-    found = regression.regression(read, question.outcome, names[:-1], level=LEVEL)
+    found = regression(read, question.outcome, names[:-1], level=LEVEL)
     return _of(asked, POPULATION, found.rows())
 
 
 def _quantiles(asked: _Asked, question: QuantilesQuestion, block: Cells) -> Answer:
     edges = block.axes[0].edges
     # The last cell is of missing numbers.
-    found = quantiles.quantiles(asked.sums[:-1], asked.variance, edges, question.at, level=LEVEL)
+    found = quantiles(asked.sums[:-1], asked.variance, edges, question.at, level=LEVEL)
     return _of(asked, POPULATION, found.rows())
 
 
@@ -307,17 +312,17 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
     known = asked.sums.reshape(block.shape)[..., :-1, [happened, 1 - happened]]
     groups = by[0].texts[:-1] if by else ("all",)
     cells = (known[:-1] if by else known).ravel()
-    found = survival.survival(cells, asked.variance, time.edges, groups, level=LEVEL)
+    found = survival(cells, asked.variance, time.edges, groups, level=LEVEL)
     rows = found.rows()
     if len(groups) > 1:
         shape = (len(groups), len(time.edges) - 1)
-        test = logrank.logrank(cells, asked.variance, shape, rng=asked.randomness)
+        test = logrank(cells, asked.variance, shape, rng=asked.randomness)
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
     return _of(asked, POPULATION, rows, curves, (time.name, f"share without {question.event}"))
 
 
-def _told(start: float, curve: survival.Curve) -> tuple[tuple[float, float, float, float], ...]:
+def _told(start: float, curve: SurvivalCurve) -> tuple[tuple[float, float, float, float], ...]:
     """Returns the points of a curve as far as it can be told, from 1 at the start."""
     points = [(start, 1.0, 1.0, 1.0)]
     for time, share in zip(curve.times, curve.survival, strict=True):

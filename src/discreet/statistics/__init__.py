@@ -1,1 +1,48 @@
-"""Questions: what records add to a sum, and what the noisy sum says. Pure functions without torch."""
+"""Questions: what records add to a sum (`contribution`), and what the noisy sum says; without torch.
+
+What the sum says is a pure function of what was released: post-processing. It takes the released sum of one
+block, `exact sum over the units + noise`, and the variance of that noise, which is public and the same for
+every coordinate. The noise is taken as normal. An interval speaks of these records where it says "noise
+only", and else of the population that they were drawn from: then it accounts for the noise and the drawing.
+"""
+
+from discreet.statistics.components import Component, Components, components
+from discreet.statistics.counts import Count, count
+from discreet.statistics.independence import Independence, independence
+from discreet.statistics.logrank import LogRank, logrank
+from discreet.statistics.moments import Column, Moments, Summary, read_moments, summary
+from discreet.statistics.quantiles import Quantiles, quantiles
+from discreet.statistics.regression import Coefficient, Regression, regression
+from discreet.statistics.rows import Row
+from discreet.statistics.survival import Curve, Survival, survival
+from discreet.statistics.tables import Axis, Cell, Table, table
+
+__all__ = [
+    "Axis",
+    "Cell",
+    "Coefficient",
+    "Column",
+    "Component",
+    "Components",
+    "Count",
+    "Curve",
+    "Independence",
+    "LogRank",
+    "Moments",
+    "Quantiles",
+    "Regression",
+    "Row",
+    "Summary",
+    "Survival",
+    "Table",
+    "components",
+    "count",
+    "independence",
+    "logrank",
+    "quantiles",
+    "read_moments",
+    "regression",
+    "summary",
+    "survival",
+    "table",
+]

@@ -1,0 +1,148 @@
+"""Coverage of the intervals of `discreet.statistics`, and how often its tests reject what is true.
+
+    python bench/ask_coverage.py --seeds 1000
+
+Each seed draws records from a known population, sums their blocks, adds normal noise as five questions of
+equal weight get it at δ = 1e-5, and asks whether each 95 % interval holds the truth: the number of these
+records for counts, the population's value for everything else. "told" is how many intervals there were: where
+the noise hides an answer, none is given, and coverage is of those given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from discreet import statistics
+from discreet.arrays import Floats
+from discreet.quality.intervals import Interval
+
+# Noise multiplier of one release of norm 1 at δ = 1e-5, by ε.
+MULTIPLIERS = {math.inf: 0.0, 1.0: 3.73, 0.3: 11.3}
+QUESTIONS = 5
+SIZES = (1_000, 10_000)
+PROBS = (0.25, 0.5, 0.75)
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, math.inf)
+HAZARDS = (0.5, 0.9)
+LEAVING = 0.3
+SLOPES = (0.3, 0.25, -0.2)
+COLUMNS = [
+    statistics.Column.ranged("age", 20, 80),
+    statistics.Column.ranged("dose", 0, 10),
+    statistics.Column.indicator("sex=f"),
+    statistics.Column.ranged("score", -1, 1),
+]
+AXES = [statistics.Axis("sex", ("f", "m")), statistics.Axis("stage", ("1", "2", "3", "other or missing"))]
+SHARES = np.outer([0.4, 0.6], [0.5, 0.3, 0.2, 0.0])
+
+Found = Iterator[tuple[str, bool | None]]
+
+
+def holds(found: Interval | None, truth: float) -> bool | None:
+    return None if found is None or not math.isfinite(found.low) else found.low <= truth <= found.high
+
+
+def counts(rng: np.random.Generator, n: int, sigma: float) -> Found:
+    yield "count", holds(statistics.count(n + rng.normal(0, sigma, 1), sigma**2).number, n)
+    drawn = rng.multinomial(n, SHARES.ravel())
+    noisy = drawn + rng.normal(0, sigma, drawn.shape)
+    found = statistics.table(noisy, sigma**2, AXES)
+    for place in (0, 6, 7):
+        yield f"table: count of cell {place}", holds(found.cells[place].count, drawn[place])
+        yield f"table: share of cell {place}", holds(found.cells[place].share, SHARES.ravel()[place])
+    yield "table: share of a margin", holds(found.margins[0][0].share, 0.4)
+    p_value = statistics.independence(noisy, sigma**2, (2, 4), rng=rng, draws=499).p_value
+    yield "independence rejects at 5 %", None if p_value is None else p_value <= 0.05
+
+
+def moments(rng: np.random.Generator, n: int, sigma: float) -> Found:
+    t = np.empty((n, 4))
+    t[:, 0] = 2 * rng.beta(2, 3, n) - 1
+    t[:, 1] = np.clip(0.5 * t[:, 0], -0.4, 0.4) + rng.uniform(-0.6, 0.6, n)
+    t[:, 2] = rng.random(n) < 0.4
+    t[:, 3] = t[:, :3] @ SLOPES + rng.uniform(-0.3, 0.3, n)
+    x = np.hstack([np.ones((n, 1)), t])
+    radius = 5.0
+    whole = x.T @ x
+    block = np.concatenate([np.diag(whole), math.sqrt(2) * whole[np.triu_indices(5, 1)]]) / radius
+    read = statistics.read_moments(
+        block + rng.normal(0, sigma, block.shape), sigma**2, COLUMNS, squared_radius=radius
+    )
+    found = statistics.summary(read)
+    yield "mean of age", holds(found.means[0], 20 + 60 * 0.4)
+    yield "mean of sex=f", holds(found.means[2], 0.4)
+    yield "deviation of age", holds(found.deviations[0], 60 * 0.2)
+    yield "deviation of sex=f", holds(found.deviations[2], math.sqrt(0.24))
+    fitted = statistics.regression(read, "score", ["age", "dose", "sex=f"])
+    own = (SLOPES[0] / 30, SLOPES[1] / 5, SLOPES[2])
+    truths = (-own[0] * 50 - own[1] * 5, *own)
+    for truth, coefficient in itertools.zip_longest(truths, fitted.coefficients):
+        name = "unknown" if coefficient is None else coefficient.name
+        yield f"coefficient of {name}", None if coefficient is None else holds(coefficient.value, truth)
+
+
+def quantiles(rng: np.random.Generator, n: int, sigma: float) -> Found:
+    drawn, edges = np.histogram(rng.beta(2, 3, n), bins=20, range=(0, 1))
+    noisy = drawn + rng.normal(0, sigma, drawn.shape)
+    found = statistics.quantiles(noisy, sigma**2, edges.tolist(), PROBS)
+    truths = (0.24302, 0.38573, 0.54368)
+    for prob, value, truth in zip(PROBS, found.values, truths, strict=True):
+        yield f"quantile {prob}", holds(value, truth)
+
+
+def followed(rng: np.random.Generator, n: int, hazards: tuple[float, ...]) -> Floats:
+    group = rng.integers(0, 2, n)
+    event, left = rng.exponential(1 / np.array(hazards)[group]), rng.exponential(1 / LEAVING, n)
+    time = np.minimum(event, left)
+    place = np.minimum(np.searchsorted(EDGES, time, side="right") - 1, len(EDGES) - 2)
+    happened = (event <= left) & (place < len(EDGES) - 2)
+    found = np.zeros((2, len(EDGES) - 1, 2))
+    np.add.at(found, (group, place, np.where(happened, 0, 1)), 1)
+    return found.ravel()
+
+
+def survival(rng: np.random.Generator, n: int, sigma: float) -> Found:
+    drawn = followed(rng, n, HAZARDS)
+    noisy = drawn + rng.normal(0, sigma, drawn.shape)
+    found = statistics.survival(noisy, sigma**2, EDGES, ["a", "b"])
+    for curve, hazard in zip(found.curves, HAZARDS, strict=True):
+        for time, band in zip(curve.times, curve.survival, strict=True):
+            yield f"survival of {curve.group} at {time}", holds(band, math.exp(-hazard * time))
+        yield f"restricted mean of {curve.group}", holds(curve.restricted_mean, -math.expm1(-hazard) / hazard)
+    yield "median of b", holds(found.curves[1].median, math.log(2) / HAZARDS[1])
+    same = followed(rng, n, (0.7, 0.7))
+    same = same + rng.normal(0, sigma, same.shape)
+    p_value = statistics.logrank(same, sigma**2, (2, len(EDGES) - 1), rng=rng, draws=499).p_value
+    yield "log-rank rejects at 5 %", None if p_value is None else p_value <= 0.05
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=1000)
+    seeds = parser.parse_args().seeds
+    cells = list(itertools.product(MULTIPLIERS, SIZES))
+    told: dict[tuple[str, tuple[float, int]], list[bool | None]] = defaultdict(list)
+    for (epsilon, n), seed in itertools.product(cells, range(seeds)):
+        for part, question in enumerate((counts, moments, quantiles, survival)):
+            rng = np.random.default_rng([seed, n, part])
+            for name, held in question(rng, n, MULTIPLIERS[epsilon] * math.sqrt(QUESTIONS)):
+                told[name, (epsilon, n)].append(held)
+    print(f"{'% of ' + str(seeds) + ' (told, %)':32}" + "".join(f"{f'ε={e:g} n={n}':>16}" for e, n in cells))
+    for name in dict.fromkeys(name for name, _ in told):
+        print(f"{name:32}" + "".join(f"{shown(told[name, cell]):>16}" for cell in cells))
+
+
+def shown(held: list[bool | None]) -> str:
+    given = [one for one in held if one is not None]
+    if not given:
+        return "-"
+    return f"{100 * np.mean(given):.1f} ({100 * len(given) / len(held):.0f})"
+
+
+if __name__ == "__main__":
+    main()
