@@ -168,7 +168,8 @@ class DataConfig(Section):
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         asked: whether records are asked questions, and no model is trained on them: they keep their numbers
-            and need no label. A config with ``[[ask]]`` sets it.
+            and need no label. A config with ``[[ask]]`` sets it. ``held-out`` asks the records that a
+            training by these very rules holds out, as it would read them.
         pixels: whether bytes of an npz file are pixels, which are divided by 255, and not numbers such as
             token ids; left out, they are taken for pixels, and whoever runs the training is told.
         feature_shape: shape of one record's features, where a program hands arrays over; no file's.
@@ -199,7 +200,7 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
-    asked: Literal[True] | None = None
+    asked: Literal[True, "held-out"] | None = None
     pixels: bool | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
@@ -235,7 +236,9 @@ class DataConfig(Section):
     @model_validator(mode="after")
     def _questions_need_columns_alone(self) -> Self:
         """Refuses, for records that are asked, what only training knows."""
-        if not self.asked:
+        if self.asked == "held-out" and self.test_fraction == 0.0:
+            raise ValueError("test_fraction must be above 0 where held-out records are asked; got 0")
+        if self.asked is not True:
             return self
         given = [name for name in _OF_TRAINING if getattr(self, name) is not None]
         if given:

@@ -27,6 +27,7 @@ from discreet.data import (
 from discreet.data.dialect import Dialect
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
+from discreet.data.split import Side
 from discreet.data.table_files import of_tables, table_files, together
 from discreet.errors import DataError
 
@@ -39,7 +40,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
         person=_person_rule(data),
         ranges=data.ranges,
         bins=_bins(data),
-        asked=bool(data.asked),
+        asked=data.asked is True,
         categories=data.categories,
         classes=data.classes,
         num_classes=data.num_classes,
@@ -59,7 +60,7 @@ def _person_rule(data: DataConfig) -> PersonRule | None:
 
 def _missing(data: DataConfig) -> frozenset[str]:
     """Returns the columns whose missing cells have a feature of their own."""
-    rule = data.missing or ("indicator" if data.asked else "neutral")
+    rule = data.missing or ("indicator" if data.asked is True else "neutral")
     if rule == "neutral":
         return frozenset()
     if rule == "indicator":
@@ -140,10 +141,10 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     columns = table_columns(facts)
     if has_pattern(column.column for column in columns):
         raise DataError("columns must be named where no header is read; a name with '*' is a pattern.")
-    if not columns or (data.label is None and not data.asked):
+    if not columns or (data.label is None and data.asked is not True):
         return None
     features = sum(len(column.names) for column in columns)
-    return features + (0 if data.asked else 1), len(facts.class_texts())
+    return features + (0 if data.asked is True else 1), len(facts.class_texts())
 
 
 def federation_of(
@@ -175,6 +176,7 @@ def federation_of(
         exchanged=exchanged,
         facts=public_facts(data),
         by_silo=by_silo,
+        side=Side.HELD_OUT if data.asked == "held-out" else Side.TRAINING,
     )
     if data.transform is None:
         return federation

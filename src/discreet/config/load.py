@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from discreet.config.data import DataConfig
+from discreet.config.evaluated import with_models
 from discreet.config.federation import with_named_columns
 from discreet.config.problems import first_problem
 from discreet.config.sections import Config
@@ -52,5 +53,5 @@ def load_config(path: Path) -> Config:
         raise ConfigurationError(f"the config must be a readable file; {path}: {error.strerror}.") from None
     except ValueError as error:
         raise ConfigurationError(f"{path.name} must be valid TOML; {error}.") from None
-    config = parse_config(data, source=path.name)
+    config = parse_config(with_models(data), source=path.name)
     return config.model_copy(update={"data": with_named_columns(config.data)})

@@ -219,6 +219,11 @@ class Config(Section):
     run: RunConfig = RunConfig()
     speed: SpeedConfig = SpeedConfig()
 
+    @property
+    def measures(self) -> bool:
+        """Whether models are measured on held-out records, without noise."""
+        return self.run.evaluate and self.ask is None
+
     @model_validator(mode="before")
     @classmethod
     def _asked_in_place_of_training(cls, data: Any) -> Any:
@@ -227,18 +232,21 @@ class Config(Section):
             return data
         records = data.get("data")
         if isinstance(records, Mapping):
-            records = {"test_fraction": 0.0, **records, "asked": True}
+            whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
+            records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
 
     @model_validator(mode="after")
     def _questions_are_all(self) -> Config:
         """Refuses a training beside questions, and what only one of the two has."""
         asked = (
-            isinstance(self.training.local, QuestionsConfig), self.model.name == ANSWERS, self.data.asked
-        )  # fmt: skip
+            isinstance(self.training.local, QuestionsConfig),
+            self.model.name == ANSWERS,
+            self.data.asked is not None,
+        )
         if self.ask is None and not any(asked):
             return self
-        if self.ask is None and self.data.asked:
+        if self.ask is None and self.data.asked is True:
             raise ValueError(
                 "'data.label' must be given where a model is trained; it is missing. Records without one can "
                 "be asked questions"
@@ -248,6 +256,8 @@ class Config(Section):
                 "'model' and 'training' must be left out where questions are asked; a config has either "
                 "'ask' or a training"
             )
+        if self.run.compare:
+            raise ValueError("'run.compare' must be false where questions are asked: no model is trained")
         if self.privacy.unit == "client":
             raise ValueError("'privacy.unit' must be record or person where questions are asked; got client")
         return self

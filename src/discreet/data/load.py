@@ -23,7 +23,7 @@ from discreet.data.persons import PersonRule, of_persons, spread_note
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
 from discreet.data.remarks import unused_note
-from discreet.data.split import Split
+from discreet.data.split import Side, Split
 from discreet.data.table import nearest_hint
 from discreet.data.table_files import Source, missing_columns, of_several, of_tables, table_files, together
 from discreet.data.table_source import pool_of_tables
@@ -47,6 +47,7 @@ def load_federation(
     record_capacity: int | Mapping[str, int] | None = None,
     exchanged: bool = False,
     by_silo: Mapping[str, Any] | None = None,
+    side: Side = Side.TRAINING,
 ) -> Federation:
     """Loads a federation.
 
@@ -68,6 +69,8 @@ def load_federation(
             not in one that is there or not; held-out records are then chosen by place, or by id.
         by_silo: with the source ``memory``, what each silo holds: a table (`discreet.data.frames.table_of`),
             or where ``facts`` state a shape, arrays (`discreet.data.array_source.pool_of_arrays`).
+        side: which records take part; where it is the held-out ones, no other record is kept. A source with
+            a test set of its own, or that splits its records itself, has no such side.
 
     Raises:
         DataError: one line that says what is wrong with the source.
@@ -78,13 +81,14 @@ def load_federation(
         ('cleveland', 'hungary', 'long_beach_va', 'switzerland')
     """
     facts = facts or PublicFacts()
-    split = Split(test_fraction, split_seed, record_capacity)
+    split = Split(test_fraction, split_seed, record_capacity, side)
     if isinstance(source, str) and _is_reference(source):
         if partition is not None or facts != PublicFacts():
             raise DataError(
                 f"the data source {source!r} makes its own silos and features; "
                 "remove the partition and the other facts about the data."
             )
+        _require_training(split, source)
         own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
         return _cut_to_capacity(own, split)
     if source == IN_MEMORY or by_silo is not None:
@@ -107,6 +111,14 @@ def _is_reference(source: str) -> bool:
     """Says whether a source is ``module:function``."""
     head, colon, _ = source.partition(":")
     return bool(colon) and head not in ("csv", "parquet", "npz")
+
+
+def _require_training(split: Split, name: str) -> None:
+    if split.side is not Side.TRAINING:
+        raise DataError(
+            f"{name}: held-out records can be asked where they are held out by public coins; this source "
+            "splits its records itself. Set keep_test_set = false, or use a table."
+        )
 
 
 def _own_partition(pool: Pool) -> ColumnSilos:
@@ -214,10 +226,11 @@ def _federation(
         own = np.flatnonzero(assigned == number)
         held_out = np.zeros(len(own), dtype=np.bool_)
         if pool.test is not None and test_silos is not None:
+            _require_training(split, pool.name)
             test = pool.test.take(np.flatnonzero(test_silos == number))
         else:
             held_out = _held_out(split, coins.take(own), name, rule)
-            test = pool.records.take(own[held_out])
+            test = pool.records.take(own[held_out] if split.side is Side.TRAINING else own[:0])
         left = own[~held_out]
         kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
         silos.append(Silo(name, _by_person(pool.records.take(left[kept])), test, surplus=surplus))

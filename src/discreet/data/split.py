@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,13 @@ def test_rows(identities: Identities, *, test_fraction: float, split_seed: int, 
     return identities.words("held out", split_seed, silo) < threshold
 
 
+class Side(Enum):
+    """Which of the records take part: those that a training uses, or those that it holds out."""
+
+    TRAINING = "training"
+    HELD_OUT = "held-out"
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """Which of a silo's records are held out, and which are more than its public capacity.
@@ -87,22 +95,28 @@ class Split:
         seed: public.
         capacity: bound on the training records of every silo, or of each by name; None: no bound. On its
             persons, where persons are given.
+        side: which records take part.
     """
 
     test_fraction: float
     seed: int
     capacity: int | Mapping[str, int] | None = None
+    side: Side = Side.TRAINING
 
     def held_out(self, identities: Identities, silo: str) -> Booleans:
-        """Says which records of ``silo`` are held out; see `test_rows`."""
-        return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
+        """Says which records of ``silo`` take no part; those of `test_rows`, or all others."""
+        return self._apart(identities, silo)
 
     def persons_held_out(self, identities: Identities) -> Booleans:
-        """Says which records are of persons that are held out: by one coin a person, the same at all silos.
+        """Says which records are of persons that take no part: by one coin a person, the same at all silos.
 
         A coin that hung on the silo's name could train on a person at one silo and measure on it at another.
         """
-        return test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=_ALL_SILOS)
+        return self._apart(identities, _ALL_SILOS)
+
+    def _apart(self, identities: Identities, silo: str) -> Booleans:
+        held = test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
+        return held if self.side is Side.TRAINING else ~held
 
     def used(self, identities: Identities, silo: str) -> tuple[Booleans, tuple[str, ...]]:
         """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from discreet.kinds.variables import Choice, Contrast, Number, Variable
+from discreet.kinds.variables import Choice, Contrast, Number, Score, Variable
 
 MOST_CELLS = 1 << 16
 """A question has at most so many numbers, and all questions together at most four times as many."""
@@ -24,11 +24,11 @@ MOST_CELLS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One direction of a table of cells; its last cell is for whatever is in no other.
+    """One direction of a table of cells; its last cell is for whatever is in no other, but for a score.
 
     Attributes:
         variable: what tells records apart.
-        cuts: of a number: edges between bins, own units, increasing and strictly inside its range.
+        cuts: of a number, or of a probability: edges between bins, increasing and strictly inside its range.
     """
 
     variable: Variable
@@ -43,6 +43,10 @@ class Axis:
     def texts(self) -> tuple[str, ...]:
         """What each cell holds."""
         match self.variable:
+            case Score(weights=(_,)):
+                return tuple(f"{low:g} to {high:g}" for low, high in pairwise(self.edges))
+            case Score(texts=texts):
+                return texts
             case Number() as number:
                 bins = tuple(_between(number, low, high) for low, high in pairwise(self.edges))
                 return (*bins, "missing")
@@ -51,17 +55,19 @@ class Axis:
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """Of a number: all edges of its bins, own units."""
-        if not isinstance(self.variable, Number):
-            return ()
-        return (self.variable.low, *self.cuts, self.variable.high)
+        """Of a number, or of a probability: all edges of its bins, own units."""
+        match self.variable:
+            case Number(low=low, high=high):
+                return (low, *self.cuts, high)
+            case Score(weights=(_,)):
+                return (0.0, *self.cuts, 1.0)
+            case _:
+                return ()
 
     @property
     def size(self) -> int:
         """Number of cells."""
-        if isinstance(self.variable, Number):
-            return len(self.cuts) + 2
-        return len(self.variable.texts) + 1
+        return len(self.texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,17 @@ from discreet.data.bins import MOST_BINS, cuts_of
 from discreet.errors import ConfigurationError
 from discreet.kinds.blocks import MOST_CELLS, Axis, Block, Cells, Indicator, Products, Term
 from discreet.kinds.fields import Positive, Section
-from discreet.kinds.variables import Choice, Contrast, Label, Number, Variable
+from discreet.kinds.variables import Choice, Contrast, Label, Number, Score, Variable
 
 _MOST_AXES = 4
 _MOST_COLUMNS = 256
 MOST_QUESTIONS = 64
+_MOST_CLASSES = 256
+# A plan holds them, and is read by everybody.
+_MOST_WEIGHTS = 1 << 16
+Weights = Annotated[
+    tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1, max_length=_MOST_WEIGHTS)
+]
 
 Column = Annotated[str, Field(min_length=1, max_length=200)]
 BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
@@ -272,13 +278,63 @@ class SurvivalQuestion(QuestionSection):
         return known.index(self.happened)
 
 
+class EvaluationQuestion(QuestionSection):
+    """How good a linear model is on held-out records: all from one histogram of its scores by label.
+
+    Attributes:
+        weights: of the released model, a row for each logit.
+        trained: SHA-256 of the plan that it was trained under.
+        bins: into how many of equal width, or at which edges, probabilities are cut; for two classes.
+        by: a column of texts: every group is measured too.
+    """
+
+    kind: Literal["evaluation"]
+    weights: Annotated[tuple[Weights, ...], Field(min_length=1, max_length=_MOST_CLASSES)]
+    trained: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    bins: StatedBins = 10
+    by: Column | None = None
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        by = "" if self.by is None else f", by {self.by}"
+        return f"How good is the model of plan {self.trained[:12]}… on held-out records{by}?"
+
+    def block(self, variables: Variables) -> Cells:
+        """Returns one cell for each bin of scores, label, and group."""
+        labels = [variable for variable in variables.values() if isinstance(variable, Label)]
+        if len(labels) != 1:
+            raise ConfigurationError("'data.asked' must be \"held-out\" where a model is evaluated.")
+        (label,) = labels
+        classes = 2 if len(self.weights) == 1 else len(self.weights)
+        if len(label.texts) != classes:
+            raise ConfigurationError(
+                f"'weights' must have a row for each logit of {len(label.texts)} classes; got "
+                f"{len(self.weights)}."
+            )
+        score = Axis(Score(self.weights, label.texts), self._cuts() if classes == 2 else ())
+        axes = [score, Axis(label)]
+        if self.by is not None:
+            group = _known(variables, self.by, "by")
+            if not isinstance(group, Choice | Contrast):
+                raise ConfigurationError(f"'by' must name a column of texts; {self.by!r} is none.")
+            axes.append(Axis(group))
+        return within(Cells(tuple(axes)), "the histogram of scores")
+
+    def _cuts(self) -> tuple[float, ...]:
+        try:
+            return cuts_of(0.0, 1.0, self.bins)
+        except ValueError as error:
+            raise ConfigurationError(f"'bins': {error}.") from None
+
+
 Question = Annotated[
     CountQuestion
     | TableQuestion
     | MomentsQuestion
     | QuantilesQuestion
     | RegressionQuestion
-    | SurvivalQuestion,
+    | SurvivalQuestion
+    | EvaluationQuestion,
     Field(discriminator="kind"),
 ]
 
@@ -338,5 +394,5 @@ def _terms(variables: Variables, name: str) -> tuple[Term, ...]:
         case Choice() as choice:
             first = 0 if choice.baseline is not None else 1
             return tuple(Indicator(choice, number) for number in range(first, len(choice.texts)))
-        case Label():
-            raise ConfigurationError(f"'on' must name a feature column; {name!r} is the label.")
+        case Label() | Score():
+            raise ConfigurationError(f"'on' must name a feature column; {name!r} is none.")

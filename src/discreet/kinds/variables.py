@@ -86,4 +86,22 @@ class Label:
         return "none"
 
 
-Variable = Number | Choice | Contrast | Label
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a linear model says of a record: a probability, or for several classes the most probable one.
+
+    Attributes:
+        weights: of the features, a row for each logit: one for two classes, else one a class.
+        texts: of the classes.
+    """
+
+    weights: tuple[tuple[float, ...], ...]
+    texts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        return "predicted" if len(self.weights) > 1 else f"predicted probability of {self.texts[1]}"
+
+
+Variable = Number | Choice | Contrast | Label | Score

@@ -48,25 +48,28 @@ def variables(data: DataConfig) -> dict[str, Variable]:
     Raises:
         ConfigurationError: if the rules of columns make no sense.
     """
-    source, schema = data.source, None
-    if isinstance(source, str) and source in SCHEMAS:
-        schema = SCHEMAS[source]
-        columns = schema.columns
-    else:
-        columns = table_columns(public_facts(data))
+    source = data.source
+    schema = SCHEMAS.get(source) if isinstance(source, str) else None
+    columns = table_columns(public_facts(data)) if schema is None else schema.columns
     found: dict[str, Variable] = {}
     place = 0
     for column in columns:
-        found[column.column] = _variable(column, place)
+        if (variable := _variable(column, place, data)) is not None:
+            found[column.column] = variable
         place += len(column.names)
     if schema is not None and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
+    elif data.label is not None:
+        found[data.label] = known.Label(data.label, public_facts(data).class_texts())
     return found
 
 
-def _variable(column: Column, place: int) -> Variable:
+def _variable(column: Column, place: int, data: DataConfig) -> Variable | None:
+    """Returns what can be asked of a column; None of a number that is scaled, or in bins, for a model."""
     match column:
         case Numeric() | Days():
+            if data.asked is not True:
+                return None
             missing = place + 1 if len(column.names) > 1 else None
             days = isinstance(column, Days)
             return known.Number(column.column, column.low, column.high, place, missing, days=days)
@@ -75,4 +78,4 @@ def _variable(column: Column, place: int) -> Variable:
         case Contrast():
             return known.Contrast(column.column, (column.negative, column.positive), place)
         case Bins():
-            raise ConfigurationError("'data.bins' must be left out where questions are asked.")
+            return None

@@ -11,8 +11,10 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
+from discreet.kinds.blocks import Axis as CellAxis
 from discreet.kinds.questions import (
     CountQuestion,
+    EvaluationQuestion,
     MomentsQuestion,
     QuantilesQuestion,
     Question,
@@ -32,8 +34,10 @@ from discreet.statistics import (
     Moments,
     Row,
     Table,
+    classification,
     components,
     count,
+    evaluation,
     independence,
     logrank,
     quantiles,
@@ -137,9 +141,9 @@ class _Asked:
 
 
 THESE_RECORDS = "about these records; intervals hold the noise of privacy"
-POPULATION = (
-    "about the population that the records were drawn from; intervals hold sampling and the noise of privacy"
-)
+_DRAWN = "were drawn from; intervals hold sampling and the noise of privacy"
+POPULATION = f"about the population that the records {_DRAWN}"
+HELD_OUT = f"about the population that the held-out records {_DRAWN}"
 
 
 def answers_of(run: RunRecord) -> tuple[Answer, ...]:
@@ -200,21 +204,24 @@ def _written(row: Row) -> tuple[str, ...]:
 def _answer(asked: _Asked) -> Answer:
     match asked.question, asked.block:
         case CountQuestion(), Cells():
-            return _of(asked, THESE_RECORDS, count(asked.sums, asked.variance, level=LEVEL).rows())
+            found = _of(asked, THESE_RECORDS, count(asked.sums, asked.variance, level=LEVEL).rows())
         case TableQuestion(), Cells() as block:
-            return _table(asked, block)
+            found = _table(asked, block)
         case MomentsQuestion() as question, Products() as block:
-            return _moments(asked, question, block)
+            found = _moments(asked, question, block)
         case RegressionQuestion() as question, Products() as block:
-            return _regression(asked, question, block)
+            found = _regression(asked, question, block)
         case QuantilesQuestion() as question, Cells() as block:
-            return _quantiles(asked, question, block)
+            found = _quantiles(asked, question, block)
         case SurvivalQuestion() as question, Cells() as block:
-            return _survival(asked, question, block)
+            found = _survival(asked, question, block)
+        case EvaluationQuestion(), Cells() as block:
+            found = _evaluation(asked, block)
         case _:
             raise TypeError(
-                f"{type(asked.question).__name__} is not answered by a {type(asked.block).__name__}."
+                f"{type(asked.question).__name__} is not answered by {type(asked.block).__name__}."
             )
+    return found
 
 
 def _of(
@@ -330,3 +337,34 @@ def _told(start: float, curve: SurvivalCurve) -> tuple[tuple[float, float, float
             break
         points.append((time, *share))
     return tuple(points)
+
+
+def _evaluation(asked: _Asked, block: Cells) -> Answer:
+    score, label, *by = block.axes
+    # Every record has a label, so that the last cell of its axis is empty but for noise.
+    counts = asked.sums.reshape(block.shape)[:, :-1]
+    whole = counts if not by else counts.sum(axis=2)
+    merged = asked.variance * (1 if not by else counts.shape[2])
+    rows = _measures(score, whole, merged, "")
+    for place, text in enumerate(by[0].texts if by else ()):
+        rows += _measures(score, counts[:, :, place], asked.variance, f"{by[0].name} = {text}: ")
+    answer = _of(asked, HELD_OUT, rows)
+    if not score.edges:
+        return answer
+    observed = evaluation(whole.ravel(), merged, score.edges, level=LEVEL).observed
+    points = tuple(
+        ((low + high) / 2, *share)
+        for (low, high), share in zip(pairwise(score.edges), observed, strict=True)
+        if share is not None
+    )
+    title = f"observed share of {label.texts[1]}"
+    curves = (Curve(title, points),) if points else ()
+    return replace(answer, curves=curves, axes=(score.name, title))
+
+
+def _measures(score: CellAxis, counts: Floats, variance: float, prefix: str) -> tuple[Row, ...]:
+    if score.edges:
+        rows = evaluation(counts.ravel(), variance, score.edges, level=LEVEL).rows(score.edges)
+    else:
+        rows = classification(counts.ravel(), variance, score.texts, level=LEVEL)
+    return tuple(row._replace(name=prefix + row.name) for row in rows)

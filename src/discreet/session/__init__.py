@@ -1,7 +1,7 @@
 """One door for programs and commands: plan from public facts, train, open a run."""
 
 from discreet.session.arrays import Arrays
-from discreet.session.asking import plan_questions
+from discreet.session.asking import plan_evaluation, plan_questions
 from discreet.session.composed import composed
 from discreet.session.finish import finish, report_again, summarise
 from discreet.session.frames import Frames
@@ -18,6 +18,7 @@ __all__ = [
     "composed",
     "finish",
     "open_run",
+    "plan_evaluation",
     "plan_questions",
     "plan_training",
     "plan_without_data",

@@ -7,7 +7,9 @@ from typing import Any
 
 from discreet.config import parse_config
 from discreet.config.data import DataConfig
+from discreet.config.evaluated import asked_data, evaluation
 from discreet.plan import Plan
+from discreet.released import Model
 from discreet.session.public import Target, plan_without_data
 
 
@@ -49,5 +51,56 @@ def plan_questions(
         "data": data.model_dump(exclude_none=True),
         "privacy": {**target.stated(), **(privacy or {})},
         "aggregation": dict(aggregation or {}),
+    }
+    return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+def plan_evaluation(
+    model: Model,
+    *,
+    capacity: int | Mapping[str, int],
+    target: Target,
+    source: str | Mapping[str, str] | None = None,
+    bins: int | Sequence[float] = 10,
+    by: str | None = None,
+    aggregation: Mapping[str, Any] | None = None,
+    name: str = "evaluation",
+) -> Plan:
+    """Plans one sum that says how good a released model is, on the records that its training held out.
+
+    Guarantee:
+        The records that are asked are on the other side of their own public coins: no unit's records are in
+        the training and in this sum, so that for both together a unit's ε is the larger of the two and not
+        their sum (docs/theory/questions.md; `discreet.composed` works it out).
+
+    Args:
+        model: linear, as of `Run.released` or `load_model`.
+        capacity: public bound on the held-out records (or persons) of each silo. Do not count them.
+        target: what must be guaranteed for the held-out units; its unit must be the training's.
+        source: where the records are; left out, as in the training, whose plan knows no folders.
+        bins: into how many of equal width, or at which edges, predicted probabilities are cut.
+        by: a column of texts: every group is measured too.
+        aggregation: the config's table ``aggregation``; left out, the training's.
+        name: what to call it in the report.
+
+    Raises:
+        ConfigurationError: if the model is not linear, or something does not fit together.
+        PrivacyRefusal: if no proven guarantee meets the target.
+    """
+    trained: Any = model.plan.config.model_dump(mode="json", exclude_none=True)
+    weights = [parameter.detach().double().tolist() for parameter in model.network.parameters()][-1]
+    asked = {"bins": bins if isinstance(bins, int) else list(bins)} | ({} if by is None else {"by": by})
+    question, records = evaluation(trained, model.plan.digest(), weights, asked)
+    own: dict[str, Any] = {} if source is None else {"source": source}
+    silos = (
+        dict(capacity) if isinstance(capacity, Mapping) else dict.fromkeys(model.plan.facts.silos, capacity)
+    )
+    own |= {"person": {"capacity": silos}} if "person" in records else {"record_capacity": silos}
+    tables = {
+        "name": name,
+        "ask": [question],
+        "data": asked_data(records, own),
+        "privacy": target.stated(),
+        "aggregation": dict(trained["aggregation"] if aggregation is None else aggregation),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from discreet.accounting import guarantee
 from discreet.errors import ConfigurationError
-from discreet.privacy.events import Composed
+from discreet.plan import Plan
+from discreet.privacy.events import Composed, Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.session.runs import Run
 
 ALL_PLANNED = "all of these trainings were decided upon before anything of the first was seen"
 SAME_PEOPLE = "all of these trainings are charged to the same silos and the same people"
+TWO_SIDES = (
+    "every record keeps what its public coin hangs on (its content, or its entry in the id or person column), "
+    "so that it is in the training or among the held-out records, and never in both"
+)
 
 
 def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
@@ -23,7 +29,9 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
         Loss distributions of all charged releases are composed exactly, so that ε is far below the sum of
         the runs' own. That is proven for trainings that were all fixed beforehand; for those that were chosen
         by earlier results a silo's filter is (docs/theory/budgets.md). Records that took part in one run only
-        are protected by that run's own guarantee, which is stronger.
+        are protected by that run's own guarantee, which is stronger. A training and an evaluation on the
+        records that it held out are about different records: of the two sides the larger ε counts, and not
+        their sum (docs/theory/questions.md).
 
     Args:
         runs: at least one; all about one unit, one relation and one adversary.
@@ -38,22 +46,60 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     """
     if not runs:
         raise ConfigurationError("there must be at least one run to compose; got none.")
-    events, about = [], set[tuple[Unit, NeighboringRelation, str]]()
+    events, about = dict[bool, list[Event]](), set[tuple[Unit, NeighboringRelation, str]]()
+    parallel = _on_two_sides([run.plan for run in runs])
     for run in runs:
         adversary, honest = run.plan.budget_adversary()
         charged = run.record.spending.charged
         relation = run.plan.spent(charged).neighboring
         about.add((run.plan.unit, relation, adversary.describe()))
         if charged:
-            events.append(run.plan.event_against(adversary, honest, rounds=charged))
+            side = parallel and run.plan.data.asked is not None
+            events.setdefault(side, []).append(run.plan.event_against(adversary, honest, rounds=charged))
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))
         raise ConfigurationError(
             f"runs must be about one unit, relation and adversary to be composed; got {said}."
         )
-    found = guarantee(
-        Composed(tuple(events)), delta=delta, unit=run.plan.unit, neighboring=relation, adversary=adversary
+    found = max(
+        (
+            guarantee(
+                Composed(tuple(side)),
+                delta=delta,
+                unit=run.plan.unit,
+                neighboring=relation,
+                adversary=adversary,
+            )
+            for side in (*events.values(), *([] if events else [[]]))
+        ),
+        key=lambda one: one.epsilon,
     )
     stated = [text for one in runs for text in one.plan.spent(one.record.spending.charged).assumptions]
-    assumed = dict.fromkeys([*found.assumptions, *stated, ALL_PLANNED, SAME_PEOPLE])
+    sides = [TWO_SIDES] if parallel else []
+    assumed = dict.fromkeys([*found.assumptions, *stated, ALL_PLANNED, SAME_PEOPLE, *sides])
     return replace(found, assumptions=tuple(assumed))
+
+
+def _on_two_sides(plans: Sequence[Plan]) -> bool:
+    """Says whether some plans use the records that the others hold out, by the same coins.
+
+    Coins are of one split only if everything that they hang on is the same: all rules of the records, and
+    which silo has them. Where records are exchanged, their content may move them to the other side.
+    """
+    asked = {plan.data.asked is not None for plan in plans}
+    relations = {plan.release.neighboring for plan in plans}
+    return (
+        asked == {True, False}
+        and all(plan.data.asked in (None, "held-out") for plan in plans)
+        and relations == {NeighboringRelation.ADD_REMOVE}
+        and len({_coins(plan) for plan in plans}) == 1
+    )
+
+
+def _coins(plan: Plan) -> str:
+    """Returns all rules by which records of a plan are read and split, as one text."""
+    data: dict[str, Any] = plan.data.model_dump(
+        mode="json", exclude={"asked", "source", "record_capacity"}, exclude_none=True
+    )
+    data.get("person", {}).pop("capacity", None)
+    return f"{sorted(plan.facts.silos)} {sorted(data.items())}"

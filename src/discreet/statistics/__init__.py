@@ -8,6 +8,7 @@ only", and else of the population that they were drawn from: then it accounts fo
 
 from discreet.statistics.components import Component, Components, components
 from discreet.statistics.counts import Count, count
+from discreet.statistics.evaluation import Evaluation, classification, evaluation
 from discreet.statistics.independence import Independence, independence
 from discreet.statistics.logrank import LogRank, logrank
 from discreet.statistics.moments import Column, Moments, Summary, read_moments, summary
@@ -26,6 +27,7 @@ __all__ = [
     "Components",
     "Count",
     "Curve",
+    "Evaluation",
     "Independence",
     "LogRank",
     "Moments",
@@ -35,8 +37,10 @@ __all__ = [
     "Summary",
     "Survival",
     "Table",
+    "classification",
     "components",
     "count",
+    "evaluation",
     "independence",
     "logrank",
     "quantiles",

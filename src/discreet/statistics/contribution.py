@@ -15,7 +15,7 @@ import numpy as np
 from discreet.arrays import Booleans, Float32s, Floats, Integers
 from discreet.kinds.asked import Asked
 from discreet.kinds.blocks import Axis, Block, Cells, Indicator, Products, Term
-from discreet.kinds.variables import Choice, Contrast, Label, Number
+from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 # Rows of products at a time, for the sake of memory.
 _ROWS = 1 << 16
@@ -79,6 +79,26 @@ def _codes(axis: Axis, features: Float32s, labels: Integers) -> Integers:
             return np.where(own < 0, 0, np.where(own > 0, 1, 2)).astype(np.int64)
         case Label():
             return labels
+        case Score() as score:
+            return _scored(score, axis.cuts, features)
+
+
+def _scored(score: Score, cuts: tuple[float, ...], features: Float32s) -> Integers:
+    """Returns the bin of every record's probability, or the most probable class.
+
+    Logits are added up elementwise, one feature after the other: a matrix product might treat a record
+    differently among others, and a bin makes a whole unit of a last bit.
+    """
+    logits = np.zeros((len(score.weights), len(features)))
+    for number, weights in enumerate(score.weights):
+        for place, weight in enumerate(weights):
+            logits[number] += features[:, place].astype(np.float64) * weight
+    if len(logits) > 1:
+        most: Integers = logits.argmax(axis=0).astype(np.int64)
+        return most
+    edges = np.array([math.log(cut / (1.0 - cut)) for cut in cuts])
+    found: Integers = np.searchsorted(edges, logits[0], side="right").astype(np.int64)
+    return found
 
 
 def _products(block: Products, features: Float32s, weights: Floats | None) -> Floats:

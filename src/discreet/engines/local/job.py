@@ -206,8 +206,8 @@ def run(
     origin = origin_of(prepared.plan, spent, seeded=seeded)
     write_durably(directory.model, model_file(prepared.model, final.parameters, origin.text()))
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
-    metrics = measure(prepared.model, prepared.federation, final.parameters) if config.run.evaluate else {}
-    quality = _quality(prepared, final.parameters) if config.run.evaluate else None
+    metrics = measure(prepared.model, prepared.federation, final.parameters) if config.measures else {}
+    quality = _quality(prepared, final.parameters) if config.measures else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
     if quality is not None:
@@ -267,7 +267,7 @@ def _carry_out(
     state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
 
     def measured(vector: Floats) -> dict[str, float]:
-        return measure(prepared.model, prepared.federation, vector) if config.run.evaluate else {}
+        return measure(prepared.model, prepared.federation, vector) if config.measures else {}
 
     engine = LocalEngine(
         plan,
