@@ -17,7 +17,7 @@ from discreet.session.runs import Run
 ALL_PLANNED = "all of these trainings were decided upon before anything of the first was seen"
 SAME_PEOPLE = "all of these trainings are charged to the same silos and the same people"
 TWO_SIDES = (
-    "every record keeps what its public coin hangs on (its content, or its entry in the id or person column), "
+    "every record keeps what its public coin hangs on (its content, or its entry in the id column), "
     "so that it is in the training or among the held-out records, and never in both"
 )
 

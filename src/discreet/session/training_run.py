@@ -27,7 +27,7 @@ from discreet.verify import require_key
 
 _STATED = (
     "feature_shape", "label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes",
-    "num_classes", "id", "test_fraction", "asked", "split_seed", "feature_norm_bound", "transform", "pixels",
+    "num_classes", "id", "test_fraction", "split_seed", "feature_norm_bound", "transform", "pixels",
 )  # fmt: skip
 
 
