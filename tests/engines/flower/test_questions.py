@@ -51,10 +51,10 @@ def test_the_sums_are_those_of_one_process(
     config = questions(run={"seed": 7, "dropouts": dropouts})
     consortium = make_consortium(config)
     run(config, tmp_path / "local")
-    tamper = {"tamper": dropping(consortium, "hungary", 1, Stage.MASK)} if drop else {}
-    serve_training(
-        DirectWire(consortium.silos, **tamper), consortium.folder.server, patience_seconds=PATIENCE
-    )
+    wire = DirectWire(consortium.silos)
+    if drop:
+        wire.tamper = dropping(consortium, "hungary", 1, Stage.MASK)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
     found = consortium.folder.server.run.model.read_bytes()
     assert found == (tmp_path / "local" / "model.safetensors").read_bytes()
     assert charged(consortium, "cleveland") == 1

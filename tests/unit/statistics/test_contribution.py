@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from discreet import Frames, Target, plan_questions
 from discreet.config.federation import federation_of
 from discreet.kinds import Asked
-from discreet.kinds.blocks import AskedBlock, Cells, Products, factors
+from discreet.kinds.blocks import AskedBlock, Axis, Block, Cells, Indicator, Products, factors
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.variables import Choice, Contrast, Label, Number
 from discreet.statistics.contribution import asked_vector, block_sum
@@ -31,7 +31,7 @@ RULES: dict[str, Any] = {
 
 def summed(*questions: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
     """What silo ``one`` adds to each question, without the question's factor."""
-    tables = {
+    tables: dict[str, Any] = {
         name: TABLE if name == "one" else {key: [] for key in TABLE} for name in ("one", "two", "three")
     }
     frames = Frames(tables, **RULES)
@@ -103,14 +103,13 @@ VARIABLES = (
 )
 def test_no_record_adds_more_than_one(features: list[float], label: int, weights: list[float]) -> None:
     number, contrast, choice, of_label = VARIABLES
-    from discreet.kinds.blocks import Axis, Indicator
-
-    blocks = (
+    blocks: tuple[Block, ...] = (
         Cells((Axis(number, (0.2, 0.7)), Axis(contrast), Axis(choice), Axis(of_label))),
         Products((number, contrast, Indicator(choice, 1), Indicator(choice, 2))),
         Products((number,)),
     )
-    asked = Asked(tuple(map(AskedBlock, blocks, factors(tuple(weights)))))
+    shares = factors(tuple(weights))
+    asked = Asked(tuple(AskedBlock(*pair) for pair in zip(blocks, shares, strict=True)))
     row = np.array([features], dtype=np.float32)
     added = asked_vector(asked, row, np.array([label], dtype=np.int64))
     assert added.shape == (asked.dimension,)
