@@ -1,0 +1,88 @@
+"""Measures of a model from counts of scores by label, against a direct computation on the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.statistics import classification, evaluation
+
+EDGES = tuple(np.linspace(0, 1, 11).tolist())
+
+
+def drawn(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    labels = (rng.uniform(size=n) < 0.3).astype(int)
+    scores = 1 / (1 + np.exp(-(rng.normal(size=n) + 1.5 * labels - 1)))
+    return scores, labels
+
+
+def counted(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    places = np.clip(np.searchsorted(EDGES, scores, side="right") - 1, 0, len(EDGES) - 2)
+    found = np.zeros((len(EDGES) - 1, 2))
+    np.add.at(found, (places, labels), 1)
+    return found.ravel()
+
+
+def test_without_noise_it_is_what_the_scores_give() -> None:
+    scores, labels = drawn(np.random.default_rng(1), 4000)
+    found = evaluation(counted(scores, labels), 0.0, EDGES)
+    assert found.units.value == 4000
+    said = scores >= 0.5
+    assert found.accuracy is not None
+    assert found.accuracy.value == pytest.approx((said == labels).mean())
+    assert found.sensitivity is not None
+    assert found.sensitivity.value == pytest.approx(said[labels == 1].mean())
+    assert found.specificity is not None
+    assert found.specificity.value == pytest.approx(1 - said[labels == 0].mean())
+    assert found.precision is not None
+    assert found.precision.value == pytest.approx(labels[said].mean())
+    assert found.base_rate is not None
+    assert found.base_rate.value == pytest.approx(1 - labels.mean())
+    # Units of one bin count one half.
+    bins = np.searchsorted(EDGES, scores, side="right")
+    above, below = bins[labels == 1][:, None], bins[labels == 0][None, :]
+    assert found.auc is not None
+    assert found.auc.value == pytest.approx(((above > below) + 0.5 * (above == below)).mean())
+
+
+@pytest.mark.parametrize("noise", [0.0, 8.0])
+def test_intervals_cover_the_population(noise: float) -> None:
+    """The AUC and the accuracy of the population lie in 95 % intervals about 95 times in a hundred."""
+    rng = np.random.default_rng(2)
+    many, labels = drawn(rng, 400_000)
+    whole = evaluation(counted(many, labels), 0.0, EDGES)
+    assert whole.auc is not None
+    assert whole.accuracy is not None
+    inside = np.zeros(2)
+    for _ in range(400):
+        sums = counted(*drawn(rng, 1500)) + noise * rng.normal(size=20)
+        found = evaluation(sums, noise**2, EDGES)
+        assert found.auc is not None
+        assert found.accuracy is not None
+        inside += [
+            found.auc.low <= whole.auc.value <= found.auc.high,
+            found.accuracy.low <= whole.accuracy.value <= found.accuracy.high,
+        ]
+    # Four standard errors of 400 draws are 0.044.
+    assert (inside / 400 >= 0.906).all()
+    assert (inside / 400 <= 0.992).all()
+
+
+@given(st.lists(st.floats(-1e4, 1e4), min_size=20, max_size=20), st.floats(0, 1e4))
+def test_no_counts_make_it_fail(sums: list[float], variance: float) -> None:
+    for row in evaluation(np.array(sums), variance, EDGES).rows(EDGES):
+        assert row.value is None or np.isfinite(row.value)
+        assert row.value is not None or row.remark
+    for row in classification(np.array(sums[:16]), variance, ("a", "b", "c", "d")):
+        assert row.value is None or np.isfinite(row.value)
+
+
+def test_several_classes_have_accuracy_and_recalls() -> None:
+    counts = np.array([[50, 5, 0], [10, 30, 5], [0, 5, 45]], dtype=np.float64)
+    found = {row.name: row.value for row in classification(counts.ravel(), 0.0, ("a", "b", "c"))}
+    assert found["units"] == 150
+    assert found["accuracy"] == pytest.approx(125 / 150)
+    assert found["recall of a"] == pytest.approx(50 / 60)
+    assert found["recall of c"] == pytest.approx(45 / 50)
