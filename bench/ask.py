@@ -5,7 +5,7 @@
     python bench/ask.py speed
 
 `survival` asks TCGA-BRCA's six regions for one Kaplan-Meier curve in 24 bins. The noise is that of the plan
-with one silo dropped out and one colluding. Beside it, every region publishes counts with Laplace noise of its
+with one silo dropped out and one colluding. Beside it, each region publishes counts with Laplace noise of its
 own at the same ε and no δ: a one-hot histogram of (bin, event), the best that it can do alone, or numbers at
 risk and of events for every bin, as is usual. Error: mean absolute difference from the curve without noise,
 over all bins.
