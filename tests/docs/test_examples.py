@@ -16,6 +16,7 @@ import pytest
 
 from discreet.config import load_config
 from discreet.engines.local import prepare, run
+from discreet.session import open_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -26,6 +27,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder, before = tmp_path_factory.mktemp("examples"), Path.cwd()
     (folder / "src").symlink_to(EXAMPLES.parent / "src")
     runpy.run_path(str(EXAMPLES / "visits.py"))["main"](folder / "visits")
+    runpy.run_path(str(EXAMPLES / "follow_up.py"))["main"](folder / "runs" / "follow-up")
     os.chdir(folder)
     yield
     os.chdir(before)
@@ -47,6 +49,20 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     result = run(short, tmp_path / name)
     assert len(result.spending.completed) == rounds
     assert result.metrics["accuracy"] > 0.1
+
+
+def test_questions_are_answered(tmp_path: Path) -> None:
+    """The bundled example's answers are near what its tables hold: 1,170 people, and shorter survival."""
+    asked = load_config(EXAMPLES / "ask.toml")
+    run(asked, tmp_path / "ask")
+    count, stages, moments, *_, survival = open_run(tmp_path / "ask").answers
+    (people,) = count.rows
+    assert people.value == pytest.approx(1170, abs=60)
+    assert stages.grid is not None
+    assert stages.grid.header == ("standard", "new", "other or missing", "all")
+    assert next(row.value for row in moments.rows if row.name == "age: mean") == pytest.approx(62, abs=5)
+    assert [curve.label for curve in survival.curves] == ["standard", "new"]
+    assert all(curve.points[0][1] == 1.0 and curve.points[5][1] < 1.0 for curve in survival.curves)
 
 
 @pytest.mark.parametrize("notebook", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
