@@ -30,6 +30,7 @@ def check(
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
+    from discreet.plan import load_plan
     from discreet.silo.check import dry_run
     from discreet.silo.policy import load_policy
 
@@ -38,6 +39,7 @@ def check(
     except OSError as error:
         raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
     found = dry_run(load_policy(policy), document)
+    load_plan(plan)  # what the file says beside the plan is no part of a proposal, but somebody may add it up
     if as_json:
         summary = {
             "plan": found.plan.digest(),

@@ -17,6 +17,7 @@ from discreet.engines.flower.service import serve_training
 from discreet.errors import ConfigurationError, DiscreetError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
+from discreet.plan import load_plan
 from discreet.privacy.notation import pair_text
 from discreet.session.public import plan_without_data
 from discreet.silo.policy import load_policy
@@ -340,6 +341,9 @@ def test_a_frozen_plan_is_never_replaced_by_another(tmp_path: Path) -> None:
     assert planned(config).exit_code == 0
     frozen = out.read_bytes()
     assert planned(config).exit_code == 0, "the same plan again is no other"
+    out.write_bytes(load_plan(out).document())
+    assert planned(config).exit_code == 0, "nor is its file from before costs were written into it"
+    assert out.read_bytes() == frozen
     other = tmp_path / "other.toml"
     other.write_text(re.sub(r"(?m)^rounds = \d+", "rounds = 3", config.read_text()))
     refused = planned(other)

@@ -133,8 +133,9 @@ def test_a_ledger_that_was_rolled_back_says_nothing(filtered: SmallConsortium, r
 
 
 def altered(consortium: SmallConsortium, folder: Path, edit: Callable[[Any], object]) -> str:
-    """Writes the plan, changed, with the digest that fits."""
+    """Writes the plan, changed, with the digest that fits, and says nothing of its cost."""
     document = json.loads((consortium.folder.server.path / "plan.json").read_bytes())
+    del document["composable"]
     edit(document["plan"])
     document["digest"] = digest(document["plan"])
     path = folder / "altered.json"
@@ -151,6 +152,31 @@ def test_the_cost_of_a_plan_is_never_what_the_plan_says(
     assert isinstance(found.exception, ConfigurationError)
     assert "must follow from its own config and facts" in str(found.exception)
     assert "allows it" not in found.output
+
+
+def test_a_plan_that_states_another_cost_is_not_weighed(filtered: SmallConsortium, tmp_path: Path) -> None:
+    document = json.loads((filtered.folder.server.path / "plan.json").read_bytes())
+    document["composable"]["mu"] /= 2.0
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
+    for command in (["silo", "budget", policy, "--plan", told], ["check", policy, told]):
+        found = CliRunner().invoke(app, command)
+        assert isinstance(found.exception, ConfigurationError)
+        assert "'composable.mu' differs" in str(found.exception)
+
+
+@pytest.mark.parametrize("sensitivity", [1e-3, 1e300])
+def test_a_cost_that_fits_no_plan_is_one_line(
+    filtered: SmallConsortium, tmp_path: Path, sensitivity: float
+) -> None:
+    document = json.loads((filtered.folder.server.path / "plan.json").read_bytes())
+    document["plan"]["release"]["l2_sensitivity"] = sensitivity
+    document["digest"] = digest(document["plan"])
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
+    found = CliRunner().invoke(app, ["silo", "budget", policy, "--plan", told])
+    assert isinstance(found.exception, ConfigurationError)
+    assert "composable" in str(found.exception) or "cost" in str(found.exception)
 
 
 @pytest.mark.parametrize("name", ["x[/]", "[conceal]y", ":heavy_check_mark: the budget"])
