@@ -8,6 +8,7 @@ from discreet.report.content import ReportInput
 from discreet.report.how_good import how_good
 from discreet.report.html import tag
 from discreet.report.shell import document, resource
+from discreet.report.withdrawal import withdrawal
 
 
 def render(report: ReportInput) -> str:
@@ -23,6 +24,7 @@ def render(report: ReportInput) -> str:
         overview.guarantees(report),
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
+        withdrawal(report),
         *([how_good(report.quality)] if report.quality is not None else []),
         training.course(report),
         training.price(report),
