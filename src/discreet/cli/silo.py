@@ -119,7 +119,7 @@ def status(
     """Say what was spent, what is left and what waits, from the state folder; also while the silo serves.
 
     Examples: [bold]discreet silo status hospital/policy.toml[/bold],
-    [bold]discreet silo status hospital/policy.toml --json | jq .left.epsilon[/bold]
+    [bold]discreet silo status hospital/policy.toml --json | jq .share.lifetime[/bold]
     """
     from discreet.health import read_silo_status
 
