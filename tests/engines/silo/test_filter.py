@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.config import Config
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
@@ -97,6 +98,28 @@ def test_what_a_budget_rests_on_is_on_disk_before_the_ledger_charges(
     run_rounds(filtered, 1)
     assert there
     assert all(there)
+
+
+def test_a_sampled_history_under_a_new_gaussian_filter_is_told_and_still_shown(
+    make_consortium: Callable[..., SmallConsortium], small_config: Callable[..., Config], run_rounds: Run
+) -> None:
+    training = small_config().training.model_dump(exclude_none=True)
+    sampled = make_consortium(
+        small_config(training={**training, "sampling": {"kind": "poisson", "probability": 0.3}})
+    )
+    run_rounds(sampled, 1)
+    path = sampled.folder.policy(NAME)
+    added = read_silo_status(path)
+    sampled.edit_policy(NAME, "[budget]", '[budget]\ncomposition = "gaussian"')
+    status = read_silo_status(path)
+    assert any("ATTENTION" in line and "before the first contribution" in line for line in status.lines())
+    assert (status.epsilon, status.share) == (added.epsilon, added.share)
+    code, words = budget(sampled)
+    assert code == 0
+    assert "ATTENTION: a budget that composes by a filter" in " ".join(words.split())
+    code, words = budget(sampled, "--plan", str(sampled.folder.server.path / "plan.json"))
+    assert code == 3
+    assert "refused: a budget that composes by a filter" in " ".join(words.split())
 
 
 def test_a_real_silo_keeps_to_its_year(consortium: SmallConsortium, run_rounds: Run) -> None:
