@@ -122,6 +122,19 @@ def test_a_sampled_history_under_a_new_gaussian_filter_is_told_and_still_shown(
     assert "refused: a budget that composes by a filter" in " ".join(words.split())
 
 
+@pytest.mark.parametrize("verb", ["budget", "status", "page", "anchor"])
+def test_a_folder_is_no_policy_and_the_one_in_it_is_named(filtered: SmallConsortium, verb: str) -> None:
+    path = filtered.folder.policy(NAME)
+    found = CliRunner().invoke(app, ["silo", verb, str(path.parent)])
+    assert isinstance(found.exception, ConfigurationError)
+    said = str(found.exception)
+    assert "\n" not in said
+    assert f"got the folder {path.parent}. Name the file: {path}." in said
+    elsewhere = str(path.parent / "state")
+    found = CliRunner().invoke(app, ["silo", verb, elsewhere])
+    assert f"got the folder {elsewhere}. Name a policy.toml." in str(found.exception)
+
+
 def test_a_real_silo_keeps_to_its_year(consortium: SmallConsortium, run_rounds: Run) -> None:
     plan = consortium.plan
     year = 1.02 * plan.spent(plan.rounds).epsilon

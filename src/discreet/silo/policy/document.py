@@ -350,6 +350,10 @@ def load_policy(path: Path) -> Policy:
     Raises:
         ConfigurationError: one line with the key's full name.
     """
+    if path.is_dir():
+        inside = path / "policy.toml"
+        knob = f"the file: {inside}" if inside.is_file() else "a policy.toml"
+        raise ConfigurationError(f"the policy must be a file; got the folder {path}. Name {knob}.")
     try:
         policy = Policy.model_validate(read_toml(path.read_text(encoding="utf-8")))
     except OSError as error:
