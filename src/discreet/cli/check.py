@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
+from discreet.errors import EXIT_BAD_REQUEST
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
@@ -30,16 +30,10 @@ def check(
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
-    from discreet.plan import load_plan
     from discreet.silo.check import dry_run
-    from discreet.silo.policy import load_policy
+    from discreet.silo.policy import load_policy, read_plan_file
 
-    try:
-        document = plan.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
-    found = dry_run(load_policy(policy), document)
-    load_plan(plan)  # what the file says beside the plan is no part of a proposal, but somebody may add it up
+    found = dry_run(load_policy(policy), read_plan_file(plan).document())
     if as_json:
         summary = {
             "plan": found.plan.digest(),

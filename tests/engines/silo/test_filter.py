@@ -17,7 +17,7 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
 from discreet.privacy.wire import digest
-from discreet.silo.policy import SiloLedger, load_policy
+from discreet.silo.policy import PolicyRefusal, SiloLedger, load_policy
 from discreet.silo.requests import Refused
 from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
@@ -195,9 +195,10 @@ def test_a_plan_that_states_another_cost_is_not_weighed(filtered: SmallConsortiu
     document["composable"]["mu"] /= 2.0
     (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
     policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
-    for command in (["silo", "budget", policy, "--plan", told], ["check", policy, told]):
+    asked = [["silo", "budget", policy, "--plan", told], ["check", policy, told]]
+    for command in (*asked, ["silo", "approve", policy, told], ["silo", "refuse", policy, told]):
         found = CliRunner().invoke(app, command)
-        assert isinstance(found.exception, ConfigurationError)
+        assert isinstance(found.exception, PolicyRefusal)
         assert "'composable.mu' differs" in str(found.exception)
 
 
@@ -211,7 +212,7 @@ def test_a_cost_that_fits_no_plan_is_one_line(
     (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
     policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
     found = CliRunner().invoke(app, ["silo", "budget", policy, "--plan", told])
-    assert isinstance(found.exception, ConfigurationError)
+    assert isinstance(found.exception, PolicyRefusal)
     assert "composable" in str(found.exception) or "cost" in str(found.exception)
 
 
@@ -248,3 +249,8 @@ def test_help_has_an_example() -> None:
 
 def test_bad_input_is_one_line(filtered: SmallConsortium) -> None:
     assert budget(filtered, "--plan", "no.json")[0] != 0
+    policy = str(filtered.folder.policy(NAME))
+    for command in (["check"], ["silo", "approve"], ["silo", "refuse"]):
+        found = CliRunner().invoke(app, [*command, policy, "no.json"])
+        assert isinstance(found.exception, ConfigurationError)
+        assert str(found.exception) == "the plan must be a readable file; no.json is none."
