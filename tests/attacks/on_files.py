@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from discreet.cli.app import app
 from discreet.config import load_config
 from discreet.errors import DiscreetError
-from discreet.plan.plan import parse_plan
+from discreet.plan.reading import parse_plan
 from discreet.privacy.ledger import GENESIS, parse_line
 from discreet.silo.policy import SignedAllowList, load_policy
 from discreet.silo.requests import decode

@@ -32,8 +32,8 @@ from discreet.errors import (
 )
 from discreet.models import flatten, model_file
 from discreet.models.residual import FrozenResidual
-from discreet.plan.plan import parse_plan
 from discreet.plan.public_model import public_model
+from discreet.plan.reading import parse_plan
 from discreet.privacy.ledger import (
     GENESIS,
     Completed,

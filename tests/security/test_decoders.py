@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from discreet.config import load_config, parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.errors import ConfigurationError, LedgerError, PeerProtocolError
-from discreet.plan.plan import parse_plan
+from discreet.plan.reading import parse_plan
 from discreet.privacy.ledger import GENESIS, Completed, Intent, Line, Opened, parse_line
 from discreet.privacy.wire import digest
 from discreet.silo.policy import Account, Policy, PolicyRefusal, SignedAllowList, load_policy, review

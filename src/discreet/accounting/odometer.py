@@ -18,7 +18,7 @@ from enum import Enum
 from scipy.optimize import brentq, minimize_scalar
 
 from discreet.accounting.bounds import Rdp
-from discreet.accounting.gdp import gaussian_delta, gaussian_epsilon
+from discreet.accounting.gdp import SMALLEST, gaussian_delta, gaussian_epsilon
 from discreet.accounting.losses import loss_parts
 from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import tally
@@ -31,6 +31,7 @@ _FAILURE_SHARE = 0.01
 _COMPARISON_SHARE = 0.01
 _LARGEST_EXPONENT = 700.0
 _LOG_ORDERS = (0.0, 10.0)
+_MUS = (1e-12, 1e6)
 
 
 class Composition(Enum):
@@ -98,7 +99,13 @@ class AdaptiveFilter:
     spent: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
-        if not (self.epsilon > 0.0 and 0.0 < self.delta < 1.0 and self.divergence_limit > 0.0):
+        possible = self.epsilon > 0.0 and 0.0 < self.delta < 1.0
+        if possible and not _log_delta(self.epsilon, self.delta) > math.log(SMALLEST):
+            raise ConfigurationError(
+                "a filter's epsilon must leave a delta that a float can hold, and be at most about 1e5; got "
+                f"{self.epsilon}, {self.delta}."
+            )
+        if not (possible and self.divergence_limit > 0.0):
             raise ConfigurationError(
                 "a filter needs epsilon > 0, delta in (0, 1), and enough of both for one release; got "
                 f"{self.epsilon}, {self.delta}."
@@ -235,12 +242,13 @@ def _order(epsilon: float, delta: float) -> float:
 @functools.lru_cache(maxsize=64)
 def _square_limit(epsilon: float, delta: float) -> float:
     """Returns the largest μ² whose Gaussian is (ε, δ)-DP, for what is not set aside; rounded down."""
-    if not (epsilon > 0.0 and 0.0 < delta < 1.0):
-        return 0.0
     left, log_delta = (1.0 - _COMPARISON_SHARE) * epsilon, _log_delta(epsilon, delta)
 
     def excess(log_mu: float) -> float:
         return math.log(gaussian_delta(math.exp(log_mu), left)) - log_delta
 
-    found = math.exp(float(brentq(excess, math.log(1e-12), math.log(1e6), xtol=1e-14)))
+    least, most = (math.log(mu) for mu in _MUS)
+    if not excess(least) < 0.0:
+        return 0.0
+    found = math.exp(float(brentq(excess, least, most, xtol=1e-14)))
     return float((found * (1.0 - 1e-10)) ** 2)

@@ -55,9 +55,9 @@ def skellam_against_discrete_gaussian(variance: float, num_draws: int, tail: flo
         tail: probability that may be given away, split evenly between box and deviation.
 
     Returns:
-        The comparison, or ``None`` where Lemma S does not reach (small variance, wide box).
+        The comparison, or ``None`` where Lemma S does not reach (small variance, wide box, no tail).
     """
-    if not variance >= MIN_VARIANCE:
+    if not (variance >= MIN_VARIANCE and tail > 0.0):
         return None
     x = math.sqrt(2.0 * math.log(8.0 * num_draws / tail))
     while 2.0 * num_draws * math.exp(log_tail(variance, x * math.sqrt(variance))) > tail / 2.0:

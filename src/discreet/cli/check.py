@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
+from discreet.errors import EXIT_BAD_REQUEST
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
@@ -31,19 +31,16 @@ def check(
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
     from discreet.silo.check import dry_run
-    from discreet.silo.policy import load_policy
+    from discreet.silo.policy import load_policy, read_plan_file
 
-    try:
-        document = plan.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
-    found = dry_run(load_policy(policy), document)
+    found = dry_run(load_policy(policy), read_plan_file(plan).document())
     if as_json:
         summary = {
             "plan": found.plan.digest(),
             "cost": to_json(found.cost),
             "spent": found.spent,
             "left": found.left,
+            "share": found.share,
             "records": found.records,
             "features": found.features,
             "released": found.released,
@@ -68,9 +65,7 @@ def _show(found: DryRun) -> None:
     table.add_row("cost", str(found.cost))
     table.add_row("judgement", str(judged(found.plan, found.cost)))
     table.add_row("spent before", f"{pair_text(*found.spent)} in other trainings")
-    # A plan that costs just what is left may leave less than nothing by a rounding error.
-    left = (max(0.0, part) for part in found.left)
-    table.add_row("left after", f"{pair_text(*left, down=True)} of the policy's total")
+    table.add_row("left after", f"{_left(found)} of the policy's total")
     table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
     table.add_row("held out", found.held_out)
     for line in found.notes:
@@ -85,3 +80,10 @@ def _show(found: DryRun) -> None:
         console.print(
             "\nThis silo would take part WITHOUT ANY RECORD and send noise only: mend its source first."
         )
+
+
+def _left(found: DryRun) -> str:
+    # A plan that costs just what is left may leave less than nothing by a rounding error.
+    if found.left is None:
+        return f"{100.0 * max(0.0, 1.0 - found.share):.1f} %"
+    return pair_text(*(max(0.0, part) for part in found.left), down=True)

@@ -41,7 +41,7 @@ def plan(
     from discreet.session.public import plan_without_data
 
     made = plan_without_data(load_config(config))
-    if out.exists() and out.read_bytes() != made.document():
+    if out.exists() and out.read_bytes() not in (made.file(), made.document()):
         raise ConfigurationError(
             f"--out must be a new file, or hold this plan, {made.digest()[:16]}; {out} holds something else. "
             "Move it away first, or name another file."

@@ -77,7 +77,7 @@ def plan(
 
 def _one(plan: Plan, chosen: Chosen | None, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"digest": plan.digest(), "plan": plan.to_json()}, indent=1))
+        typer.echo(plan.file(), nl=False)
         return
     out = console()
     out.print(plan_table(plan), "")

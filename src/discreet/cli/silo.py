@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, Endpoint, SiloWatch
     from discreet.silo.policy import Policy
+    from discreet.silo.state import SiloState
 
 silo = typer.Typer(
     name="silo",
@@ -119,7 +121,7 @@ def status(
     """Say what was spent, what is left and what waits, from the state folder; also while the silo serves.
 
     Examples: [bold]discreet silo status hospital/policy.toml[/bold],
-    [bold]discreet silo status hospital/policy.toml --json | jq .left.epsilon[/bold]
+    [bold]discreet silo status hospital/policy.toml --json | jq .share.lifetime[/bold]
     """
     from discreet.health import read_silo_status
 
@@ -174,14 +176,9 @@ def approve(
 
     Example: [bold]discreet silo approve hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
-    from discreet.silo.policy import load_policy, read_plan
     from discreet.silo.state import SiloState
 
-    digest, rules = read_plan(plan.read_bytes()).digest(), load_policy(policy)
-    SiloState(rules).approve(digest)
-    _renew_page(rules, policy)
-    typer.echo(f"approved plan {digest}")
-    sys.stdout.flush()
+    _decide(policy, plan, SiloState.approve, "approved")
 
 
 @silo.command()
@@ -193,13 +190,20 @@ def refuse(
 
     Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
-    from discreet.silo.policy import load_policy, read_plan
     from discreet.silo.state import SiloState
 
-    digest, rules = read_plan(plan.read_bytes()).digest(), load_policy(policy)
-    SiloState(rules).refuse(digest)
+    _decide(policy, plan, SiloState.refuse, "refused")
+
+
+def _decide(policy: Path, plan: Path, verdict: Callable[[SiloState, str], None], done: str) -> None:
+    """Records what a person decided on a plan, and shows it on the owner's page."""
+    from discreet.silo.policy import load_policy, read_plan_file
+    from discreet.silo.state import SiloState
+
+    digest, rules = read_plan_file(plan).digest(), load_policy(policy)
+    verdict(SiloState(rules), digest)
     _renew_page(rules, policy)
-    typer.echo(f"refused plan {digest}")
+    typer.echo(f"{done} plan {digest}")
     sys.stdout.flush()
 
 

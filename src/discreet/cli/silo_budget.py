@@ -14,10 +14,9 @@ from rich.console import Console
 from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.documents import shown
-from discreet.errors import ConfigurationError
 from discreet.privacy.ledger import read_ledger
 from discreet.privacy.notation import delta_text, epsilon_text, pair_text
-from discreet.silo.policy import load_policy, read_plan
+from discreet.silo.policy import load_policy, read_plan_file
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
 from discreet.silo.state import SiloState
@@ -46,19 +45,12 @@ def show_budget(policy: Path, plan: Path | None, *, as_json: bool) -> bool:
     found = odometer(rules, entries, today)
     asked = None
     if plan is not None:
-        asked = proposed(rules, entries, today, read_plan(_bytes(plan)))
+        asked = proposed(rules, entries, today, read_plan_file(plan))
     if as_json:
         typer.echo(json.dumps(_finite(_plain(found, asked)), indent=1, allow_nan=False))
     else:
         _tables(console(), found, asked)
     return asked is None or not asked.refusal
-
-
-def _bytes(plan: Path) -> bytes:
-    try:
-        return plan.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"the plan must be a readable file; {plan}: {error.strerror}.") from None
 
 
 def _plain(found: Odometer, asked: Proposed | None) -> dict[str, object]:

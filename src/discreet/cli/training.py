@@ -96,7 +96,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
         # The files are for others, so what depends on records is printed and not written.
         quality = [] if result.quality is None or not result.quality.warning else [result.quality.warning]
         told = summarise(result) | {"warnings": [*quality, *result.told]}
-        if result.plan.config.ask is not None:
+        if result.plan.questions:
             told["answers"] = answers_json(result)
         typer.echo(json.dumps(told, indent=1))
     elif not request.quiet:
@@ -147,7 +147,7 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     screen.print(promises(result.plan, guarantees, title="who can learn what", failing=failing))
     if any(row.assumptions for row in guarantees):
         screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
-    if result.plan.config.ask is not None:
+    if result.plan.questions:
         for listing in answer_listings(result):
             screen.print("", listing)
     if result.metrics:

@@ -19,7 +19,7 @@ from discreet.data.function_source import federation_of_function
 from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
 from discreet.data.partition import ColumnSilos, Partition, deal
-from discreet.data.persons import PersonRule, of_persons, spread_note
+from discreet.data.persons import PersonRule, frequent_note, of_persons, spread_note
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
 from discreet.data.remarks import unused_note
@@ -231,6 +231,8 @@ def _federation(
         else:
             held_out = _held_out(split, coins.take(own), name, rule)
             test = pool.records.take(own[held_out] if split.side is Side.TRAINING else own[:0])
+        if rule is not None and pool.records.persons is not None:
+            notes += frequent_note(name, pool.records.persons[own], rule)
         left = own[~held_out]
         kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
         silos.append(Silo(name, _by_person(pool.records.take(left[kept])), test, surplus=surplus))

@@ -84,6 +84,25 @@ def _of_nobody(identities: Identities) -> Booleans:
     return np.isin(identities.words("nobody"), nobody.words("nobody"))
 
 
+def frequent_note(silo: str, persons: Integers, rule: PersonRule) -> tuple[str, ...]:
+    """Counts names with more records than are used of one person: some may stand for many people.
+
+    Args:
+        silo: which holds the records.
+        persons: whose each of them is, shape ``(n,)``.
+        rule: the plan's.
+    """
+    _, records = np.unique(persons, return_counts=True)
+    frequent = int((records > rule.most_records).sum())
+    if not frequent:
+        return ()
+    return (
+        f"silo {silo!r}: {frequent} of {len(records)} persons have more than most_records = "
+        f"{rule.most_records} records; a name that stands for many people, such as 'unknown', counts as one "
+        "person's. Leave its cells empty.",
+    )
+
+
 def spread_note(name: str, persons: Integers, silos: Integers, rule: PersonRule) -> tuple[str, ...]:
     """Counts persons at more silos than the plan assumes: whoever simulates sees it, a silo cannot.
 

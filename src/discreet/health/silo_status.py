@@ -65,28 +65,43 @@ class SiloStatus:
         return self.odometer.lifetime.delta
 
     @property
-    def left(self) -> tuple[float, float]:
-        """The (ε, δ) left of the policy's budget, never below 0."""
+    def left(self) -> tuple[float, float] | None:
+        """The (ε, δ) left of the policy's budget, never below 0; None under a filter, which `share` tells of.
+
+        There ε and δ are no two purses: all of δ serves whatever ε is spent.
+        """
         budget = self.budget
+        if budget.composition != "sum":
+            return None
         return max(0.0, budget.max_epsilon - self.epsilon), max(0.0, budget.max_delta - self.delta)
 
     @property
+    def share(self) -> float:
+        """Of the policy's limits, how much is used; above 1, they are exceeded."""
+        return self.odometer.lifetime.share
+
+    @property
+    def year_share(self) -> float | None:
+        """Of the limits of the present year; None if the policy has none."""
+        return None if self.odometer.year is None else self.odometer.year.share
+
+    @property
     def _left(self) -> str:
-        # Under a filter ε and δ are no two purses: all of δ serves whatever ε is spent.
-        if self.budget.composition == "sum":
-            return pair_text(*self.left, down=True)
-        return f"{100.0 * max(0.0, 1.0 - self.odometer.lifetime.share):.1f} % of the budget"
+        rest = _rest(self.share) if self.left is None else pair_text(*self.left, down=True)
+        year = "" if self.year_share is None else f", and {_rest(self.year_share)} of this year"
+        return rest + year
 
     def to_json(self) -> dict[str, object]:
         """Returns everything as plain JSON."""
-        epsilon_left, delta_left = self.left
+        left = None if self.left is None else dict(zip(("epsilon", "delta"), self.left, strict=True))
         return {
             "silo": self.silo,
             "serving": self.serving,
             "expires": self.expires.isoformat(),
             "budget": self.budget.model_dump(),
             "charged": {"epsilon": self.epsilon, "delta": self.delta},
-            "left": {"epsilon": epsilon_left, "delta": delta_left},
+            "left": left,
+            "share": {"lifetime": self.share, "year": self.year_share},
             "trainings": [
                 {name: getattr(training, name) for name in TrainingSpent.__slots__}
                 for training in self.trainings
@@ -117,6 +132,10 @@ class SiloStatus:
         for proposal in self.proposals:
             found.append("proposal: " + "  ".join(f"{name} {value}" for name, value in proposal.items()))
         return [shown(line, _LONGEST_LINE) for line in found]
+
+
+def _rest(share: float) -> str:
+    return f"{100.0 * max(0.0, 1.0 - share):.1f} % of the budget"
 
 
 def read_silo_status(policy: Path | Policy) -> SiloStatus:

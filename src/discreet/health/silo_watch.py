@@ -53,6 +53,7 @@ class SiloWatch:
     def __init__(self, status: SiloStatus, clock: Callable[[], float] = time.time) -> None:
         self._silo, self._budget, self._expires = status.silo, status.budget, status.expires
         self._epsilon, self._delta = status.epsilon, status.delta
+        self._share, self._year_share = status.share, status.year_share
         self._clock = clock
         self._began = clock()
         self._counts = _Counts(Counter())
@@ -85,11 +86,12 @@ class SiloWatch:
                 counts.verdicts[kind.__name__.lower(), verdict] += 1
             case TrainingJoined():
                 counts.training = True
-            case RoundAnswered(epsilon=epsilon, delta=delta):
+            case RoundAnswered():
                 counts.rounds_answered += 1
                 # The arrival of the invitation, not the end of training, whose length depends on records.
                 counts.last_invitation = counts.last_request
-                self._epsilon, self._delta = epsilon, delta
+                self._epsilon, self._delta = event.epsilon, event.delta
+                self._share, self._year_share = event.share, event.year_share
             case RoundUnmasked():
                 counts.rounds_unmasked += 1
             case TrainingEnded():
@@ -161,7 +163,17 @@ class SiloWatch:
             ),
             gauge("discreet_silo_delta_charged", "Delta charged in all trainings.", self._delta),
             gauge("discreet_silo_delta_budget", "The policy's budget.max_delta.", self._budget.max_delta),
+            Metric(
+                "discreet_silo_budget_share",
+                Kind.GAUGE,
+                "Share of the policy's limits that is used, by limits: lifetime, and year if it has such.",
+                self._shares(),
+            ),
         )
+
+    def _shares(self) -> tuple[tuple[dict[str, str], float], ...]:
+        year = () if self._year_share is None else (({"limits": "year"}, self._year_share),)
+        return ({"limits": "lifetime"}, self._share), *year
 
 
 def _end_of(day: date) -> float:

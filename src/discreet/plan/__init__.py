@@ -2,10 +2,12 @@
 
 from discreet.plan.afterwards import guarantees_after
 from discreet.plan.capacity import beyond_capacity
+from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
 from discreet.plan.make import make_plan
-from discreet.plan.plan import Plan, load_plan, parse_plan
+from discreet.plan.plan import Plan
+from discreet.plan.reading import load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
 from discreet.plan.terms import sum_terms
 
@@ -15,6 +17,7 @@ __all__ = [
     "RoundRelease",
     "Thresholds",
     "beyond_capacity",
+    "composable_cost",
     "event_for",
     "federation_facts",
     "guarantees_after",

@@ -12,17 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting import guarantee
-from discreet.config import Config, parse_config
+from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
-from discreet.documents import read_json
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.errors import ConfigurationError
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
-from discreet.kinds.footprint import NoiseSharing
+from discreet.kinds.questions import Question
 from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
+from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.releases import (
     RoundRelease,
@@ -44,13 +43,12 @@ from discreet.privacy.adversary import (
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.typed import build
 from discreet.privacy.units import NeighboringRelation, Status, Unit
-from discreet.privacy.wire import Json, digest, from_json, to_json
+from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
-_LOCAL = frozenset({"run", "speed"})
+LOCAL = frozenset({"run", "speed"})
 
 # Names of silos in a one-line description.
 _MOST_NAMED = 4
@@ -103,6 +101,11 @@ class Plan:
         return self.config.model
 
     @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked of the records; nothing where a model is trained."""
+        return self.config.ask or ()
+
+    @property
     def training(self) -> TrainingConfig:
         """What silos and server compute: local kind, sampling, server rule."""
         return self.config.training
@@ -121,6 +124,11 @@ class Plan:
     def unit(self) -> Unit:
         """Whom the guarantees protect."""
         return Unit(self.privacy.unit)
+
+    @property
+    def neighboring(self) -> NeighboringRelation:
+        """Between which data the guarantees hold."""
+        return relation_of(self.unit, self.release)
 
     @property
     def rounds(self) -> int:
@@ -226,7 +234,7 @@ class Plan:
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
-        agreement = self.config.model_dump(mode="json", exclude=set(_LOCAL), exclude_none=True)
+        agreement = self.config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
         for key in ("source", "transform"):
             if key in agreement["data"]:
                 agreement["data"][key] = without_folder(agreement["data"][key])
@@ -246,9 +254,16 @@ class Plan:
         return digest(self.to_json())
 
     def document(self) -> bytes:
-        """Returns the plan with its digest, indented for people; `parse_plan` reads it."""
-        document = {"digest": self.digest(), "plan": self.to_json()}
-        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+        """Returns the plan with its digest, as it travels and as silos keep it; `parse_plan` reads it."""
+        return _indented({"digest": self.digest(), "plan": self.to_json()})
+
+    def file(self) -> bytes:
+        """Returns the document with what all rounds cost in a form that others add up, beside the plan.
+
+        The digest says nothing of that: it follows from the plan, and `load_plan` works it out again.
+        """
+        cost = composable_cost(self, self.rounds)
+        return _indented({"digest": self.digest(), "plan": self.to_json(), "composable": cost})
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
@@ -262,8 +277,8 @@ class Plan:
         return guarantees_html(repr(self), self.guarantees)
 
     def save(self, path: Path) -> None:
-        """Writes the plan's document."""
-        path.write_bytes(self.document())
+        """Writes what `file` returns."""
+        path.write_bytes(self.file())
 
 
 def adversary_guarantee(
@@ -299,13 +314,18 @@ def adversary_guarantee(
         event,
         delta=config.privacy.delta,
         unit=unit,
-        neighboring=NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring,
+        neighboring=relation_of(unit, release),
         adversary=adversary,
     )
     if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
         assumptions = (*found.assumptions, *release.sharing.assumptions)
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
     return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
+
+
+def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
+    """Returns between which data a plan's guarantees hold; `adversary_guarantee` says why."""
+    return NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring
 
 
 def adversary_event(
@@ -330,79 +350,14 @@ def adversary_event(
     return event
 
 
-def load_plan(path: Path) -> Plan:
-    """Reads a plan back and checks its digest.
-
-    Raises:
-        ConfigurationError: if the file is missing, of another version, or was altered.
-    """
-    try:
-        document = path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{path.name} must be readable; got: {error.strerror}.") from None
-    return parse_plan(document, name=path.name)
-
-
-def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
-    """Reads a serialised plan and checks its digest; never anything but a plan or a `ConfigurationError`.
-
-    Raises:
-        ConfigurationError: if it is no plan, of another version, or was altered.
-    """
-    try:
-        parsed = read_json(document)
-        stated, data = parsed["digest"], parsed["plan"]
-        version = data["version"]
-    except (ValueError, KeyError, TypeError):
-        raise ConfigurationError(f"{name} must be a plan; it cannot be read.") from None
-    if version != PLAN_VERSION:
-        raise ConfigurationError(f"{name} must have version {PLAN_VERSION}; got {version!r}.")
-    if digest(data) != stated:
-        raise ConfigurationError(f"{name} must match its own digest; it was altered.")
-    try:
-        return _from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, ConfigurationError):
-            raise
-        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
-
-
-def _from_json(data: dict[str, Any]) -> Plan:
-    """Builds a plan from fields whose types, names and bounds are checked first; no code is imported."""
-    # Two documents would else be one plan: a machine's own tables are no part of the digest.
-    if _LOCAL & data["config"].keys():
-        raise ConfigurationError(f"a plan must hold no table of a machine ({', '.join(sorted(_LOCAL))}).")
-    plan = build(
-        Plan,
-        {
-            "config": parse_config(data["config"], source="plan.json"),
-            "facts": _flat(FederationFacts, data["facts"]),
-            "capacities": tuple(data["capacities"]),
-            "grid": _flat(Grid, data["grid"]),
-            "release": _release_from_json(data["release"]),
-            "thresholds": _flat(Thresholds, data["thresholds"]),
-            "guarantees": from_json(data["guarantees"]),
-        },
-    )
-    if len(plan.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in plan.capacities):
-        raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
-    return plan
-
-
-def _flat(kind: type[T], data: dict[str, Any]) -> T:
-    """Reads a flat dataclass from JSON, where tuples are lists."""
-    return build(kind, {key: tuple(item) if isinstance(item, list) else item for key, item in data.items()})
-
-
 def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
     return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
 
 
-def _release_from_json(data: dict[str, Any]) -> RoundRelease:
-    fields = {name: from_json(value) for name, value in data.items() if name != "sharing"}
-    return build(RoundRelease, {**fields, "sharing": _flat(NoiseSharing, data["sharing"])})
+def _indented(document: Json) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _plain(value: Any) -> Json:

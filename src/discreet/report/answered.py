@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.arrays import Floats
+from discreet.kinds import Asked
 from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
 from discreet.kinds.blocks import Axis as CellAxis
 from discreet.kinds.questions import (
@@ -24,7 +25,6 @@ from discreet.kinds.questions import (
 )
 from discreet.kinds.variables import Contrast, Number
 from discreet.plan import Plan
-from discreet.plan.asked import asked_blocks
 from discreet.quality.intervals import Interval
 from discreet.rounds import RunRecord
 from discreet.statistics import (
@@ -153,12 +153,12 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
         LedgerError: if the saved state is not the one that the ledger names.
     """
     completed = run.spending.completed
-    blocks = asked_blocks(run.plan.config)
-    if blocks is None or not completed:
+    asked = run.plan.silo_training(run.plan.facts.silos[0])
+    if not (isinstance(asked, Asked) and completed):
         return ()
     sums = run.directory.load_state().arrays["parameters"]
     variance = noise_variance(run.plan, len(completed[-1].survivors))
-    return answers(run.plan, blocks, sums, variance)
+    return answers(run.plan, asked.blocks, sums, variance)
 
 
 def noise_variance(plan: Plan, survivors: int) -> float:
@@ -177,7 +177,7 @@ def noise_variance(plan: Plan, survivors: int) -> float:
 def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float) -> tuple[Answer, ...]:
     """Returns the answers that a sum of all blocks gives."""
     found, first = [], 0
-    for number, (question, one) in enumerate(zip(plan.config.ask or (), blocks, strict=True)):
+    for number, (question, one) in enumerate(zip(plan.questions, blocks, strict=True)):
         own = sums[first : first + one.block.size] / one.factor
         first += one.block.size
         seed = np.random.default_rng([number, *bytes.fromhex(plan.digest())])

@@ -88,7 +88,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         columns=columns(plan.data),
         quality=_quality(directory.evaluation),
         shapes=_shapes(run),
-        answers=None if plan.config.ask is None else answers_of(run),
+        answers=answers_of(run) if plan.questions else None,
     )
 
 

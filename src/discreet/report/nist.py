@@ -11,6 +11,7 @@ from discreet.privacy.judgement import judge
 from discreet.privacy.notation import pair_text
 from discreet.report.board import NOT_STATED
 from discreet.report.content import ReportInput
+from discreet.report.withdrawal import again, stays
 from discreet.report.wording import RELATIONS, UNITS, percent
 
 _HEADER = ("Question", "Answered by this run", "Left to the organisation")
@@ -138,6 +139,11 @@ def _bottom(report: ReportInput) -> tuple[tuple[str, str, str], ...]:
             "a simulation holds all records in one place; in a federation they stay at their silo, and only "
             f"what secure aggregation sends leaves it: {facts.get('Aggregation', NOT_STATED)}",
             "access control, encryption at rest and retention at every silo",
+        ),
+        (
+            "What if somebody withdraws afterwards?",
+            f"{stays(report)} {again(report)}",
+            "remove the records at the silo; whether that answers a request for erasure",
         ),
         (
             "How were the records collected?",

@@ -10,6 +10,7 @@ from discreet.report.how_good import how_good
 from discreet.report.html import tag
 from discreet.report.model_says import model_says
 from discreet.report.shell import document, resource
+from discreet.report.withdrawal import withdrawal
 
 
 def render(report: ReportInput) -> str:
@@ -26,6 +27,7 @@ def render(report: ReportInput) -> str:
         overview.guarantees(report),
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
+        withdrawal(report),
         *([how_good(report.quality)] if report.quality is not None else []),
         *([model_says(report.shapes)] if report.shapes is not None else []),
         *([] if report.answers is not None else [training.course(report), training.price(report)]),

@@ -108,9 +108,6 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
         "It does not say that the model is accurate, fair, or safe to use on patients.",
         "It does not stop a silo from sending nonsense on purpose to spoil the model.",
-        "Nothing of it is undone when somebody withdraws: what was released stays as likely with that person "
-        "as without, so there is nothing to delete beyond ε. Later trainings can leave the records out; a "
-        "training that is repeated without them costs everybody else its ε again.",
         "It rests on programs that do what the plan says, on good random numbers, and on no more silos "
         "colluding with the server than the table allows.",
         *(tests if measured else ()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, guarantees_after
-from discreet.plan.plan import parse_plan
+from discreet.plan.reading import parse_plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Spending
 from discreet.privacy.typed import build

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.local import RunResult
-from discreet.plan import load_plan
+from discreet.plan import composable_cost, load_plan
 from discreet.privacy.wire import to_json
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
 from discreet.secagg import Identity
-from discreet.verify import composable_cost, manifest_digest, require_key, seal, seal_report, sign
+from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
 
 def finish(result: RunResult, identity: Identity | None) -> Path:
@@ -71,7 +71,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
             "aborted": result.spending.aborted,
         },
         "guarantees": to_json(result.guarantees),
-        "composable": composable_cost(result.plan, result.spending),
+        "composable": composable_cost(result.plan, result.spending.charged),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

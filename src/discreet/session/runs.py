@@ -83,7 +83,7 @@ class Run:
             ConfigurationError: if the model is not bundled and ``own_code`` is false, or the run is from
                 before the order of columns was that of their names; or it asked questions.
         """
-        if self.plan.config.ask is not None:
+        if self.plan.questions:
             raise ConfigurationError(
                 f"a released model is that of a training; {self.path} asked questions. Use answers."
             )
@@ -107,7 +107,7 @@ class Run:
         Raises:
             ConfigurationError: if the run trained a model.
         """
-        if self.plan.config.ask is None:
+        if not self.plan.questions:
             raise ConfigurationError(
                 f"answers are those of a run that asked questions; {self.path} trained a model. "
                 "Use released, predict or predict_proba."

@@ -23,7 +23,9 @@ class DryRun:
         plan: the plan.
         cost: of all its rounds, under the owner's assumption about colluders.
         spent: (ε, δ) of all other trainings so far, by this silo's ledger.
-        left: (ε, δ) of the policy's total that would be left after this training.
+        left: (ε, δ) of the policy's total that would be left after this training; None under a filter, where
+            ε and δ are no two purses.
+        share: of the policy's total that would be used by then.
         records: how many training records would take part; stays here.
         features: how many numbers a record becomes.
         released: what would leave, in words.
@@ -34,7 +36,8 @@ class DryRun:
     plan: Plan
     cost: Guarantee
     spent: tuple[float, float]
-    left: tuple[float, float]
+    left: tuple[float, float] | None
+    share: float
     records: int
     features: int
     released: tuple[str, ...]
@@ -64,12 +67,14 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     plan = approval.plan
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
-    after = others.including(approval.charge, plan.rounds).total(limits)
+    later = others.including(approval.charge, plan.rounds)
+    after = later.total(limits)
     return DryRun(
         plan=plan,
         cost=approval.cost,
         spent=others.total(limits),
-        left=(limits.epsilon - after[0], limits.delta - after[1]),
+        left=(limits.epsilon - after[0], limits.delta - after[1]) if limits.composition == "sum" else None,
+        share=later.share(limits),
         records=len(records),
         features=math.prod(plan.facts.feature_shape),
         released=released(plan),
@@ -92,9 +97,11 @@ def _held_out(plan: Plan) -> str:
 
 def released(plan: Plan) -> tuple[str, ...]:
     """Lists everything that leaves a silo in a training, or to answer questions, in words."""
-    asked = plan.config.ask or ()
     return (
-        *(f"question {number}: {question.describe()}" for number, question in enumerate(asked, start=1)),
+        *(
+            f"question {number}: {question.describe()}"
+            for number, question in enumerate(plan.questions, start=1)
+        ),
         "public keys, sealed key shares for the other silos, and signatures",
         f"in each of {plan.rounds} rounds one vector of {plan.grid.dimension:,} integers modulo "
         f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",

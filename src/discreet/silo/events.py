@@ -51,6 +51,8 @@ class RoundAnswered:
         attempt: the server's number of the attempt; it only grows.
         epsilon: charged so far in all trainings, this contribution included.
         delta: the δ that ``epsilon`` is stated at.
+        share: of the policy's limits that is used by then.
+        year_share: of the limits of the present year; None if the policy has none.
     """
 
     plan: str
@@ -59,6 +61,8 @@ class RoundAnswered:
     attempt: int
     epsilon: float
     delta: float
+    share: float
+    year_share: float | None
 
 
 @dataclass(frozen=True, slots=True)

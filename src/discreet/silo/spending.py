@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from discreet.plan import Plan
@@ -233,7 +233,8 @@ def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tupl
     for plan, day, releases in _runs(entries):
         counts[plan] = counts.get(plan, 0) + releases
         known = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
-        found.append(Moment(day, plan, releases, _level(Account(known), limits)))
+        by_then = replace(account, charged=known)
+        found.append(Moment(day, plan, releases, _level(by_then, limits)))
     return tuple(found)
 
 

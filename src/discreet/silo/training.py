@@ -21,7 +21,7 @@ from discreet.secagg.codec import invitation_in
 from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
 from discreet.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
-from discreet.silo.policy import PolicyRefusal, RefusalCode, SiloLedger
+from discreet.silo.policy import Account, PolicyRefusal, RefusalCode, SiloLedger
 from discreet.silo.policy.review import Approval
 from discreet.silo.records import nothing
 from discreet.silo.requests import Deliver
@@ -84,7 +84,7 @@ class SiloTraining:
         self._randomness = randomness
         self._log = log
         self._tell = tell
-        self._charged_epsilon, self._charged_delta = 0.0, 0.0
+        self._charged = Account({})
         self._start: RoundStart | None = None
         self._release = 0
         # Says whether the ledger has turned to this training, which it does for its first contribution.
@@ -153,8 +153,7 @@ class SiloTraining:
         account = self._book.state.account(trainings, self._ledger.of_year(today.year))
         budget, charge, releases = self._policy.budget, self._approval.charge, own.charged - forgiven + 1
         account.require(budget, charge, releases)
-        later = account.including(charge, releases)
-        self._charged_epsilon, self._charged_delta = later.total(budget.lifetime)
+        self._charged = account.including(charge, releases)
 
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
@@ -194,17 +193,23 @@ class SiloTraining:
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
-        self._tell(
-            RoundAnswered(
-                self._plan_digest,
-                start.terms.round_index,
-                self._approval.plan.rounds,
-                attempt,
-                epsilon=self._charged_epsilon,
-                delta=self._charged_delta,
-            )
-        )
+        self._tell(self._answered(start))
         return self._session.submit(values)
+
+    def _answered(self, start: RoundStart) -> RoundAnswered:
+        """Says what is charged with the contribution that is about to leave."""
+        lifetime, year = self._policy.budget.lifetime, self._policy.budget.year
+        epsilon, delta = self._charged.total(lifetime)
+        return RoundAnswered(
+            self._plan_digest,
+            start.terms.round_index,
+            self._approval.plan.rounds,
+            start.terms.attempt,
+            epsilon=epsilon,
+            delta=delta,
+            share=self._charged.share(lifetime),
+            year_share=None if year is None else self._charged.this_year.share(year),
+        )
 
     def _enter(self) -> None:
         """Turns the ledger to this training; until its first contribution it has cost nothing."""

@@ -1,7 +1,6 @@
 """Checking a run from its files: every number again from plan and ledger, every byte against the manifest."""
 
 from discreet.verify.checks import verify
-from discreet.verify.derived import composable_cost
 from discreet.verify.finding import Finding, VerificationFailure
 from discreet.verify.manifest import manifest_digest, seal, seal_report
 from discreet.verify.models import saved_parameters
@@ -10,7 +9,6 @@ from discreet.verify.signature import require_key, sign
 __all__ = [
     "Finding",
     "VerificationFailure",
-    "composable_cost",
     "manifest_digest",
     "require_key",
     "saved_parameters",

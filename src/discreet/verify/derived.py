@@ -6,10 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
-from discreet.accounting.composable import composable
 from discreet.errors import DiscreetError
-from discreet.plan import Plan, guarantees_after
-from discreet.privacy.ledger import Spending
+from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answered import answers_csv
@@ -62,24 +60,13 @@ def check_result(evidence: Evidence) -> Finding:
         "comparison": json.loads(compared.read_text(encoding="utf-8")) if compared.exists() else None,
     }
     if "composable" in stated:  # runs from before it was written have none
-        found["composable"] = composable_cost(plan, spent)
+        found["composable"] = composable_cost(plan, spent.charged)
     last = {line["release"]: line for line in directory.read_metrics()}
     if spent.completed and spent.completed[-1].release in last:
         line = last[spent.completed[-1].release]
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     return Finding("result.json", Basis.RECOMPUTED, "rounds, guarantees, measurements as in metrics.jsonl")
-
-
-def composable_cost(plan: Plan, spent: Spending) -> dict[str, Any]:
-    """Returns what a run cost against its budget adversary, as plain JSON that other programs can add up."""
-    adversary, honest = plan.budget_adversary()
-    budget = plan.spent(spent.charged)
-    event = plan.event_against(adversary, honest, rounds=spent.charged)
-    found = dataclasses.asdict(composable(event, plan.release.neighboring))
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-    about = {"unit": budget.unit.value, "neighboring": budget.neighboring.value}
-    return {"version": 1, **about, "adversary": adversary.describe(), **plain}
 
 
 def check_report(evidence: Evidence) -> Finding:

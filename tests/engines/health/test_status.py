@@ -17,6 +17,7 @@ from discreet.engines.flower.service import serve_training
 from discreet.errors import ConfigurationError, DiscreetError, LedgerError
 from discreet.health import RunState, read_run_status, read_silo_status, run_metrics
 from discreet.health.exposition import exposition
+from discreet.plan import load_plan
 from discreet.privacy.notation import pair_text
 from discreet.session.public import plan_without_data
 from discreet.silo.policy import load_policy
@@ -71,6 +72,7 @@ def test_what_a_silo_spent_is_said_while_it_serves_and_afterwards(
     assert not after.serving
     (training,) = after.trainings
     assert (training.releases, training.planned, training.last_survivors) == (3, 3, 4)
+    assert after.left is not None
     assert after.left[0] == pytest.approx(after.budget.max_epsilon - training.epsilon)
     assert after.ledger_changed is not None
     assert pair_text(*after.left, down=True) in " ".join(after.lines())
@@ -107,6 +109,7 @@ def test_what_is_left_is_never_rounded_up(consortium: SmallConsortium, direct_wi
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     status = read_silo_status(consortium.folder.policy(NAME))
     (line,) = [line for line in status.lines() if line.startswith("left")]
+    assert status.left is not None
     assert 0.99 < float(line.split()[2].rstrip(",")) <= status.left[0] < 1.0
 
 
@@ -141,6 +144,7 @@ def test_status_of_a_silo_as_json(consortium: SmallConsortium, direct_wire: type
     result = CliRunner().invoke(silo_app, ["status", str(policy), "--json"])
     read, status = json.loads(result.output), read_silo_status(policy)
     assert read["charged"] == {"epsilon": status.epsilon, "delta": status.delta}
+    assert status.left is not None
     assert read["left"]["epsilon"] == status.left[0]
     assert read["trainings"][0]["plan"] == consortium.plan.digest()
     assert read["serving"] is True
@@ -340,6 +344,9 @@ def test_a_frozen_plan_is_never_replaced_by_another(tmp_path: Path) -> None:
     assert planned(config).exit_code == 0
     frozen = out.read_bytes()
     assert planned(config).exit_code == 0, "the same plan again is no other"
+    out.write_bytes(load_plan(out).document())
+    assert planned(config).exit_code == 0, "nor is its file from before costs were written into it"
+    assert out.read_bytes() == frozen
     other = tmp_path / "other.toml"
     other.write_text(re.sub(r"(?m)^rounds = \d+", "rounds = 3", config.read_text()))
     refused = planned(other)

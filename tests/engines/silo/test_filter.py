@@ -12,11 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
+from discreet.config import Config
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
 from discreet.privacy.wire import digest
-from discreet.silo.policy import SiloLedger, load_policy
+from discreet.silo.policy import PolicyRefusal, SiloLedger, load_policy
 from discreet.silo.requests import Refused
 from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
@@ -99,6 +100,41 @@ def test_what_a_budget_rests_on_is_on_disk_before_the_ledger_charges(
     assert all(there)
 
 
+def test_a_sampled_history_under_a_new_gaussian_filter_is_told_and_still_shown(
+    make_consortium: Callable[..., SmallConsortium], small_config: Callable[..., Config], run_rounds: Run
+) -> None:
+    training = small_config().training.model_dump(exclude_none=True)
+    sampled = make_consortium(
+        small_config(training={**training, "sampling": {"kind": "poisson", "probability": 0.3}})
+    )
+    run_rounds(sampled, 1)
+    path = sampled.folder.policy(NAME)
+    added = read_silo_status(path)
+    sampled.edit_policy(NAME, "[budget]", '[budget]\ncomposition = "gaussian"')
+    status = read_silo_status(path)
+    assert any("ATTENTION" in line and "before the first contribution" in line for line in status.lines())
+    assert (status.epsilon, status.share) == (added.epsilon, added.share)
+    code, words = budget(sampled)
+    assert code == 0
+    assert "ATTENTION: a budget that composes by a filter" in " ".join(words.split())
+    code, words = budget(sampled, "--plan", str(sampled.folder.server.path / "plan.json"))
+    assert code == 3
+    assert "refused: a budget that composes by a filter" in " ".join(words.split())
+
+
+@pytest.mark.parametrize("verb", ["budget", "status", "page", "anchor"])
+def test_a_folder_is_no_policy_and_the_one_in_it_is_named(filtered: SmallConsortium, verb: str) -> None:
+    path = filtered.folder.policy(NAME)
+    found = CliRunner().invoke(app, ["silo", verb, str(path.parent)])
+    assert isinstance(found.exception, ConfigurationError)
+    said = str(found.exception)
+    assert "\n" not in said
+    assert f"got the folder {path.parent}. Name the file: {path}." in said
+    elsewhere = str(path.parent / "state")
+    found = CliRunner().invoke(app, ["silo", verb, elsewhere])
+    assert f"got the folder {elsewhere}. Name a policy.toml." in str(found.exception)
+
+
 def test_a_real_silo_keeps_to_its_year(consortium: SmallConsortium, run_rounds: Run) -> None:
     plan = consortium.plan
     year = 1.02 * plan.spent(plan.rounds).epsilon
@@ -133,8 +169,9 @@ def test_a_ledger_that_was_rolled_back_says_nothing(filtered: SmallConsortium, r
 
 
 def altered(consortium: SmallConsortium, folder: Path, edit: Callable[[Any], object]) -> str:
-    """Writes the plan, changed, with the digest that fits."""
+    """Writes the plan, changed, with the digest that fits, and says nothing of its cost."""
     document = json.loads((consortium.folder.server.path / "plan.json").read_bytes())
+    del document["composable"]
     edit(document["plan"])
     document["digest"] = digest(document["plan"])
     path = folder / "altered.json"
@@ -151,6 +188,32 @@ def test_the_cost_of_a_plan_is_never_what_the_plan_says(
     assert isinstance(found.exception, ConfigurationError)
     assert "must follow from its own config and facts" in str(found.exception)
     assert "allows it" not in found.output
+
+
+def test_a_plan_that_states_another_cost_is_not_weighed(filtered: SmallConsortium, tmp_path: Path) -> None:
+    document = json.loads((filtered.folder.server.path / "plan.json").read_bytes())
+    document["composable"]["mu"] /= 2.0
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
+    asked = [["silo", "budget", policy, "--plan", told], ["check", policy, told]]
+    for command in (*asked, ["silo", "approve", policy, told], ["silo", "refuse", policy, told]):
+        found = CliRunner().invoke(app, command)
+        assert isinstance(found.exception, PolicyRefusal)
+        assert "'composable.mu' differs" in str(found.exception)
+
+
+@pytest.mark.parametrize("sensitivity", [1e-3, 1e300])
+def test_a_cost_that_fits_no_plan_is_one_line(
+    filtered: SmallConsortium, tmp_path: Path, sensitivity: float
+) -> None:
+    document = json.loads((filtered.folder.server.path / "plan.json").read_bytes())
+    document["plan"]["release"]["l2_sensitivity"] = sensitivity
+    document["digest"] = digest(document["plan"])
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    policy, told = str(filtered.folder.policy(NAME)), str(tmp_path / "plan.json")
+    found = CliRunner().invoke(app, ["silo", "budget", policy, "--plan", told])
+    assert isinstance(found.exception, PolicyRefusal)
+    assert "composable" in str(found.exception) or "cost" in str(found.exception)
 
 
 @pytest.mark.parametrize("name", ["x[/]", "[conceal]y", ":heavy_check_mark: the budget"])
@@ -186,3 +249,8 @@ def test_help_has_an_example() -> None:
 
 def test_bad_input_is_one_line(filtered: SmallConsortium) -> None:
     assert budget(filtered, "--plan", "no.json")[0] != 0
+    policy = str(filtered.folder.policy(NAME))
+    for command in (["check"], ["silo", "approve"], ["silo", "refuse"]):
+        found = CliRunner().invoke(app, [*command, policy, "no.json"])
+        assert isinstance(found.exception, ConfigurationError)
+        assert str(found.exception) == "the plan must be a readable file; no.json is none."

@@ -103,8 +103,8 @@ IN_PLANS = (
     ),
     Mutant(
         "a machine's tables ride on a plan",
-        "src/discreet/plan/plan.py",
-        'if _LOCAL & data["config"].keys():',
+        "src/discreet/plan/reading.py",
+        'if LOCAL & data["config"].keys():',
         "if False:",
         ("tests/unit/plan/test_without_torch.py",),
     ),

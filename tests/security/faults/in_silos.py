@@ -124,8 +124,8 @@ IN_SILOS = (
     Mutant(
         "no budget in a round",
         SILO + "training.py",
-        "cost = account.require(self._policy.budget, self._approval.charge, own.charged - forgiven + 1)",
-        "cost = self._approval.cost",
+        "        account.require(budget, charge, releases)\n",
+        "",
         (attack("attempts_beyond_the_budget"), LIARS),
     ),
     Mutant(

@@ -18,6 +18,7 @@ from discreet.privacy.events import (
     Release,
     Repeated,
     RoundedGaussianNoise,
+    SkellamNoise,
     StatisticalDistance,
 )
 from discreet.privacy.units import NeighboringRelation
@@ -67,3 +68,11 @@ def test_what_is_no_divergence_stands_beside_it() -> None:
     assert found.mu is not None
     assert found.log_ratio >= 0.0
     assert composable(SAMPLED, ADD).mu is None
+
+
+def test_skellam_noise_has_divergences_and_no_mu() -> None:
+    found = composable(Repeated(Release(SkellamNoise(1e6, 3), 200.0, 100), 8), ADD)
+    assert found.mu is None
+    for order, value in zip(found.orders[:3], found.renyi, strict=False):
+        assert value is not None
+        assert value >= 8 * order * 200.0**2 / (2.0 * 3e6)

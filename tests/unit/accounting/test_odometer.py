@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Rdp, epsilon
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.accounting.odometer import AdaptiveFilter, Cost
+from discreet.accounting.odometer import AdaptiveFilter, Composition, Cost
 from discreet.errors import BudgetExhausted, ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import (
     Composed,
@@ -26,6 +26,28 @@ from discreet.privacy.events import (
 )
 
 STEP = Release(GaussianNoise(20.0), 1.0, 1, PoissonSampling(0.2))
+
+
+@pytest.mark.parametrize("composition", list(Composition))
+@pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.5, 0.999])
+@pytest.mark.parametrize("budget", [1e-30, 1e-9, 1e-3, 1.0, 700.0, 1e4, 1e5, 2e5, 1e6, 1e12, 1e300])
+def test_a_budget_of_any_size_is_a_filter_or_refused(
+    budget: float, delta: float, composition: Composition
+) -> None:
+    made = filter_or_words(budget, delta, composition)
+    if isinstance(made, str):
+        assert f"got {budget}, {delta}" in made
+        assert not 1e-3 <= budget <= 1e3 or delta == 1e-300
+    else:
+        assert 0.0 < made.divergence_limit < math.inf
+        assert made.epsilon_of(Cost(made.divergence_limit)) <= budget + 1e-12
+
+
+def filter_or_words(budget: float, delta: float, composition: Composition) -> AdaptiveFilter | str:
+    try:
+        return AdaptiveFilter(budget, delta, composition=composition)
+    except ConfigurationError as error:
+        return str(error)
 
 
 def admitted(state: AdaptiveFilter, event: Event) -> AdaptiveFilter:

@@ -80,6 +80,7 @@ def test_comparison_holds_where_it_can_be_computed(draws: int) -> None:
 
 def test_comparison_needs_a_fine_grid() -> None:
     assert skellam_against_discrete_gaussian(63.9, 10, 1e-9) is None
+    assert skellam_against_discrete_gaussian(2.0**36, 10, 0.0) is None
     assert skellam_against_discrete_gaussian(100.0, 10**9, 1e-30) is None
     assert skellam_against_discrete_gaussian(2.0**36, 10**7, 1e-15).bound < 1e-6
 

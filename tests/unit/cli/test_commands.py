@@ -39,6 +39,7 @@ def test_a_plan_as_json_names_every_adversary(command: Command) -> None:
     adversaries = [row["adversary"]["type"] for row in document["plan"]["guarantees"]]
     assert adversaries[:4] == ["ReleasedModels", "Member", "AggregationServer", "ServerWithColluders"]
     assert adversaries.count("WithoutSecureAggregation") == 4
+    assert document["composable"]["mu"] > 0.0
 
 
 def test_a_sweep_prints_a_table_and_draws_it(command: Command, tmp_path: Path) -> None:

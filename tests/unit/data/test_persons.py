@@ -67,7 +67,25 @@ def test_a_person_is_in_one_part_with_at_most_the_public_number_of_records(tmp_p
         assert len(silo.test) > 0
         people = len(set(silo.train.persons.tolist()) | set(silo.test.persons.tolist()))
         assert people == {"north": 30, "south": 25}[silo.name]
-    assert sum("more than most_records = 4" in note for note in found.warnings) == 2
+    assert (
+        sum("further ones of persons who have more than most_records = 4" in n for n in found.warnings) == 2
+    )
+
+
+@pytest.mark.parametrize("name", ["unknown", "not known", "HELD OUT OR NOT"])
+def test_a_name_that_may_stand_for_many_people_is_counted_and_not_shown(tmp_path: Path, name: str) -> None:
+    own = [(f"n{place}", "50", "0") for place in range(20)]
+    many = [(name, f"{place}", str(place % 2)) for place in range(30)]
+    said = "1 of 21 persons have more than most_records = 4 records"
+    found = load(tmp_path, {"north": [*own, *many], "south": own})
+    (note,) = [note for note in found.warnings if said in note]
+    assert note.startswith("silo 'north': ")
+    assert "\n" not in note
+    assert "HELD" not in note
+    as_many = load(tmp_path, {"north": [*own, *many[:4]], "south": own})
+    assert not any("persons have more" in note for note in as_many.warnings)
+    blank = load(tmp_path, {"north": [*own, *(("", *row[1:]) for row in many)], "south": own})
+    assert not any("persons have more" in note for note in blank.warnings)
 
 
 def test_of_a_person_the_first_records_of_the_source_are_used() -> None:

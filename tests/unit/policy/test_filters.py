@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import epsilon
-from discreet.errors import LedgerError
+from discreet.engines.flower.consortium import ConsortiumFolder
+from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.events import Composed
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, charged_in
-from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger
-from discreet.silo.policy.budget import filter_of
-from discreet.silo.policy.document import BudgetTable, Fixed, Limits
+from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger, load_policy
+from discreet.silo.policy.document import BudgetTable, Fixed, Limits, filter_of
 from discreet.silo.spending import _charged_intents
 from discreet.silo.state import SiloState
 from tests.unit.plan.planned import plan
@@ -165,6 +165,53 @@ def test_sums_may_be_raised_and_do_not_follow_a_filter() -> None:
     Account({"earlier": (one, 1)}, {}, None, fixed(added)).require(added, one, 1)
     with pytest.raises(PolicyRefusal, match="before the first contribution"):
         Account({"earlier": (one, 1)}, {}, fixed(), fixed(added)).require(added, one, 1)
+
+
+def test_what_a_new_filter_cannot_take_is_added_up_and_said() -> None:
+    """Whoever looks after such a change must hear that it does not hold, and a bound that does."""
+    limits = budget(composition="gaussian")
+    sampled = charge(sampled=True)
+    found = Account({"earlier": (sampled, 20), "later": (charge(), 5)}, {}, None, fixed(limits))
+    assert "before the first contribution" in found.unfixed()
+    costs = [sampled.cost(20), charge().cost(5)]
+    added = (sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs))
+    assert found.total(limits.lifetime) == added
+    assert found.share(limits.lifetime) == max(added[0] / 3.47, added[1] / 1e-5)
+    with pytest.raises(PolicyRefusal, match="before the first contribution"):
+        found.require(limits, charge(), 20)
+    with pytest.raises(PolicyRefusal, match="every unit takes part"):
+        replace(found, fixed=fixed(limits)).total(limits.lifetime)
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian"])
+@pytest.mark.parametrize(
+    ("pair", "over", "why"),
+    [
+        ((1e6, 1e-5), "", "at most about 1e5; got 1000000.0, 1e-05"),
+        ((1e300, 1e-5), "", "at most about 1e5; got 1e"),
+        ((1e-30, 1e-30), "", "enough of both for one release; got 1e-30, 1e-30"),
+        ((1e6, 1e-5), "_per_year", "at most about 1e5; got 1000000.0, 1e-05"),
+    ],
+)
+def test_limits_that_make_no_filter_are_refused_when_the_policy_is_read(
+    composition: str, pair: tuple[float, float], over: str, why: str
+) -> None:
+    limits = {f"max_epsilon{over}": pair[0], f"max_delta{over}": pair[1]}
+    with pytest.raises(ValueError, match="must make a filter") as refused:
+        budget(composition=composition, **limits)
+    assert why in str(refused.value)
+    assert f"'max_epsilon{over}' and 'max_delta{over}'" in str(refused.value)
+    budget(composition="sum", **limits)
+
+
+def test_a_policy_with_such_limits_is_one_line(folder: ConsortiumFolder) -> None:
+    path = folder.policy("cleveland")
+    text = path.read_text().replace("[budget]", '[budget]\ncomposition = "renyi"', 1)
+    old = next(line for line in text.splitlines() if line.startswith("max_epsilon ="))
+    path.write_text(text.replace(old, "max_epsilon = 1e6"))
+    with pytest.raises(ConfigurationError, match=r"got 1000000\.0, ") as refused:
+        load_policy(path)
+    assert "\n" not in str(refused.value)
 
 
 def test_skellam_noise_is_not_gaussian() -> None:

@@ -23,7 +23,8 @@ from discreet.verify.manifest import MANIFEST, OPTIONAL, REQUIRED
 from discreet.verify.signature import SIGNATURE
 from tests.support.honest_plans import plan_again
 
-FILES = (*REQUIRED, *OPTIONAL, MANIFEST, SIGNATURE)
+# Of a training; a run that asked questions has answers besides.
+FILES = (*REQUIRED, *(name for name in OPTIONAL if name != "answers.csv"), MANIFEST, SIGNATURE)
 
 
 def test_a_finished_run_is_right_in_every_part(finished: Path) -> None:
@@ -136,7 +137,7 @@ def forge_plan(directory: Path, change: Callable[[dict[str, Any]], None]) -> Non
         (lambda plan: smaller_epsilon(plan["guarantees"]), "guarantees.0.epsilon"),
         (lambda plan: plan["grid"].update(l2_sensitivity=1.0), "grid.l2_sensitivity"),
         (lambda plan: plan["release"].update(dimension=15), "release.dimension"),
-        (lambda plan: plan["config"]["training"].update(rounds=4), "grid|release|guarantees"),
+        (lambda plan: plan["config"]["training"].update(rounds=4), "composable|grid|release|guarantees"),
         (lambda plan: plan["facts"].update(model_digest="0" * 64), "model_digest"),
     ],
 )
@@ -145,6 +146,17 @@ def test_a_plan_that_does_not_follow_from_its_config_is_found(
 ) -> None:
     forge_plan(run_directory, change)
     with pytest.raises(VerificationFailure, match=message):
+        list(verify(run_directory))
+
+
+@pytest.mark.parametrize("key", ["mu", "failure"])
+def test_what_a_plan_says_that_it_costs_is_worked_out_again(run_directory: Path, key: str) -> None:
+    def halved(document: dict[str, Any]) -> None:
+        document["composable"][key] /= 2.0
+
+    edit_json(run_directory / "plan.json", halved)
+    seal(run_directory)
+    with pytest.raises(VerificationFailure, match=rf"'composable\.{key}' differs"):
         list(verify(run_directory))
 
 

@@ -89,7 +89,7 @@ class ServerFolder:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:
             raise ConfigurationError(f"allow-list.json must be readable; got: {error.strerror}.") from None
-        return Proposal(plan, self.plan.read_bytes(), allow_list)
+        return Proposal(plan, plan.document(), allow_list)
 
 
 def serve_training(wire: Wire, folder: ServerFolder, *, patience_seconds: float) -> Training:

@@ -6,7 +6,7 @@ from discreet.silo.policy.budget import Account, Charge
 from discreet.silo.policy.document import Policy, load_policy
 from discreet.silo.policy.ledger import SiloLedger
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
-from discreet.silo.policy.review import Approval, read_plan, review
+from discreet.silo.policy.review import Approval, read_plan, read_plan_file, review
 
 __all__ = [
     "Account",
@@ -22,5 +22,6 @@ __all__ = [
     "load_key",
     "load_policy",
     "read_plan",
+    "read_plan_file",
     "review",
 ]

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from discreet.accounting.odometer import AdaptiveFilter, Composition, Cost
+from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
-from discreet.silo.policy.document import BudgetTable, Fixed, Limits, Policy
+from discreet.silo.policy.document import BudgetTable, Fixed, Limits, Policy, filter_of
 from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 
@@ -136,19 +136,24 @@ class Account:
         return replace(self, charged=counts)
 
     def total(self, limits: Limits) -> tuple[float, float]:
-        """Returns (ε, δ) of everything that was charged, as ``limits`` compose it."""
+        """Returns (ε, δ) of everything that was charged, as ``limits`` compose it.
+
+        What a filter cannot take was not spent under it, as `unfixed` says; then ε and δ are added.
+        """
         spent = [(charge, count) for charge, count in self.charged.values() if count]
-        empty = filter_of(limits)
-        if empty is None:
+        filtered = self._filtered(limits)
+        if filtered is None:
             costs = [charge.cost(count) for charge, count in spent]
             return sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs)
-        return (empty.epsilon_of(self._of_filter(empty)), empty.delta if spent else 0.0)
+        empty, taken = filtered
+        return empty.epsilon_of(taken), empty.delta if spent else 0.0
 
     def share(self, limits: Limits) -> float:
         """Returns the share of the limits that is used; above 1, they are exceeded."""
-        empty = filter_of(limits)
-        if empty is not None:
-            return empty.share(self._of_filter(empty))
+        filtered = self._filtered(limits)
+        if filtered is not None:
+            empty, taken = filtered
+            return empty.share(taken)
         epsilon, delta = self.total(limits)
         return max(epsilon / limits.epsilon, delta / limits.delta)
 
@@ -170,6 +175,16 @@ class Account:
             keys = ("max_epsilon_per_year", "max_delta_per_year")
             _require_room(later.this_year, budget.year, keys, releases)
         return cost
+
+    def _filtered(self, limits: Limits) -> tuple[AdaptiveFilter, Cost] | None:
+        """Returns the filter of some limits, empty, and what it has taken; None if ε and δ are added."""
+        empty = filter_of(limits)
+        try:
+            return None if empty is None else (empty, self._of_filter(empty))
+        except PolicyRefusal:
+            if not self.unfixed():
+                raise
+            return None
 
     def _of_filter(self, empty: AdaptiveFilter) -> Cost:
         spent = Cost()
@@ -203,13 +218,6 @@ class Account:
             f"that it rests on; {said}. Put it back, or name another 'state' and 'anchor' and take what was "
             "spent off the limits."
         )
-
-
-def filter_of(limits: Limits) -> AdaptiveFilter | None:
-    """Returns the empty filter of some limits; None if ε and δ are added."""
-    if limits.composition == "sum":
-        return None
-    return AdaptiveFilter(limits.epsilon, limits.delta, composition=Composition(limits.composition))
 
 
 def _require_room(account: Account, limits: Limits, keys: tuple[str, str], releases: int) -> None:

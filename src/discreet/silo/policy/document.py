@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.config.data import WRITTEN
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
@@ -164,6 +165,13 @@ class Limits:
         return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
 
 
+def filter_of(limits: Limits) -> AdaptiveFilter | None:
+    """Returns the empty filter of some limits; None if ε and δ are added."""
+    if limits.composition == "sum":
+        return None
+    return AdaptiveFilter(limits.epsilon, limits.delta, composition=Composition(limits.composition))
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """What a filter rests on, written down before the first contribution: none of it may hang on results.
@@ -221,6 +229,18 @@ class BudgetTable(_Table):
     def _whole_years(self) -> Self:
         if (self.max_epsilon_per_year is None) != (self.max_delta_per_year is None):
             raise ValueError("'max_epsilon_per_year' and 'max_delta_per_year' must be given together")
+        return self
+
+    @model_validator(mode="after")
+    def _fit_for_a_filter(self) -> Self:
+        for limits, over in ((self.lifetime, ""), (self.year, "_per_year")):
+            try:
+                filter_of(limits or self.lifetime)
+            except ConfigurationError as error:
+                raise ValueError(
+                    f"'max_epsilon{over}' and 'max_delta{over}' must make a filter: {error} Change them, or "
+                    'take composition = "sum"'
+                ) from None
         return self
 
     @property
@@ -330,6 +350,10 @@ def load_policy(path: Path) -> Policy:
     Raises:
         ConfigurationError: one line with the key's full name.
     """
+    if path.is_dir():
+        inside = path / "policy.toml"
+        knob = f"the file: {inside}" if inside.is_file() else "a policy.toml"
+        raise ConfigurationError(f"the policy must be a file; got the folder {path}. Name {knob}.")
     try:
         policy = Policy.model_validate(read_toml(path.read_text(encoding="utf-8")))
     except OSError as error:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from torch import nn
 
 from discreet.config.data import features_named, source_text
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.plan import Plan, parse_plan, sum_terms
+from discreet.plan import Plan, load_plan, parse_plan, sum_terms
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -54,6 +54,21 @@ def read_plan(document: bytes) -> Plan:
     """
     try:
         return parse_plan(document)
+    except ConfigurationError as error:
+        raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {error}") from None
+
+
+def read_plan_file(path: Path) -> Plan:
+    """Reads the file of a proposed plan, with what it says that the plan costs.
+
+    Raises:
+        ConfigurationError: if there is no such file.
+        PolicyRefusal: if it is no plan, or anything in it was altered.
+    """
+    if not path.is_file():
+        raise ConfigurationError(f"the plan must be a readable file; {path} is none.")
+    try:
+        return load_plan(path)
     except ConfigurationError as error:
         raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {error}") from None
 

@@ -1,0 +1,108 @@
+"""Reading plans back, from files and from others: a plan, or one line that says why it is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from discreet.config import parse_config
+from discreet.documents import read_json
+from discreet.encoding import Grid
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.kinds.footprint import NoiseSharing
+from discreet.plan.composable import composable_cost
+from discreet.plan.facts import FederationFacts
+from discreet.plan.follows import first_difference
+from discreet.plan.plan import LOCAL, PLAN_VERSION, Plan
+from discreet.plan.releases import RoundRelease, Thresholds
+from discreet.privacy.typed import build
+from discreet.privacy.wire import Json, digest, from_json
+
+T = TypeVar("T")
+
+
+def load_plan(path: Path) -> Plan:
+    """Reads a plan back and checks its digest, and what the file says that it costs, if it does.
+
+    Raises:
+        ConfigurationError: if the file is missing, of another version, or was altered.
+    """
+    try:
+        document = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path.name} must be readable; got: {error.strerror}.") from None
+    plan = parse_plan(document, name=path.name)
+    beside = read_json(document)
+    if "composable" in beside:  # files from before it was written have none
+        _require_cost(plan, beside["composable"], path.name)
+    return plan
+
+
+def _require_cost(plan: Plan, stated: Json, name: str) -> None:
+    try:
+        found = first_difference(stated, composable_cost(plan, plan.rounds), "composable")
+    except (UnsupportedAnalysisError, ArithmeticError, ValueError) as error:
+        raise ConfigurationError(f"{name} must be a plan whose cost is known; it is not: {error}") from None
+    if found is not None:
+        raise ConfigurationError(
+            f"{name} must say what its plan costs; {found!r} differs from what it comes to here. It was "
+            "altered, or another version of discreet made it. Leave 'composable' out, or plan again."
+        )
+
+
+def parse_plan(document: bytes, *, name: str = "the plan") -> Plan:
+    """Reads a serialised plan and checks its digest; never anything but a plan or a `ConfigurationError`.
+
+    What stands beside digest and plan is left unread.
+
+    Raises:
+        ConfigurationError: if it is no plan, of another version, or was altered.
+    """
+    try:
+        parsed = read_json(document)
+        stated, data = parsed["digest"], parsed["plan"]
+        version = data["version"]
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(f"{name} must be a plan; it cannot be read.") from None
+    if version != PLAN_VERSION:
+        raise ConfigurationError(f"{name} must have version {PLAN_VERSION}; got {version!r}.")
+    if digest(data) != stated:
+        raise ConfigurationError(f"{name} must match its own digest; it was altered.")
+    try:
+        return _from_json(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(f"{name} must be a plan; a field of it is not: {error}.") from None
+
+
+def _from_json(data: dict[str, Any]) -> Plan:
+    """Builds a plan from fields whose types, names and bounds are checked first; no code is imported."""
+    # Two documents would else be one plan: a machine's own tables are no part of the digest.
+    if LOCAL & data["config"].keys():
+        raise ConfigurationError(f"a plan must hold no table of a machine ({', '.join(sorted(LOCAL))}).")
+    plan = build(
+        Plan,
+        {
+            "config": parse_config(data["config"], source="plan.json"),
+            "facts": _flat(FederationFacts, data["facts"]),
+            "capacities": tuple(data["capacities"]),
+            "grid": _flat(Grid, data["grid"]),
+            "release": _release_from_json(data["release"]),
+            "thresholds": _flat(Thresholds, data["thresholds"]),
+            "guarantees": from_json(data["guarantees"]),
+        },
+    )
+    if len(plan.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in plan.capacities):
+        raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
+    return plan
+
+
+def _flat(kind: type[T], data: dict[str, Any]) -> T:
+    """Reads a flat dataclass from JSON, where tuples are lists."""
+    return build(kind, {key: tuple(item) if isinstance(item, list) else item for key, item in data.items()})
+
+
+def _release_from_json(data: dict[str, Any]) -> RoundRelease:
+    fields = {name: from_json(value) for name, value in data.items() if name != "sharing"}
+    return build(RoundRelease, {**fields, "sharing": _flat(NoiseSharing, data["sharing"])})

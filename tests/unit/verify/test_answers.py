@@ -1,0 +1,86 @@
+"""A run that asked questions is worked out again: sums, answers, their file and their page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.config import parse_config
+from discreet.engines.local import run
+from discreet.session import finish, open_run
+from discreet.verify import VerificationFailure, seal, verify
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Path:
+    config = parse_config(
+        {
+            "data": {"source": "heart-disease", "record_capacity": 400},
+            "ask": [
+                {"kind": "count"},
+                {"kind": "table", "of": ["sex", "cp"]},
+                {"kind": "table", "of": ["age"]},
+                {"kind": "moments", "of": ["age", "thalach"], "components": 1},
+                {"kind": "linear-regression", "outcome": "thalach", "on": ["age", "sex", "cp"]},
+                {"kind": "quantiles", "of": "age", "at": [0.5]},
+                {"kind": "survival", "time": "age", "event": "exang", "by": "sex", "bins": [40, 50, 60]},
+            ],
+            "privacy": {"epsilon": 4.0, "delta": 1e-5},
+            "run": {"seed": 3},
+        }
+    )
+    finish(run(config, tmp_path / "run"), None)
+    return tmp_path / "run"
+
+
+def test_a_run_of_questions_is_worked_out_again(answered: Path) -> None:
+    assert len(list(verify(answered))) >= 7
+    opened = open_run(answered)
+    assert len(opened.answers) == 7
+    assert opened.answers == open_run(answered).answers
+    written = (answered / "answers.csv").read_text(encoding="utf-8").splitlines()
+    assert len(written) == 1 + sum(len(answer.rows) for answer in opened.answers)
+    page = (answered / "report.html").read_text(encoding="utf-8")
+    for answer in opened.answers:
+        assert answer.title in page
+    assert "Training loss" not in page
+
+
+def test_a_number_that_was_made_nicer_is_found_under_a_new_seal(answered: Path) -> None:
+    path = answered / "answers.csv"
+    head, first, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([head, first.replace(first.split(",")[2], "9999"), *rest]), encoding="utf-8")
+    with pytest.raises(VerificationFailure, match=r"answers\.csv"):
+        list(verify(answered))
+    seal(answered)
+    with pytest.raises(VerificationFailure, match=r"answers\.csv must hold what report\.json says"):
+        list(verify(answered))
+
+
+def test_an_answer_in_the_report_that_was_made_nicer_is_found_too(answered: Path) -> None:
+    path = answered / "report.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    report["answers"][0]["rows"][0][1] += 100.0
+    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    seal(answered)
+    with pytest.raises(VerificationFailure, match=r"report\.json"):
+        list(verify(answered))
+
+
+def test_a_run_of_questions_has_no_model(answered: Path) -> None:
+    from discreet.errors import ConfigurationError
+    from discreet.released import load_model
+
+    with pytest.raises(ConfigurationError, match="asked questions"):
+        open_run(answered).predict([[0.0]])
+    with pytest.raises(ConfigurationError):
+        load_model(answered).predict([[0.0]])
+
+
+def test_the_report_is_written_again_as_it_was(answered: Path) -> None:
+    before = (answered / "report.html").read_bytes()
+    open_run(answered).report()
+    assert (answered / "report.html").read_bytes() == before
+    assert len(list(verify(answered))) >= 7
