@@ -89,9 +89,7 @@ def plan_table(plan: Plan) -> Table:
     """The facts of a plan, a line each."""
     grid, release, thresholds = plan.grid, plan.release, plan.thresholds
     rows = {
-        "local training": plan.training.local.kind,
-        "rounds": f"{plan.rounds}",
-        "weights": f"{plan.facts.dimension:,}",
+        **_what(plan),
         "noise": f"{plan.privacy.mechanism}, multiplier {plan.noise_multiplier:.4g} "
         f"({release.share.variance**0.5 / release.share.num_silos**0.5:.4g} grid units a silo)",
         "sensitivity": f"{release.l2_sensitivity:.6g} grid units "
@@ -106,7 +104,17 @@ def plan_table(plan: Plan) -> Table:
     return facts_table("plan", list(rows.items()))
 
 
+def _what(plan: Plan) -> dict[str, str]:
+    """Says what is computed: a training, or answers."""
+    numbers = f"{plan.facts.dimension:,}"
+    if plan.questions:
+        return {"questions": f"{len(plan.questions)}, in one sum", "numbers": numbers}
+    return {"local training": plan.training.local.kind, "rounds": f"{plan.rounds}", "weights": numbers}
+
+
 def _measure(plan: Plan) -> str:
     """Says what one real unit of the grid is."""
+    if plan.questions:
+        return "of the longest that a record adds"
     rule = plan.norm_rule
     return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"

@@ -43,6 +43,8 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
         found.append(Column(data.label, "label", ", ".join(texts)))
     for name, (low, high) in (data.ranges or {}).items():
         found.append(Column(name, "number", f"{low:g} to {high:g}{_in_bins(data, name)}"))
+    for name, days in (data.dates or {}).items():
+        found.append(Column(name, "date", f"{days.first} to {days.last}"))
     for name, values in (data.categories or {}).items():
         found.append(Column(name, "category", ", ".join(values)))
     return tuple(found)

@@ -25,7 +25,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Data", source_text(plan.data.source), "where the records come from"),
         Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
-        Fact("Model", f"{plan.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"),
+        _model(plan),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(
             "Server",
@@ -36,11 +36,20 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
 
 
+def _model(plan: Plan) -> Fact:
+    numbers = f"{plan.facts.dimension:,}"
+    if plan.questions:
+        asked = f"{len(plan.questions)}, answered by {numbers} numbers of one sum"
+        return Fact("Questions", asked, "what is asked and released")
+    return Fact("Model", f"{plan.model.name}, {numbers} weights", "what is trained and released")
+
+
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
     clip = plan.privacy.clip_norm
     measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
+    measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
         _clipping(clip, UNITS[plan.unit]),
