@@ -21,6 +21,11 @@ class StableStepsConfig(ConvexStepsSection):
     kind: Literal["stable-steps"]
     l2_regulariser: NonNegative = 0.0
 
+    @property
+    def is_non_expansive(self) -> bool:
+        """Yes, but with a regulariser, which may let the projection of updates act."""
+        return self.l2_regulariser == 0.0
+
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
         regularised = f"{super().describe()}, L2 regulariser {self.l2_regulariser:g}"
