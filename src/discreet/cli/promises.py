@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
+from discreet.kinds.convex_steps import ConvexStepsSection
+from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
@@ -90,6 +92,7 @@ def plan_table(plan: Plan) -> Table:
     grid, release, thresholds = plan.grid, plan.release, plan.thresholds
     rows = {
         "local training": plan.training.local.kind,
+        **_class_weights(plan),
         "rounds": f"{plan.rounds}",
         "weights": f"{plan.facts.dimension:,}",
         "noise": f"{plan.privacy.mechanism}, multiplier {plan.noise_multiplier:.4g} "
@@ -104,6 +107,13 @@ def plan_table(plan: Plan) -> Table:
         "plan hash": plan.digest()[:16],
     }
     return facts_table("plan", list(rows.items()))
+
+
+def _class_weights(plan: Plan) -> dict[str, str]:
+    """The line on weights of classes, if there are any."""
+    local = plan.training.local
+    stated = local.class_weights if isinstance(local, ConvexStepsSection) else None
+    return {} if stated is None else {"class weights": weights_text(stated)}
 
 
 def _measure(plan: Plan) -> str:
