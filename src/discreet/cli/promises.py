@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
+from discreet.kinds.convex_steps import ConvexStepsSection
+from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
@@ -109,7 +111,19 @@ def _what(plan: Plan) -> dict[str, str]:
     numbers = f"{plan.facts.dimension:,}"
     if plan.questions:
         return {"questions": f"{len(plan.questions)}, in one sum", "numbers": numbers}
-    return {"local training": plan.training.local.kind, "rounds": f"{plan.rounds}", "weights": numbers}
+    return {
+        "local training": plan.training.local.kind,
+        **_class_weights(plan),
+        "rounds": f"{plan.rounds}",
+        "weights": numbers,
+    }
+
+
+def _class_weights(plan: Plan) -> dict[str, str]:
+    """The line on weights of classes, if there are any."""
+    local = plan.training.local
+    stated = local.class_weights if isinstance(local, ConvexStepsSection) else None
+    return {} if stated is None else {"class weights": weights_text(stated)}
 
 
 def _measure(plan: Plan) -> str:

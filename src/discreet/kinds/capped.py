@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
-from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.heads import ConvexHead
 from discreet.kinds.stated_loss import StatedLoss
 
 
@@ -77,17 +77,10 @@ class Capped:
         return losses, residuals
 
 
-ConvexLoss = ConvexHead | Capped | StatedLoss
+Unweighted = ConvexHead | Capped | StatedLoss
 
 
-def linear_head_of(loss: ConvexLoss) -> ConvexHead:
-    """Returns the head that a model must be for ``loss``."""
-    if isinstance(loss, StatedLoss):
-        return head_on(loss.outputs)
-    return loss.head if isinstance(loss, Capped) else loss
-
-
-def capped(head: ConvexHead, cap: float) -> ConvexLoss:
+def capped(head: ConvexHead, cap: float) -> ConvexHead | Capped:
     """Returns ``head`` with its residuals capped; a cap of 1 caps nothing."""
     return head if cap == 1.0 else Capped(head, cap)
 

@@ -28,12 +28,19 @@ class LocalSection(Section):
         sources: keys of the bibliography.
         takes_own_loss: whether a loss of the user's own may take the place of the head's.
         steps_share_state: whether later local steps depend on what earlier ones left in the silo.
+        noise_inside: whether noise is added in every local step, and not once to the update of a round.
     """
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.RECORD, Unit.PERSON)
     sources: ClassVar[tuple[str, ...]]
     steps_share_state: ClassVar[bool] = False
     takes_own_loss: ClassVar[bool] = False
+    noise_inside: ClassVar[bool] = False
+
+    @property
+    def is_non_expansive(self) -> bool:
+        """Whether a silo's round, from one model to the next, is proven to move no two models apart."""
+        return False
 
     @abstractmethod
     def describe(self) -> str:

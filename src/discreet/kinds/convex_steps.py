@@ -10,12 +10,12 @@ from pydantic import model_validator
 
 from discreet.errors import ConfigurationError
 from discreet.kinds.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
-from discreet.kinds.capped import ConvexLoss
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.setting import SiloSetting
+from discreet.kinds.weighted import ClassWeights, ConvexLoss, weights_text
 from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
@@ -27,7 +27,8 @@ class ConvexStepsSection(LocalSection):
     every record (or person) a step of its own, in random order, at rates many times as large. The learning
     rate is per record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's
     probability of a record's own class counts as too low; the sensitivity, and so the noise, is proportional
-    to it. 1 caps nothing.
+    to it. 1 caps nothing. ``class_weights`` has a public number for each class, in their order, by which
+    its records count; they are divided by the largest, and cost no more noise.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")
@@ -39,6 +40,7 @@ class ConvexStepsSection(LocalSection):
     records_per_step: Count | None = None
     passes: StepCount = 1
     residual_cap: Probability = 1.0
+    class_weights: ClassWeights | None = None
 
     @model_validator(mode="after")
     def _one_of(self) -> Self:
@@ -57,7 +59,10 @@ class ConvexStepsSection(LocalSection):
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
         steps = f"one for {self.records_per_step} records" if self.steps is None else f"{self.steps}"
-        return f"{self.title}: learning rate {self.learning_rate:g}, steps: {steps}, passes: {self.passes}"
+        said = f"{self.title}: learning rate {self.learning_rate:g}, steps: {steps}, passes: {self.passes}"
+        if self.class_weights is None:
+            return said
+        return f"{said}, class weights {weights_text(self.class_weights)}"
 
     def largest_move(self, setting: SiloSetting, lipschitz: float) -> float:
         """Bounds how far the records of one round move the weights; the update is projected onto that."""
@@ -79,7 +84,7 @@ class ConvexSteps(LocalTraining):
         docs/theory/steps.md, theorem of that section.
 
     Attributes:
-        loss: of the logits, capped or not; gives L and β.
+        loss: of the logits, perhaps capped, perhaps weighted by class; gives L and β.
         norm_bound: R, public: the norm of a record's features, or the spread of its tangent, is at most this.
         learning_rate: γ, per record (steps follow the *sum* over the batch).
         one_each: whether units may take a step each.

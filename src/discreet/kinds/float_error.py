@@ -112,6 +112,16 @@ def entropy_residual_error(outputs: int) -> float:
     return 3 * (outputs + 8) * _UNIT_ROUNDOFF
 
 
+def weighted_residual_error(residual_norm: float, residual_error: float) -> float:
+    """Bounds the rounding of a residual that is multiplied by a weight of at most 1: one product more.
+
+    Args:
+        residual_norm: ρ.
+        residual_error: of the residual itself.
+    """
+    return residual_error + _UNIT_ROUNDOFF * (residual_norm + residual_error)
+
+
 def tangent_gradient_error(
     *,
     outputs: int,
@@ -127,8 +137,8 @@ def tangent_gradient_error(
     With u = 2^-53, K outputs, scaled rows aJ_k of norm at most m whose differences are at most √2·C, and a
     local state of norm at most D: a logit is off by at most ρ·m·D and 2u of what is added; the residual
     p - e_y is ½-Lipschitz in the logits and its change sums to zero, so that it moves the gradient by at most
-    √(K/2)·C times its norm; computing the residual costs another (K + 8)·u in every entry, and the weighted
-    sum of the rows σ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
+    √(K/2)·C times its norm; computing the residual costs another (K + 8)·u in every entry, a weight of its
+    class 2u, and the weighted sum of the rows σ·m times ‖p - e_y‖₁ ≤ 2 (Higham 2002, sections 3.1 and 3.5).
 
     Args:
         outputs: K.
@@ -145,7 +155,7 @@ def tangent_gradient_error(
     moved = longest_row * reach
     logits = math.sqrt(outputs) * (along_error * moved + 2.0 * _UNIT_ROUNDOFF * (largest_logit + moved))
     through_residual = 0.5 * logits * math.sqrt(outputs / 2.0) * clip_norm
-    residual = outputs * (outputs + 8) * _UNIT_ROUNDOFF * longest_row
+    residual = outputs * (outputs + 10) * _UNIT_ROUNDOFF * longest_row
     return 1.01 * (through_residual + residual + 2.0 * sum_error * longest_row)
 
 

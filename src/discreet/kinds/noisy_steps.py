@@ -46,6 +46,7 @@ class NoisyStepsConfig(LocalSection):
     """
 
     sources: ClassVar[tuple[str, ...]] = ("abadi2016", "heikkila2025")
+    noise_inside: ClassVar[bool] = True
 
     kind: Literal["noisy-steps"]
     learning_rate: Positive

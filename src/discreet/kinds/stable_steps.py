@@ -10,6 +10,7 @@ from discreet.kinds.capped import capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.fields import NonNegative
 from discreet.kinds.setting import SiloSetting
+from discreet.kinds.weighted import weighted
 
 
 class StableStepsConfig(ConvexStepsSection):
@@ -20,6 +21,11 @@ class StableStepsConfig(ConvexStepsSection):
 
     kind: Literal["stable-steps"]
     l2_regulariser: NonNegative = 0.0
+
+    @property
+    def is_non_expansive(self) -> bool:
+        """Yes, but with a regulariser, which may let the projection of updates act."""
+        return self.l2_regulariser == 0.0
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
@@ -55,7 +61,8 @@ class StableStepsConfig(ConvexStepsSection):
                 "'training.local.residual_cap' must be 1 with a loss of your own; got "
                 f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
             )
-        loss = setting.own_loss or capped(setting.head, self.residual_cap)
+        plain = setting.own_loss or capped(setting.head, self.residual_cap)
+        loss = weighted(plain, self.class_weights)
         return StableSteps(
             learning_rate=self.learning_rate,
             steps=self.step_count(setting.capacity),

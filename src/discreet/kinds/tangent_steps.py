@@ -12,6 +12,7 @@ from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.float_error import ROWS_ALIKE
 from discreet.kinds.sampling import ExpectedBatch
 from discreet.kinds.setting import SiloSetting
+from discreet.kinds.weighted import weighted
 
 
 class TangentStepsConfig(ConvexStepsSection):
@@ -35,7 +36,7 @@ class TangentStepsConfig(ConvexStepsSection):
                 "'training.local.steps' must be a number for tangent-steps; got 'each', which is for "
                 "stable-steps. Give records_per_step = 1 for many short steps."
             )
-        loss = capped(setting.head, self.residual_cap)
+        loss = weighted(capped(setting.head, self.residual_cap), self.class_weights)
         return TangentSteps(
             loss=loss,
             norm_bound=setting.clip_norm,

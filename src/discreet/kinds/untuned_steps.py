@@ -12,6 +12,7 @@ from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.fields import Probability
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
+from discreet.kinds.weighted import ClassWeights
 
 AUTO: Final = "auto"
 
@@ -30,6 +31,7 @@ class UntunedStepsConfig(LocalSection):
     learning_rate: Literal["auto"] = AUTO
     steps: Literal["auto"] = AUTO
     residual_cap: Probability | Literal["auto"] = AUTO
+    class_weights: ClassWeights | None = None
 
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""

@@ -9,17 +9,18 @@ from discreet.arrays import Float32s, Floats, Indices, Integers
 from discreet.data.records import Records
 from discreet.errors import PrivacyViolation, UnsupportedAnalysisError
 from discreet.kinds.batch_guard import guarded_batches, random_order, require_capacity
-from discreet.kinds.capped import linear_head_of
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
     entropy_residual_error,
     linear_step_error,
     project,
+    weighted_residual_error,
 )
 from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss, require_as_stated
+from discreet.kinds.weighted import Weighted, linear_head_of, unweighted
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import last_class
 from discreet.learning.units import Units, units_of
@@ -43,8 +44,8 @@ def stable_update(
             large that rounding could.
     """
     _require_head(kind, model)
-    if isinstance(kind.loss, StatedLoss):
-        require_as_stated(kind.loss, last_class(kind.loss.outputs) + 1)
+    if isinstance(stated := unweighted(kind.loss), StatedLoss):
+        require_as_stated(stated, last_class(stated.outputs) + 1)
     units = units_of(records, kind.persons)
     require_capacity(units.count, kind.record_capacity)
     features = flat_features(records)
@@ -111,10 +112,12 @@ def _require_head(kind: StableSteps, model: nn.Module) -> None:
 
 
 def _residual_error(kind: StableSteps) -> float:
-    loss = kind.loss
+    loss = unweighted(kind.loss)
     if isinstance(loss, StatedLoss):
-        return ROUNDING * loss.residual_norm
-    return entropy_residual_error(loss.outputs)
+        error = ROUNDING * loss.residual_norm
+    else:
+        error = entropy_residual_error(loss.outputs)
+    return weighted_residual_error(loss.lipschitz(1.0), error) if isinstance(kind.loss, Weighted) else error
 
 
 def _in_ball(kind: StableSteps, features: Float32s) -> Floats:

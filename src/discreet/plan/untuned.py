@@ -59,6 +59,7 @@ class PublicNumbers:
         cap: the residual cap that the user states, or None.
         own_loss: the user's own loss, which nothing caps; None for the head's.
         rounds: T that the user states, or None.
+        class_weights: those that the user states, which the plan keeps; the rule does not look at them.
     """
 
     total: int
@@ -70,6 +71,7 @@ class PublicNumbers:
     cap: float | None = None
     own_loss: StatedLoss | None = None
     rounds: int | None = None
+    class_weights: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         cap=None if local.residual_cap == "auto" else local.residual_cap,
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         rounds=None if rounds == "auto" else rounds,
+        class_weights=local.class_weights,
     )
     return choose(numbers)
 
@@ -159,6 +162,7 @@ def choose(numbers: PublicNumbers) -> Chosen:
         learning_rate=min(reach / rounds, limit),
         steps="each",
         residual_cap=cap,
+        class_weights=numbers.class_weights,
     )
     server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
     lowered = local.learning_rate < reach / rounds

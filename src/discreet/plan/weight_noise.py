@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.kinds import AveragingConfig, NoisyStepsConfig, StableStepsConfig, TailMeanConfig
+from discreet.kinds import AveragingConfig, TailMeanConfig
 from discreet.optim import Adaptive, LaplacianSmoothing, ServerRule
 from discreet.plan.plan import Plan
 
@@ -47,7 +47,7 @@ def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNois
         survivors: of each completed round, in order.
     """
     adaptive = isinstance(_unsmoothed(plan.server_rule), Adaptive)
-    if adaptive or plan.norm_rule is not None or isinstance(plan.training.local, NoisyStepsConfig):
+    if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
         return None
     share = plan.release.share.variance / plan.release.share.num_silos
     variance = (share + _ROUNDING_VARIANCE) / plan.grid.scale**2
@@ -78,11 +78,7 @@ def _unsmoothed(rule: ServerRule) -> ServerRule:
 
 
 def _is_non_expansive(plan: Plan) -> bool:
-    """Says whether the theorem's assumptions hold.
-
-    A regulariser could make the projection of an update act, which is non-expansive on updates only.
-    """
-    local, server = plan.training.local, plan.training.server
+    """Says whether the theorem's assumptions hold."""
+    server = plan.training.server
     averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
-    steps = isinstance(local, StableStepsConfig) and local.l2_regulariser == 0.0
-    return averaged and steps and server.learning_rate <= 1.0
+    return averaged and server.learning_rate <= 1.0 and plan.training.local.is_non_expansive

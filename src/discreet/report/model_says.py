@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.report.html import Html, items, table, tag
+from discreet.report.html import Html, items, join, table, tag
 from discreet.report.shape_charts import common_scale, draw_shape
 from discreet.report.shapes import Quiet, Shapes, Shown
 
@@ -53,8 +53,8 @@ def _noise(proven: bool | None) -> str:
     return (
         "The shaded band, or whisker, is what privacy noise may explain, 95 % at each place by itself: were "
         "the training repeated with other noise, its curves would lie within the band around their middle. "
-        f"{basis} Differences within the band may be noise. It says nothing of the chance by which these "
-        "records were drawn and not others, nor how far noise moves that middle."
+        f"{basis} Where the bands of two places overlap, their difference may be noise. They say nothing of "
+        "the chance by which these records were drawn and not others, nor how far noise moves that middle."
     )
 
 
@@ -74,9 +74,11 @@ def _length(factors: tuple[float, float]) -> str:
 
 
 def _charts(shapes: Shapes, outcome: str) -> Html:
-    own = shapes.of(outcome)
+    own, constant = shapes.of(outcome), shapes.constants[shapes.outcomes.index(outcome)]
     scale = common_scale(own)
-    return tag("div", *(draw_shape(shape, scale) for shape in own), class_="charts")
+    noise = "" if constant.band is None else f" (noise may explain ±{constant.band:.2f})"
+    said = tag("p", f"The constant is {constant.contribution:.2f}{noise}.", class_="soft")
+    return join([said, tag("div", *(draw_shape(shape, scale) for shape in own), class_="charts")])
 
 
 def _others(others: tuple[Quiet, ...]) -> Html:

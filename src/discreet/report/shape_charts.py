@@ -16,7 +16,7 @@ _MOST_TEXT_TICKS = 3
 
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 340.0, 118.0, 12.0, 20.0, 6.0, 40.0
 _MOST_BARS = 20
-_LONGEST_TEXT = 18
+_LONGEST_TEXT, _LONGEST_TITLE = 18, 40
 
 
 def common_scale(shapes: Sequence[Shape]) -> Linear:
@@ -98,20 +98,25 @@ def _curve(shape: Shape, scale: Linear) -> Html:
     )
 
 
+def _short(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
 def _x_axis(shape: Shape, low: float, high: float, apart: float) -> Axis:
     """Returns the axis of the public range, with a place apart for cells that are missing."""
+    title = _short(shape.column, _LONGEST_TITLE)
     ticks = nice_scale([low, high]).ticks
     inside = tuple(tick for tick in ticks if low <= tick <= high)
     if shape.form is Form.DAYS:
         inside = tuple(low + part * (high - low) / (_MOST_TEXT_TICKS - 1) for part in range(_MOST_TEXT_TICKS))
     missing = shape.missing
     if missing is None:
-        return Axis(shape.column, Linear(low, high, inside), lambda tick: _tick(shape, tick))
+        return Axis(title, Linear(low, high, inside), lambda tick: _tick(shape, tick))
     # The last tick would stand under the word beside it.
     inside = tuple(tick for tick in inside if tick <= low + 0.93 * (high - low))
     scale = Linear(low, low + (1.0 + _ROOM) * (high - low), (*inside, apart))
     words = place_text(shape, missing)
-    return Axis(shape.column, scale, lambda tick: words if tick == apart else _tick(shape, tick))
+    return Axis(title, scale, lambda tick: words if tick == apart else _tick(shape, tick))
 
 
 def _tick(shape: Shape, tick: float) -> str:
@@ -157,11 +162,17 @@ def _grid(scale: Linear, height: float) -> list[Html]:
 
 def _bar(shape: Shape, level: Level, scale: Linear, place: int) -> list[Html]:
     words = place_text(shape, level)
-    short = words if len(words) <= _LONGEST_TEXT else f"{words[: _LONGEST_TEXT - 1]}…"
     top, middle = _TOP + _ROW * place, _TOP + _ROW * (place + 0.5)
     left, right = sorted((_across(scale, 0.0), _across(scale, level.contribution)))
     parts = [
-        tag("text", tag("title", words), short, x=f"{_LEFT - 6:g}", y=f"{middle + 4:.1f}", text_anchor="end"),
+        tag(
+            "text",
+            tag("title", words),
+            _short(words, _LONGEST_TEXT),
+            x=f"{_LEFT - 6:g}",
+            y=f"{middle + 4:.1f}",
+            text_anchor="end",
+        ),
         tag(
             "rect",
             x=f"{left:.1f}",

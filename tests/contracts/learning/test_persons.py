@@ -24,6 +24,7 @@ from discreet.kinds import (
     TangentSteps,
 )
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import local_update
 from discreet.models import LinearHead, flatten
 from discreet.privacy.units import Unit
@@ -33,6 +34,7 @@ from tests.contracts.learning.coupled_randomness import Coupled
 MOST = 6
 EQUAL, BY_RECORD = PersonWeights(MOST), PersonWeights(MOST, over_records=True)
 PEOPLE = 9
+WEIGHTED = Weighted(Softmax(3), (0.3, 1.0, 0.7))
 AUTOMATIC = Automatic(kind="automatic", stability=0.01)
 
 
@@ -41,7 +43,7 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
 
 
-def stable(loss: Softmax | BinaryLogistic | Capped, persons: PersonWeights) -> StableSteps:
+def stable(loss: ConvexLoss, persons: PersonWeights) -> StableSteps:
     return StableSteps(
         loss=loss, norm_bound=1.0, learning_rate=0.4, steps=3, record_capacity=PEOPLE, persons=persons
     )
@@ -54,6 +56,7 @@ def tangent(persons: PersonWeights) -> TangentSteps:
 MADE: dict[str, tuple[Callable[[PersonWeights], OneRelease], Callable[[], nn.Module]]] = {
     "stable, softmax": (lambda p: stable(Softmax(3), p), lambda: LinearHead(3, 3)),
     "stable, capped": (lambda p: stable(Capped(Softmax(3), 0.4), p), lambda: LinearHead(3, 3)),
+    "stable, weighted": (lambda p: stable(WEIGHTED, p), lambda: LinearHead(3, 3)),
     "stable, binary": (lambda p: stable(BinaryLogistic(), p), lambda: LinearHead(3, 1)),
     "tangent": (tangent, network),
     "single, linear": (lambda p: SingleStep(0.5, persons=p), lambda: LinearHead(3, 3)),

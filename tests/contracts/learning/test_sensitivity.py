@@ -28,7 +28,7 @@ from discreet.kinds import (
     StableSteps,
     TangentSteps,
 )
-from discreet.kinds.capped import ConvexLoss
+from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import CountedUpdate, local_update, tangent_steps
 from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
@@ -49,7 +49,7 @@ def network_case() -> Case:
     return Case(model, (1, 3, 3), 3, len(flatten(model)), 3.0, 5)
 
 
-def stable(head: BinaryLogistic | Softmax | Capped, **changes: Any) -> StableSteps:
+def stable(head: ConvexLoss, **changes: Any) -> StableSteps:
     settings: dict[str, object] = {
         "loss": head,
         "norm_bound": 1.0,
@@ -103,6 +103,13 @@ CASES: list[tuple[str, OneRelease, Case]] = [
         stable(Capped(BinaryLogistic(), 0.3), learning_rate=0.9),
         linear_case(1),
     ),
+    ("stable-steps, weighted", stable(Weighted(Softmax(3), (0.2, 1.0, 0.5))), linear_case(3)),
+    (
+        "stable-steps, weighted and capped, one each",
+        stable(Weighted(Capped(BinaryLogistic(), 0.3), (1.0, 0.1)), learning_rate=6.0, steps=None),
+        linear_case(1),
+    ),
+    ("tangent-steps, weighted", tangent(Weighted(Softmax(3), (0.2, 1.0, 0.5))), network_case()),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
@@ -209,6 +216,13 @@ def test_a_step_too_long_to_be_non_expansive_is_found(monkeypatch: pytest.Monkey
     expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
     found, _ = largest_distance(expansive, linear_case(1), starts=12, moves=60, seed=5)
     assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_a_class_of_weight_two_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weighted, "__post_init__", lambda _: None)
+    twice = stable(Weighted(Softmax(3), (1.0, 2.0, 1.0)))
+    found, _ = largest_distance(twice, linear_case(3), starts=12, moves=40, seed=5)
+    assert found > 1.5 * twice.l2_sensitivity()
 
 
 def test_a_clipping_norm_that_forgets_a_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,11 @@ def searched(kind: dict[str, Any], model: str, shape: tuple[int, ...], trials: i
     return told_apart(list(record_findings(rounds, start_of(rounds), trials=trials, source=source)))
 
 
+def by_class(kind: str, *weights: int) -> dict[str, Any]:
+    """A kind whose classes have weights."""
+    return KINDS[kind] | {"local": KINDS[kind]["local"] | {"class_weights": list(weights)}}
+
+
 def fits(kind: str, network: str) -> bool:
     return (kind == LINEAR_ONLY) <= (network == "a linear head") and (
         kind not in ("tangent-steps", "sharded") or network != "a linear head"
@@ -79,6 +84,18 @@ def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str)
     # A whole network for each shard or client: fewer of them, whose numbers do not hang on one another.
     trials = 12 if kind in ("sharded", "clipped-update") else 43
     assert not searched(KINDS[kind], *NETWORKS[network], trials=trials, seed=2)
+
+
+@pytest.mark.parametrize("kind", ["stable-steps", "tangent-steps"])
+def test_classes_with_weights_move_the_integers_by_the_claim(kind: str) -> None:
+    network = NETWORKS["a linear head" if kind == LINEAR_ONLY else "kinks"]
+    assert not searched(by_class(kind, 10, 1, 3), *network, trials=26, seed=3)
+
+
+def test_a_crafted_row_of_a_file_does_so_where_classes_have_weights() -> None:
+    tried = world(by_class("stable-steps", 1, 10), "csv", "local")
+    start = start_of(tried.rounds)
+    assert not told_apart(list(loader_findings(tried.rounds, tried.file, tried.read, start, most_places=6)))
 
 
 @pytest.mark.slow

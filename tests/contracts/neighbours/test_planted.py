@@ -20,6 +20,7 @@ from discreet.audit.findings import NeighbourFinding
 from discreet.data import Records
 from discreet.errors import DataError, PrivacyViolation
 from discreet.kinds import TangentSteps
+from discreet.kinds.weighted import Weighted
 from discreet.learning import CountedUpdate, LocalUpdate
 from discreet.models import load_flat
 from discreet.randomness import SeededRandom
@@ -97,6 +98,17 @@ def test_a_last_chunk_of_another_length_is_found(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("discreet.learning.arithmetic.tangent_update", update)
     assert max(finding.largest for finding in on_records("tangent-steps")) > 1.2
+
+
+def test_a_weight_of_two_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights of classes that are not divided by the largest."""
+    monkeypatch.setattr(Weighted, "__post_init__", lambda _: None)
+    monkeypatch.setattr("discreet.kinds.stable_steps.weighted", Weighted)
+    kind = KINDS["stable-steps"]
+    stated = kind | {"local": kind["local"] | {"class_weights": [2, 1, 1]}}
+    rounds = planned(config(stated, {"source": "npz:unset.npz"}, "logistic"), (129,), 3, 1.0)
+    found = record_findings(rounds, start_of(rounds), trials=TRIALS, source=SeededRandom(2))
+    assert max(finding.largest for finding in found) > 1.5
 
 
 def planted_update(monkeypatch: pytest.MonkeyPatch, before: Callable[[Records], None]) -> None:

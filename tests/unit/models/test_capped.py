@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
 from discreet.kinds import BinaryLogistic, Capped, ConvexHead, Softmax
-from discreet.kinds.capped import capped, linear_head_of
+from discreet.kinds.capped import capped
+from discreet.kinds.weighted import linear_head_of
 
 HEADS = [Capped(BinaryLogistic(), 0.4), Capped(Softmax(2), 0.5), Capped(Softmax(5), 0.3)]
 

@@ -105,6 +105,9 @@ def test_no_bound_where_noise_is_scaled_by_what_was_seen() -> None:
     moving = {"initial": 1.0, "quantile": 0.5}
     plan = plan_of(local={"kind": "single-step"}, privacy={"clip_norm": moving})
     assert weight_noise(plan, [ALL]) is None
+    inside = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 1}
+    plan = plan_of(local=inside, privacy={"clip_norm": 1.0, "epsilon": 20.0})
+    assert weight_noise(plan, [ALL]) is None
 
 
 @pytest.mark.parametrize("steps", [1, 4, None])
