@@ -80,16 +80,17 @@ def components(
         draws: matrices to simulate.
     """
     names = tuple(column.name for column in moments.columns)
-    center = _scatter(moments)
-    weights = _weights(moments, of)
-    if center is None or weights is None:
+    weights = _weights(moments, of) if moments.told else None
+    if weights is None:
         return Components(names, ())
-    whole = _positive(weights[:, None] * center * weights[None, :])
+    basis = _basis(moments) * weights[:, None]
+    whole = _positive(basis @ moments.matrix @ basis.T / moments.units)
     values, vectors = np.linalg.eigh(whole)
-    if not values.sum() > 0:
+    noise = math.sqrt(moments.variance) / moments.units
+    if not values.sum() > 2 * noise * np.linalg.norm(basis.T @ basis):
         return Components(names, ())
     shares = values[::-1] / values.sum()
-    drawn = _shares_of(whole + _errors(moments, whole, weights, rng, draws), of)
+    drawn = _shares_of(whole + _errors(moments, whole, basis, rng=rng, draws=draws), of)
     ends = np.quantile(drawn, [(1 + level) / 2, (1 - level) / 2], axis=0)
     lows, highs = 2 * shares - ends
     each = zip(shares.tolist(), lows.tolist(), highs.tolist(), vectors.T[::-1], strict=True)
@@ -99,13 +100,9 @@ def components(
     )
 
 
-def _scatter(moments: Moments) -> Floats | None:
-    """Returns the covariances of t, shape ``(k, k)``."""
-    if not moments.told:
-        return None
-    basis = np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
-    found: Floats = basis @ moments.matrix @ basis.T / moments.units
-    return found
+def _basis(moments: Moments) -> Floats:
+    """Returns the centred directions, shape ``(k, k + 1)``."""
+    return np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
 
 
 def _weights(moments: Moments, of: str) -> Floats | None:
@@ -128,9 +125,10 @@ def _positive(matrix: Floats) -> Floats:
     return found
 
 
-def _errors(moments: Moments, whole: Floats, weights: Floats, rng: np.random.Generator, draws: int) -> Floats:
+def _errors(
+    moments: Moments, whole: Floats, basis: Floats, *, rng: np.random.Generator, draws: int
+) -> Floats:
     """Returns errors of the decomposed matrix, ``(draws, k, k)``: of the noise and of normal sampling."""
-    basis = np.array([moments.centered(place) for place in range(1, len(moments.matrix))]) * weights[:, None]
     noise = _symmetric(rng, draws, len(moments.matrix)) * math.sqrt(moments.variance) / moments.units
     values, vectors = np.linalg.eigh(whole)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -151,7 +149,9 @@ def _shares_of(matrices: Floats, of: str) -> Floats:
         roots = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 1e-9))
         matrices = matrices / (roots[:, :, None] * roots[:, None, :])
     values = np.maximum(np.linalg.eigvalsh(matrices)[:, ::-1], 0.0)
-    found: Floats = values / values.sum(axis=1, keepdims=True)
+    whole = values.sum(axis=1, keepdims=True)
+    equal = np.full_like(values, 1 / values.shape[1])
+    found: Floats = np.divide(values, whole, out=equal, where=whole > 0)
     return found
 
 
