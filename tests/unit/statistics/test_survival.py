@@ -42,15 +42,16 @@ def test_the_median_lies_where_the_curve_passes_one_half() -> None:
     assert curve.median.low < curve.median.value < curve.median.high
 
 
-def test_the_restricted_mean_is_the_area() -> None:
+def test_the_restricted_mean_is_the_area_under_constant_hazards() -> None:
     counts = np.array([[10.0, 0], [20, 0], [30, 0], [0, 40]])
     (curve,) = survival(counts.ravel(), 0.0, EDGES, ["all"]).curves
     assert curve.restricted_mean is not None
-    assert curve.restricted_mean.value == pytest.approx(0.95 + 0.8 + 0.55)
+    areas = [0.1 / math.log(1 / 0.9), 0.2 / math.log(0.9 / 0.7), 0.3 / math.log(0.7 / 0.4)]
+    assert curve.restricted_mean.value == pytest.approx(sum(areas), abs=5e-4)
     # Without censoring it is the mean of min(time, 3), events in the middle of their bin.
     times = np.repeat([0.5, 1.5, 2.5, 3.0], [10, 20, 30, 40])
     half = curve.restricted_mean.high - curve.restricted_mean.value
-    assert half == pytest.approx(1.959964 * times.std() / 10, rel=0.02)
+    assert half == pytest.approx(1.959964 * times.std() / 10, rel=0.04)
 
 
 def test_noise_of_the_curve_is_that_of_its_coordinates() -> None:
