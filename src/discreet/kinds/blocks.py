@@ -28,7 +28,8 @@ class Axis:
 
     Attributes:
         variable: what tells records apart.
-        cuts: of a number, or of a probability: edges between bins, increasing and strictly inside its range.
+        cuts: of a number, or of a probability: edges between bins, increasing and strictly inside its range;
+            the end of the range as the last one gives whatever reaches it a bin of its own.
     """
 
     variable: Variable
@@ -58,7 +59,8 @@ class Axis:
         """Of a number, or of a probability: all edges of its bins, own units."""
         match self.variable:
             case Number(low=low, high=high):
-                return (low, *self.cuts, high)
+                open_ended = self.cuts[-1:] == (high,)
+                return (low, *self.cuts, math.inf if open_ended else high)
             case Score(weights=(_,)):
                 return (0.0, *self.cuts, 1.0)
             case _:
@@ -152,6 +154,10 @@ def factors(weights: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _between(number: Number, low: float, high: float) -> str:
-    if number.days:
-        return f"{date.fromordinal(math.ceil(low))} to {date.fromordinal(math.ceil(high))}"
-    return f"{low:.6g} to {high:.6g}"
+    if high == math.inf:
+        return f"from {_end(number, low)} on"
+    return f"{_end(number, low)} to {_end(number, high)}"
+
+
+def _end(number: Number, edge: float) -> str:
+    return f"{date.fromordinal(math.ceil(edge))}" if number.days else f"{edge:.6g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -211,7 +212,8 @@ class SurvivalQuestion(QuestionSection):
         event: a column of two texts, or of numbers 0 and 1 with the range [0, 1].
         happened: the text that says that the event happened; left out, the second, or 1.
         by: a column of texts whose groups are compared.
-        bins: how many of equal width time is cut into, or at which edges.
+        bins: how many of equal width the range of time is cut into, or at which edges; who is followed to
+            its end is counted besides.
     """
 
     kind: Literal["survival"]
@@ -235,10 +237,12 @@ class SurvivalQuestion(QuestionSection):
 
     def block(self, variables: Variables) -> Cells:
         """Returns one cell for each group, bin of time, and whether the event happened."""
-        _number(variables, self.time, "time")
+        number = _number(variables, self.time, "time")
         event = self._event_axis(variables)
         self.happened_at(event)
-        axes = [axis_of(variables, self.time, self.bins, "time"), event]
+        time = axis_of(variables, self.time, self.bins, "time")
+        # Whoever is still followed at the end of the range is at risk for all of its last bin.
+        axes = [replace(time, cuts=(*time.cuts, number.high)), event]
         if self.by is not None:
             if isinstance(_known(variables, self.by, "by"), Number):
                 raise ConfigurationError(

@@ -318,12 +318,14 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
     # What is in no group, at no time, or of no known end is left out.
     known = asked.sums.reshape(block.shape)[..., :-1, [happened, 1 - happened]]
     groups = by[0].texts[:-1] if by else ("all",)
-    cells = (known[:-1] if by else known).ravel()
+    known = known[:-1] if by else known[None]
+    # Behind the end of the range nobody is followed: what happens there happens to somebody censored.
+    known[:, -1] = np.stack([np.zeros(len(groups)), known[:, -1].sum(axis=1)], axis=1)
+    cells = known.ravel()
     found = survival(cells, asked.variance, time.edges, groups, level=LEVEL)
     rows = found.rows()
     if len(groups) > 1:
-        shape = (len(groups), len(time.edges) - 1)
-        test = logrank(cells, asked.variance, shape, rng=asked.randomness)
+        test = logrank(cells, asked.variance, time.edges, groups, rng=asked.randomness)
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
     return _of(asked, POPULATION, rows, curves, (time.name, f"share without {question.event}"))

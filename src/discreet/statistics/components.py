@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.quality.intervals import Interval
-from discreet.statistics.inversion import around, within
+from discreet.statistics.inversion import within
 from discreet.statistics.moments import Moments, spread
 from discreet.statistics.rows import Row, interval_row, number_row
 
@@ -68,44 +68,46 @@ def components(
 ) -> Components:
     """Returns the principal components of the columns' correlations or covariances, in their own units.
 
-    The noisy matrix is replaced by the nearest one without negative eigenvalues. Intervals are basic
-    bootstrap intervals: matrices with the same noise, and the sampling of normal columns, are drawn around
-    it.
+    The noisy matrix is replaced by the nearest one without negative eigenvalues. Intervals are wide enough
+    for all components together: noise moves no eigenvalue by more than its largest own (Weyl 1912), and the
+    sampling of normal columns none by a larger share of itself than G's largest eigenvalue, if the sample's
+    matrix is C^½ (1 + G) C^½ (Ostrowski 1959). Intervals of single eigenvalues would miss those that noise
+    drove apart.
 
     Args:
         moments: of one or more columns.
         of: what to decompose.
         rng: seeded from public numbers, so that everybody gets the same answer.
         level: of the intervals.
-        draws: matrices to simulate.
+        draws: of noise and of samples.
     """
     names = tuple(column.name for column in moments.columns)
-    center = _scatter(moments)
-    weights = _weights(moments, of)
-    if center is None or weights is None:
+    weights = _weights(moments, of) if moments.told else None
+    if weights is None:
         return Components(names, ())
-    whole = _positive(weights[:, None] * center * weights[None, :])
-    values, vectors = np.linalg.eigh(whole)
-    if not values.sum() > 0:
+    basis = _basis(moments) * weights[:, None]
+    whole = _positive(basis @ moments.matrix @ basis.T / moments.units)
+    noise = math.sqrt(moments.variance) / moments.units
+    if not np.trace(whole) > 2 * noise * np.linalg.norm(basis.T @ basis):
         return Components(names, ())
-    shares = values[::-1] / values.sum()
-    drawn = _shares_of(whole + _errors(moments, whole, weights, rng, draws), of)
-    ends = np.quantile(drawn, [(1 + level) / 2, (1 - level) / 2], axis=0)
-    lows, highs = 2 * shares - ends
-    each = zip(shares.tolist(), lows.tolist(), highs.tolist(), vectors.T[::-1], strict=True)
+    shares = _shares_matrix(whole, of)
+    errors = basis @ (noise * _symmetric(rng, draws, len(moments.matrix))) @ basis.T
+    additive = np.quantile(_norms(_shares_matrix(whole + errors, of) - shares), level)
+    relative = np.quantile(_norms(_symmetric(rng, draws, len(names))), level) * math.sqrt(2 / moments.units)
+    values, vectors = np.linalg.eigh(shares)
+    each = zip(values[::-1].tolist(), vectors.T[::-1], strict=True)
     return Components(
         names,
-        tuple(Component(_signed(vector), within(around(*ends_of), 0.0, 1.0)) for *ends_of, vector in each),
+        tuple(
+            Component(_signed(vector), _reaching(value, math.hypot(additive, relative * value)))
+            for value, vector in each
+        ),
     )
 
 
-def _scatter(moments: Moments) -> Floats | None:
-    """Returns the covariances of t, shape ``(k, k)``."""
-    if not moments.told:
-        return None
-    basis = np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
-    found: Floats = basis @ moments.matrix @ basis.T / moments.units
-    return found
+def _basis(moments: Moments) -> Floats:
+    """Returns the centred directions, shape ``(k, k + 1)``."""
+    return np.array([moments.centered(place) for place in range(1, len(moments.matrix))])
 
 
 def _weights(moments: Moments, of: str) -> Floats | None:
@@ -128,31 +130,31 @@ def _positive(matrix: Floats) -> Floats:
     return found
 
 
-def _errors(moments: Moments, whole: Floats, weights: Floats, rng: np.random.Generator, draws: int) -> Floats:
-    """Returns errors of the decomposed matrix, ``(draws, k, k)``: of the noise and of normal sampling."""
-    basis = np.array([moments.centered(place) for place in range(1, len(moments.matrix))]) * weights[:, None]
-    noise = _symmetric(rng, draws, len(moments.matrix)) * math.sqrt(moments.variance) / moments.units
-    values, vectors = np.linalg.eigh(whole)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    sampling = _symmetric(rng, draws, len(whole)) * math.sqrt(2 / moments.units)
-    # The noise of the number of units scales all entries alike, and shares do not change.
-    found: Floats = basis @ noise @ basis.T + root @ sampling @ root.T
-    return found
-
-
 def _symmetric(rng: np.random.Generator, draws: int, size: int) -> Floats:
     """Returns symmetric matrices of normal numbers with variance 1 on the diagonal and 1/2 beside it."""
     plain = rng.normal(size=(draws, size, size))
     return (plain + plain.transpose(0, 2, 1)) / 2
 
 
-def _shares_of(matrices: Floats, of: str) -> Floats:
-    if of == "correlation":
-        roots = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 1e-9))
-        matrices = matrices / (roots[:, :, None] * roots[:, None, :])
-    values = np.maximum(np.linalg.eigvalsh(matrices)[:, ::-1], 0.0)
-    found: Floats = values / values.sum(axis=1, keepdims=True)
+def _shares_matrix(matrices: Floats, of: str) -> Floats:
+    """Returns matrices whose eigenvalues are shares of the variance."""
+    diagonals = np.maximum(np.diagonal(matrices, axis1=-2, axis2=-1), 1e-300)
+    if of == "covariance":
+        covariances: Floats = matrices / diagonals.sum(axis=-1)[..., None, None]
+        return covariances
+    roots = np.sqrt(diagonals)
+    correlations: Floats = matrices / (roots[..., :, None] * roots[..., None, :]) / matrices.shape[-1]
+    return correlations
+
+
+def _norms(matrices: Floats) -> Floats:
+    """Returns the largest eigenvalues by size."""
+    found: Floats = np.abs(np.linalg.eigvalsh(matrices)).max(axis=1)
     return found
+
+
+def _reaching(value: float, half: float) -> Interval:
+    return within(Interval(value, value - half, value + half), 0.0, 1.0)
 
 
 def _signed(vector: Floats) -> tuple[float, ...]:

@@ -85,14 +85,13 @@ def survival(
     edges: Sequence[float],
     groups: Sequence[str],
     *,
-    censored_at_risk: float = HALF,
     level: float = 0.95,
 ) -> Survival:
     """Returns the survival of each group by the actuarial (life table) estimator.
 
     Somebody censored in a bin is at risk for half of it: times are continuous and the bins wide, since each
-    costs noise, and at risk for the whole bin (Kaplan and Meier's convention for ties, ``censored_at_risk``
-    of 1) would overestimate survival. Where a bin is one moment, 1 is right.
+    costs noise, and at risk for the whole bin (Kaplan and Meier's convention for ties) would overestimate
+    survival. Where nobody is censored before the last bin, it is Kaplan and Meier's estimator.
 
     Bands are pointwise. Sampling is Greenwood's, in the form of Wilson's interval with the effective number
     of units (Rothman 1978); the noise is added by the derivative of the curve by every coordinate, so that
@@ -105,7 +104,6 @@ def survival(
         edges: of the bins, in own units, one more than bins, from 0; the last may be infinite, and then the
             last bin holds those who were still followed at the edge before.
         groups: names.
-        censored_at_risk: how much of their bin the censored are at risk for.
         level: of the intervals.
     """
     counts = np.asarray(sums, dtype=np.float64).reshape(len(groups), len(edges) - 1, 2)
@@ -113,30 +111,28 @@ def survival(
     starts = np.array([edges[0], *finite], dtype=np.float64)
     return Survival(
         tuple(
-            _curve(one, variance, starts, group=group, partly=censored_at_risk, level=level)
+            _curve(one, variance, starts, group=group, level=level)
             for group, one in zip(groups, counts, strict=True)
         )
     )
 
 
-def exposures(counts: Floats, censored_at_risk: float) -> Floats:
-    """Returns the units at risk in each bin, shape ``(…, bins)``, from counts ``(…, bins, 2)``."""
+def exposures(counts: Floats) -> Floats:
+    """Returns the units at risk in bins, ``(…, bins)``, the censored for half of one; of ``(…, bins, 2)``."""
     at_risk = np.cumsum(counts.sum(axis=-1)[..., ::-1], axis=-1)[..., ::-1]
-    found: Floats = at_risk - (1 - censored_at_risk) * counts[..., 1]
+    found: Floats = at_risk - counts[..., 1] / 2
     return found
 
 
-def exposure_variances(variance: float, bins: int, censored_at_risk: float) -> Floats:
+def exposure_variances(variance: float, bins: int) -> Floats:
     """Returns the variance of the noise of `exposures`, shape ``(bins,)``."""
     later: Floats = np.arange(bins - 1, -1, -1, dtype=np.float64)
-    return variance * (2 * later + 1 + censored_at_risk**2)
+    return variance * (2 * later + 1.25)
 
 
-def _curve(
-    counts: Floats, variance: float, edges: Floats, *, group: str, partly: float, level: float
-) -> Curve:
+def _curve(counts: Floats, variance: float, edges: Floats, *, group: str, level: float) -> Curve:
     reach, bins, times = normal_quantile(level), len(counts), edges[1:]
-    found = _estimate(counts, variance, len(times), partly)
+    found = _estimate(counts, variance, len(times))
     bands = [_band(found, place, variance, reach) for place in range(len(found.survival))]
     at_risk = np.cumsum(counts.sum(axis=1)[::-1])[::-1].tolist()
     return Curve(
@@ -149,11 +145,11 @@ def _curve(
     )
 
 
-def _estimate(counts: Floats, variance: float, times: int, partly: float) -> _Estimate:
+def _estimate(counts: Floats, variance: float, times: int) -> _Estimate:
     """Returns the curve as far as the number at risk is more than twice its noise, and above 0."""
     bins = len(counts)
-    exposed, events = exposures(counts, partly), counts[:, 0]
-    clear = exposed > 2 * np.sqrt(exposure_variances(variance, bins, partly))
+    exposed, events = exposures(counts), counts[:, 0]
+    clear = exposed > 2 * np.sqrt(exposure_variances(variance, bins))
     told = int(np.argmin(np.append(clear[:times], False)))
     exposed, events = exposed[:told], events[:told]
     left = exposed - events
@@ -164,15 +160,15 @@ def _estimate(counts: Floats, variance: float, times: int, partly: float) -> _Es
     hazards = np.where(alive, events / (safe * np.maximum(exposed, 1e-300)), 0.0)
     sums = np.cumsum(hazards)
     raw = np.cumprod(ratios)
-    gradient = raw[:, None] * _log_gradient(sums, hazards, safe, bins, partly)
+    gradient = raw[:, None] * _log_gradient(sums, hazards, safe, bins)
     return _Estimate(np.clip(raw, 0.0, 1.0), gradient, np.maximum(sums, 0.0), exposed)
 
 
-def _log_gradient(sums: Floats, hazards: Floats, left: Floats, bins: int, partly: float) -> Floats:
+def _log_gradient(sums: Floats, hazards: Floats, left: Floats, bins: int) -> Floats:
     """Returns the derivatives of log S at T times by events and censored of all bins, ``(T, 2 * bins)``.
 
     A unit of bin k was at risk in the bins up to k: 1/(M − d) − 1/M of each of them, and −1/(M − d) for its
-    event; somebody censored counts for a part of bin k.
+    event; somebody censored counts for half of bin k.
     """
     told = len(sums)
     place, time = np.meshgrid(np.arange(bins), np.arange(told))
@@ -181,7 +177,7 @@ def _log_gradient(sums: Floats, hazards: Floats, left: Floats, bins: int, partly
     padded, inverse = np.zeros(bins), np.zeros(bins)
     padded[:told], inverse[:told] = hazards, 1 / left
     before = place <= time
-    found: Floats = np.hstack([shared - before * inverse, shared - (1 - partly) * before * padded])
+    found: Floats = np.hstack([shared - before * inverse, shared - before * padded / 2])
     return found
 
 
@@ -225,12 +221,21 @@ def _first_below(edges: Floats, curve: Floats) -> float:
 
 
 def _restricted_mean(edges: Floats, found: _Estimate, variance: float, reach: float) -> Interval | None:
-    """Returns the area under the curve, straight between the edges; None if it is not told to the end."""
+    """Returns the area under the curve; None if it is not told to the end.
+
+    The hazard is taken as constant inside a bin: the mean height between a and b is (a − b)/log(a/b), which
+    is (a + b)/2 − (a − b)²/(6(a + b)) to fourth order, and that has a value where noise brings b to 0.
+    """
     widths = np.diff(edges)
     if len(found.survival) < len(widths) or len(widths) == 0:
         return None
-    weights = (widths + np.append(widths[1:], 0.0)) / 2
-    value = float(widths[0] / 2 + weights @ found.survival)
+    before = np.append(1.0, found.survival[:-1])
+    drops, both = before - found.survival, before + found.survival
+    safe = np.where(both > 0, both, 1.0)
+    value = float(widths @ (both / 2 - drops**2 / (6 * safe)))
+    by_start = widths * (0.5 - drops * (before + 3 * found.survival) / (6 * safe**2))
+    by_end = widths * (0.5 + drops * (3 * before + found.survival) / (6 * safe**2))
+    weights = by_end + np.append(by_start[1:], 0.0)
     slope = weights @ found.gradient
     order = np.arange(len(widths))
     greenwood = found.greenwood[np.minimum(order[:, None], order[None, :])]

@@ -103,7 +103,7 @@ def test_a_plan_of_questions_reads_itself_back() -> None:
     again = parse_plan(plan.document())
     assert again == plan
     assert again.digest() == plan.digest()
-    assert plan.facts.dimension == 1 + 4 * 25 * 3 + 13
+    assert plan.facts.dimension == 1 + 4 * 26 * 3 + 13
 
 
 def test_the_noise_of_one_sum_does_not_grow_with_the_number_of_questions() -> None:

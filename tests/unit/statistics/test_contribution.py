@@ -60,7 +60,8 @@ def test_a_bin_holds_its_lower_edge() -> None:
 
 def test_survival_has_a_cell_for_each_time_and_end() -> None:
     (found,) = summed({"kind": "survival", "time": "days", "event": "died", "bins": [250]})
-    assert found.reshape(3, 3).tolist() == [[2, 1, 0], [1, 2, 0], [0, 0, 0]]
+    # Up to 250, up to 1000, followed to the end of the range, missing; without the event, with it, unknown.
+    assert found.reshape(4, 3).tolist() == [[2, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_products_leave_a_record_out_that_lacks_a_number() -> None:
