@@ -25,6 +25,7 @@ from discreet.data import (
     table_columns,
 )
 from discreet.data.dialect import Dialect
+from discreet.data.labels import NUMBER
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
 from discreet.data.table_files import of_tables, table_files, together
@@ -35,6 +36,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
     """Returns what a config states about a file."""
     return PublicFacts(
         label=data.label,
+        label_range=data.label_range,
         id=data.id if data.person is None else data.person.column,
         person=_person_rule(data),
         ranges=data.ranges,
@@ -129,6 +131,8 @@ def _expanded_path(source: str | dict[str, str]) -> str | dict[str, str]:
 def table_shape(data: DataConfig) -> tuple[int, int] | None:
     """Returns how many features and classes a table has by the public rules alone; None for another source.
 
+    A label that is a number has `NUMBER` classes.
+
     Raises:
         DataError: if the rules do not fit together.
     """
@@ -138,7 +142,8 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
         raise DataError("columns must be named where no header is read; a name with '*' is a pattern.")
     if not columns or data.label is None:
         return None
-    return sum(len(column.names) for column in columns) + 1, len(facts.class_texts())
+    classes = NUMBER if facts.outcome is not None else len(facts.class_texts())
+    return sum(len(column.names) for column in columns) + 1, classes
 
 
 def federation_of(

@@ -26,6 +26,7 @@ import numpy as np
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
 from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 
 
@@ -77,12 +78,12 @@ class Capped:
         return losses, residuals
 
 
-ConvexLoss = ConvexHead | Capped | StatedLoss
+ConvexLoss = ConvexHead | Capped | StatedLoss | Huber
 
 
 def linear_head_of(loss: ConvexLoss) -> ConvexHead:
     """Returns the head that a model must be for ``loss``."""
-    if isinstance(loss, StatedLoss):
+    if isinstance(loss, StatedLoss | Huber):
         return head_on(loss.outputs)
     return loss.head if isinstance(loss, Capped) else loss
 

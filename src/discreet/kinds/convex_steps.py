@@ -27,7 +27,8 @@ class ConvexStepsSection(LocalSection):
     every record (or person) a step of its own, in random order, at rates many times as large. The learning
     rate is per record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's
     probability of a record's own class counts as too low; the sensitivity, and so the noise, is proportional
-    to it. 1 caps nothing.
+    to it. 1 caps nothing. Where the label is a number it is Huber's threshold, in units of half the label's
+    range: the most that a record's residual counts.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")

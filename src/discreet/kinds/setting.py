@@ -28,6 +28,7 @@ class SiloSetting:
         linear: whether the model is a linear head.
         persons: how a person's records count, where persons are protected.
         own_loss: the user's own, in place of the head's; None for the latter.
+        number: whether the label is a number, so that the model is a regression.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class SiloSetting:
     linear: bool
     persons: PersonWeights | None = None
     own_loss: StatedLoss | None = None
+    number: bool = False
 
     @property
     def share(self) -> float:

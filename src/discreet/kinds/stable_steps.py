@@ -9,6 +9,7 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.capped import capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.fields import NonNegative
+from discreet.kinds.huber import Huber
 from discreet.kinds.setting import SiloSetting
 
 
@@ -34,7 +35,7 @@ class StableStepsConfig(ConvexStepsSection):
         """
         if not setting.linear:
             raise ConfigurationError(
-                "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
+                "'training.local' stable-steps must train a convex model (a linear head); "
                 f"{setting.model!r} is not one. Use tangent-steps or single-step (record), or clipped-update "
                 "(client).",
                 see=HowTo.LOCAL_KIND,
@@ -56,6 +57,8 @@ class StableStepsConfig(ConvexStepsSection):
                 f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
             )
         loss = setting.own_loss or capped(setting.head, self.residual_cap)
+        if setting.number:
+            loss = Huber(self.residual_cap)
         return StableSteps(
             learning_rate=self.learning_rate,
             steps=self.step_count(setting.capacity),
@@ -77,6 +80,7 @@ class StableSteps(ConvexSteps):
 
     Step s moves the weights by -γ(Σ_batch ∇f + λ·weights). The update is how far the last step ended from
     the first. The loss is that of the model's convex head, from `discreet.models.convexity`, perhaps capped;
+    `Huber` where the label is a number;
     ``norm_bound`` is that of the features, constant feature included. Longer features are scaled down to it;
     a record whose label is not one of the classes contributes zero. The guarantee is that of `ConvexSteps`.
 

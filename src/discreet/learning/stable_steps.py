@@ -14,9 +14,11 @@ from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
     entropy_residual_error,
+    huber_residual_error,
     linear_step_error,
     project,
 )
+from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss, require_as_stated
@@ -76,9 +78,10 @@ def _blocks(kind: StableSteps, entered: Indices, randomness: RandomSource) -> li
 
 
 def _rows(kind: StableSteps, together: Indices, units: Units, labels: Integers) -> tuple[Indices, list[int]]:
-    """Returns the rows of some units whose label is a class, and where each step ends among them."""
+    """Returns the rows of some units whose label is a class or number; where each step ends among them."""
     rows = units.rows(together)
-    known = labels[rows] <= last_class(kind.loss.outputs)
+    number = isinstance(kind.loss, Huber)
+    known = number | (labels[rows] <= last_class(kind.loss.outputs))
     if kind.steps is not None:
         return rows[known], [int(known.sum())]
     ends = np.cumsum(known)[np.cumsum(units.sizes(together)) - 1]
@@ -114,6 +117,8 @@ def _residual_error(kind: StableSteps) -> float:
     loss = kind.loss
     if isinstance(loss, StatedLoss):
         return ROUNDING * loss.residual_norm
+    if isinstance(loss, Huber):
+        return huber_residual_error(loss.threshold)
     return entropy_residual_error(loss.outputs)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from discreet.accounting import calibrate
 from discreet.config import Config
+from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     AveragingConfig,
@@ -29,13 +30,16 @@ from discreet.kinds import (
 )
 from discreet.kinds.capped import capped
 from discreet.kinds.heads import head_on
+from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.training import stated_loss
 from discreet.privacy.events import GaussianNoise, Release
 
-_BINARY_CAP, _SOFTMAX_CAP = 0.5, 0.35
+_BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.5, 0.35, 0.25
+# κ of a number, whose outputs lie in [-1, 1], as a share of that of logits.
+_NUMBER_NOISE = 0.25
 _ROUNDS = 20
 _MOST_ROUNDS = 1000
 # The mean of the last half helps from here on: n/(z·L·R), the signal against the noise of one release.
@@ -58,6 +62,7 @@ class PublicNumbers:
         norm_bound: R.
         cap: the residual cap that the user states, or None.
         own_loss: the user's own loss, which nothing caps; None for the head's.
+        number: whether the label is a number.
         rounds: T that the user states, or None.
     """
 
@@ -70,6 +75,7 @@ class PublicNumbers:
     cap: float | None = None
     own_loss: StatedLoss | None = None
     rounds: int | None = None
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         cap=None if local.residual_cap == "auto" else local.residual_cap,
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         rounds=None if rounds == "auto" else rounds,
+        number=facts.num_classes == NUMBER,
     )
     return choose(numbers)
 
@@ -138,13 +145,12 @@ def choose(numbers: PublicNumbers) -> Chosen:
     Raises:
         ConfigurationError: if steps must be so short that training would take too many rounds.
     """
-    cap = numbers.cap or (_BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP)
-    cap = 1.0 if numbers.own_loss is not None else cap
-    loss = numbers.own_loss or capped(head_on(numbers.outputs), cap)
+    cap = 1.0 if numbers.own_loss is not None else numbers.cap or _usual_cap(numbers)
+    loss = numbers.own_loss or (Huber(cap) if numbers.number else capped(head_on(numbers.outputs), cap))
     lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
     # Standard deviation of the noise in a logit, for each unit of T·γ/N.
     noise = numbers.multiplier * math.sqrt(numbers.silos / numbers.shares) * lipschitz * numbers.norm_bound
-    kappa = min(max((numbers.total / 1e4) ** 0.2, 1.0), 1.5)
+    kappa = min(max((numbers.total / 1e4) ** 0.2, 1.0), 1.5) * (_NUMBER_NOISE if numbers.number else 1.0)
     reach = kappa * numbers.silos / noise
     limit = _BELOW_LIMIT * 2.0 / smoothness
     rounds = numbers.rounds or max(_ROUNDS, math.ceil(reach / limit))
@@ -168,3 +174,10 @@ def choose(numbers: PublicNumbers) -> Chosen:
         f"sure shares of noise, ε, δ, norms): all rounds' noise then moves a logit by {kappa:.2g}{short}"
     )
     return Chosen(rounds, local, server, reason)
+
+
+def _usual_cap(numbers: PublicNumbers) -> float:
+    """Returns the residual cap where nobody states one: of a number, Huber's threshold."""
+    if numbers.number:
+        return _NUMBER_CAP
+    return _BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP

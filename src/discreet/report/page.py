@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from discreet.quality import AnyQuality, Quality
 from discreet.report import evidence, overview, training
 from discreet.report.board import board
 from discreet.report.content import ReportInput
+from discreet.report.how_far_off import how_far_off
 from discreet.report.how_good import how_good
-from discreet.report.html import tag
+from discreet.report.html import Html, tag
 from discreet.report.shell import document, resource
 
 
@@ -23,7 +25,7 @@ def render(report: ReportInput) -> str:
         overview.guarantees(report),
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
-        *([how_good(report.quality)] if report.quality is not None else []),
+        *([_how_good(report.quality)] if report.quality is not None else []),
         training.course(report),
         training.price(report),
         board(report),
@@ -37,3 +39,7 @@ def render(report: ReportInput) -> str:
         style=resource("style.css"),
         scripts=(resource("sort.js"),),
     )
+
+
+def _how_good(quality: AnyQuality) -> Html:
+    return how_good(quality) if isinstance(quality, Quality) else how_far_off(quality)
