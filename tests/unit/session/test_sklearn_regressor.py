@@ -14,9 +14,7 @@ from discreet.session import open_run
 from discreet.sklearn import FederatedRegressor
 
 # Noise small enough that a check which asks for accuracy on 200 records measures the estimator and not it.
-CHECKED = FederatedRegressor(
-    capacity=200, bounds=(-4, 4), y_range=(-4, 4), epsilon=50.0, random_state=0
-)
+CHECKED = FederatedRegressor(capacity=200, bounds=(-4, 4), y_range=(-4, 4), epsilon=50.0, random_state=0)
 EXPECTED = {
     "check_supervised_y_no_nan": "a record without a finite number is left out, for it must decide no error"
 }
