@@ -20,6 +20,7 @@ from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.errors import ConfigurationError
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
 from discreet.kinds.footprint import NoiseSharing
+from discreet.kinds.model_facts import LINEAR
 from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
@@ -101,6 +102,12 @@ class Plan:
     def model(self) -> ModelConfig:
         """Which model is trained, from which seed."""
         return self.config.model
+
+    @property
+    def model_title(self) -> str:
+        """What a reader calls the model: its name, but for the bundled linear head of a number."""
+        number = self.data.label_range is not None and self.model.name == LINEAR
+        return "linear regression" if number else self.model.name
 
     @property
     def training(self) -> TrainingConfig:

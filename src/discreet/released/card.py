@@ -51,7 +51,7 @@ def model_card(run: Path) -> str:
         _front_matter(rules),
         f"# {_plain(report.title)}\n",
         *([_SIMULATION] if report.seeded else []),
-        _summary(report, plan.model.name),
+        _summary(report, plan.model_title),
         _section("Intended use", _use(report, rules)),
         _section("Data", _data(report, rules)),
         _section("Training", _training(report)),

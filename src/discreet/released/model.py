@@ -166,7 +166,7 @@ class Model:
 
     def __repr__(self) -> str:
         simulation = ", SIMULATION: whoever knows the seed can remove the noise" * self.origin.seeded
-        name, plan = self.plan.model.name, self.plan
+        name, plan = self.plan.model_title, self.plan
         return f"Model({name!r} of {plan.name!r}, plan {plan.digest()[:12]}…{simulation})"
 
     def __str__(self) -> str:

@@ -25,7 +25,9 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Data", source_text(plan.data.source), "where the records come from"),
         Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
-        Fact("Model", f"{plan.model.name}, {plan.facts.dimension:,} weights", "what is trained and released"),
+        Fact(
+            "Model", f"{plan.model_title}, {plan.facts.dimension:,} weights", "what is trained and released"
+        ),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(
             "Server",

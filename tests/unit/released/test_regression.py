@@ -172,6 +172,7 @@ def test_the_card_speaks_of_numbers(stays: Run, tmp_path: Path, discreet: Callab
     discreet("export", stays.path, "--card", tmp_path / "card.md")
     card = (tmp_path / "card.md").read_text(encoding="utf-8")
     assert "pipeline_tag: tabular-regression" in card
+    assert "Model *linear regression*" in card
     assert "It predicts the number *stay* of each row" in card
     assert "| Mean absolute error of always naming the median |" in card
     assert "model.predict(frame)" in card
