@@ -25,7 +25,7 @@ from discreet.session import Frames, Run, Target, plan_training, train
 from tests.unit.released.conftest import ROWS, Said
 from tests.unit.released.test_export import as_numbers, cells, onnx_feeds
 
-STAY = {"label": "stay", "label_range": (0.0, 60.0)}
+STAY: dict[str, Any] = {"label": "stay", "label_range": (0.0, 60.0)}
 SHAPES: dict[str, dict[str, Any]] = {
     "numbers": {"ranges": {"age": (20, 90), "weight": (40, 120)}},
     "bins, texts, blanks": {
