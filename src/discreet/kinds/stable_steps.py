@@ -56,9 +56,8 @@ class StableStepsConfig(ConvexStepsSection):
                 "'training.local.residual_cap' must be 1 with a loss of your own; got "
                 f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
             )
-        loss = setting.own_loss or capped(setting.head, self.residual_cap)
-        if setting.number:
-            loss = Huber(self.residual_cap)
+        cap = self.residual_cap
+        loss = Huber(cap) if setting.number else setting.own_loss or capped(setting.head, cap)
         return StableSteps(
             learning_rate=self.learning_rate,
             steps=self.step_count(setting.capacity),
