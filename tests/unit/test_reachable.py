@@ -11,7 +11,7 @@ import pytest
 import discreet
 import discreet.engines.local
 from discreet.cli.lazy import SUMMARIES
-from discreet.sklearn import FederatedClassifier
+from discreet.sklearn import FederatedClassifier, FederatedRegressor
 from tests.support.reachability import LOOSE, Package, Place, imported_names
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,8 @@ def entries() -> set[Place]:
 
 def _methods_for_programs() -> Iterator[Place]:
     """Yields the public methods of exported classes, and those by which a notebook shows them."""
-    for exported in (*(getattr(discreet, name) for name in discreet.__all__), FederatedClassifier):
+    estimators = (FederatedClassifier, FederatedRegressor)
+    for exported in (*(getattr(discreet, name) for name in discreet.__all__), *estimators):
         if isinstance(exported, type):
             yield exported.__module__, exported.__name__
             for method in vars(exported):

@@ -12,6 +12,7 @@ from torch import nn
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
+from discreet.data.labels import extreme_labels
 from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
 from discreet.kinds import OneRelease
@@ -214,7 +215,8 @@ def crafted_records(plan: Plan, count: int, randomness: SeededRandom) -> Records
         noise -= 0.5
         # Scaled in float64 and a little inward, so that rounding to float32 stays inside.
         noise *= bound * (1.0 - 2.0**-20) / np.linalg.norm(noise, axis=1, keepdims=True)
-    labels = randomness.integers_below(count, plan.facts.num_classes)
+    known = extreme_labels(plan.facts.num_classes)
+    labels = known[randomness.integers_below(count, len(known))]
     return Records(noise.reshape(count, *shape).astype(np.float32), labels)
 
 
@@ -246,6 +248,7 @@ def replace_train(federation: Federation, name: str, train: Records) -> Federati
         num_classes=federation.num_classes,
         feature_shape=federation.feature_shape,
         feature_norm_bound=federation.feature_norm_bound,
+        outcome=federation.outcome,
     )
 
 

@@ -38,6 +38,8 @@ _LABELS: Mapping[str, str] = {
     "negative": "-1",
     "nan": "nan",
     "a fraction": "0.5",
+    "huge": "1e308",
+    "infinite": "inf",
 }
 
 

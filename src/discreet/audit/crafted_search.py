@@ -19,6 +19,7 @@ from discreet.audit.neighbours import Comparison, Rounds, summary
 from discreet.audit.rehearsal import initial_parameters
 from discreet.config.data import ColumnPartition, DataConfig, features_named
 from discreet.data import Records
+from discreet.data.labels import extreme_labels, other_labels
 from discreet.data.table_files import of_several
 from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
@@ -109,12 +110,13 @@ def _pair(rounds: Rounds, name: str, rows: Mapping[str, Float32s], trial: int) -
     sizes = [size for size in BATCH_SIZES if size <= capacity]
     count = sizes[trial % len(sizes)]
     features = np.repeat(rows[name], count, axis=0)
-    labels = np.full(count, trial % facts.num_classes, dtype=np.int64)
+    known = extreme_labels(facts.num_classes)
+    labels = np.full(count, known[trial % len(known)], dtype=np.int64)
     place = (0, count // 2, count - 1)[trial % 3]
     if trial // 2 % 2:
         # The unit is another record than all the others: not a copy of what it stands among.
         features[place] = list(rows.values())[trial // 4 % len(rows)][0]
-        labels[place] = (labels[place] + 1) % facts.num_classes
+        labels[place] = other_labels(labels[place], facts.num_classes)
     if plan.data.person is not None:
         return _persons(Records(features, labels), place, trial, plan.data.person.most_records)
     one = Records(features, labels)

@@ -10,6 +10,7 @@ from discreet.audit.canaries import is_exchange, replace_train
 from discreet.audit.findings import PostProcessingFinding
 from discreet.audit.insider import Insider
 from discreet.audit.rehearsal import rehearse
+from discreet.data.labels import other_labels
 from discreet.engines.local import Prepared
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum
@@ -34,7 +35,7 @@ def post_processing_finding(prepared: Prepared, randomness: SeededRandom) -> Pos
     own = prepared.federation.silo(silo).train
     if is_exchange(prepared.plan):
         labels = own.labels.copy()
-        labels[-1] = (labels[-1] + 1) % prepared.plan.facts.num_classes
+        labels[-1] = other_labels(labels[-1], prepared.plan.facts.num_classes)
         neighbor, difference = dataclasses.replace(own, labels=labels), "one record exchanged"
     else:
         neighbor, difference = own.take(np.arange(len(own) - 1)), "one record fewer"

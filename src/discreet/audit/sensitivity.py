@@ -12,6 +12,7 @@ from discreet.audit.findings import SensitivityFinding
 from discreet.audit.training import rehearsed_training
 from discreet.data import Records
 from discreet.data.federation import joined
+from discreet.data.labels import other_labels
 from discreet.engines.local import Prepared
 from discreet.errors import PrivacyViolation
 from discreet.learning import local_update
@@ -96,8 +97,7 @@ def _neighbours(prepared: Prepared, silo: str, trial: int, source: SeededRandom)
         return own.take(np.arange(0)), own
     if trial % 2:
         unit = base.take(source.integers_below(1, len(base)))
-        shifted = (unit.labels + 1) % plan.facts.num_classes
-        unit = Records(unit.features, shifted)
+        unit = Records(unit.features, other_labels(unit.labels, plan.facts.num_classes))
     else:
         unit = crafted_records(plan, 1, source)
         if plan.facts.feature_norm_bound is None:

@@ -10,9 +10,9 @@ import typer
 
 from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
-from discreet.quality import quality_json
-from discreet.quality.intervals import Interval, percents
-from discreet.released import Evaluated, evaluate_file, load_model
+from discreet.quality import NumberQuality, Quality, quality_json
+from discreet.quality.intervals import Interval, off_by, percents
+from discreet.released import evaluate_file, load_model
 
 _NOT_PRIVATE = (
     "These numbers are exact functions of {file}, and not private: no guarantee covers them. Show them to "
@@ -37,7 +37,8 @@ def evaluate(
 ) -> None:
     """Say how good a model is on the labelled rows of a file; nothing leaves this machine.
 
-    Intervals are of 95 %. The accuracy stands beside that of always naming the commonest class.
+    Intervals are of 95 %. The accuracy stands beside that of always naming the commonest class; of a
+    regression, errors stand beside those of the best constant.
 
     Example: [bold]discreet evaluate runs/heart labelled.csv --by sex[/bold]
     """
@@ -45,27 +46,52 @@ def evaluate(
     tell_owner(found.notes)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
-        typer.echo(json.dumps({**quality_json(found.quality), "log_loss": found.loss}, indent=1))
+        loss = {} if found.loss is None else {"log_loss": found.loss}
+        typer.echo(json.dumps({**quality_json(found.quality), **loss}, indent=1))
         typer.echo(warning, err=True)
         return
     out = console()
-    for listing in _listings(found, rows.name):
+    quality = found.quality
+    shown = (
+        _listings(quality, found.loss, rows.name)
+        if isinstance(quality, Quality)
+        else _errors(quality, rows.name)
+    )
+    for listing in shown:
         out.print(listing, "")
-    for line in (found.quality.warning, warning):
+    for line in (quality.warning, warning):
         if line:
             out.print(line, soft_wrap=True, markup=False)
 
 
-def _listings(found: Evaluated, file: str) -> list[Listing]:
+def _errors(quality: NumberQuality, file: str) -> list[Listing]:
+    """Returns what is shown of a regression: the whole, and each group that was asked for."""
+    whole = (
+        ("records", f"{quality.records:,}"),
+        ("mean absolute error", off_by(quality.mae)),
+        ("… of always naming the median", f"{quality.constant_mae:.4g}"),
+        ("root mean square error", off_by(quality.rmse)),
+        ("… of always naming the mean", f"{quality.constant_rmse:.4g}"),
+        ("R²", "–" if quality.r2 is None else off_by(quality.r2)),
+    )
+    groups = tuple(
+        (f"{one.by} {one.name}", f"{one.records:,}", off_by(one.mae), f"{one.constant_mae:.4g}")
+        for one in quality.groups
+    )
+    header = ("group", "records", "mean absolute error", "of the median")
+    listings = [Listing(f"the model on {file}", ("measure", "value"), whole, frozenset({"value"}))]
+    return [*listings, *([Listing("each group", header, groups, frozenset(header[1:]))] if groups else [])]
+
+
+def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
     """Returns what is shown: the whole, each class, and each group that was asked for."""
-    quality = found.quality
     whole = (
         ("records", f"{quality.records:,}"),
         ("accuracy", percents(quality.accuracy)),
         ("base rate", f"{100 * quality.against.base_rate:.1f} %"),
         ("balanced accuracy", percents(quality.balanced_accuracy)),
         ("Brier score", f"{quality.brier.value:.3f}"),
-        ("log loss", f"{found.loss:.3f}"),
+        ("log loss", "–" if loss is None else f"{loss:.3f}"),
     )
     classes = tuple(
         (one.name, f"{one.records:,}", _share(one.recall), _share(one.precision), _area(one.auc))

@@ -1,4 +1,4 @@
-"""``discreet predict``: classes and probabilities for the rows of a file."""
+"""``discreet predict``: classes and probabilities, or numbers, for the rows of a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def predict(
         bool, typer.Option("--own-code", help="Import a model that is not bundled, which the file names.")
     ] = False,
 ) -> None:
-    """Predict the class of every row of a CSV or Parquet file; a label is not needed.
+    """Predict the class, or number, of every row of a CSV or Parquet file; a label is not needed.
 
     Columns may stand in any order. Cells are read by the training's public rules, and clipped to its ranges.
     Using a released model costs no privacy; predictions are about the people in ROWS, and as private as they.

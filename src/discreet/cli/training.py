@@ -27,8 +27,8 @@ from discreet.engines.local.processes import WorkerProcess
 from discreet.plan import load_plan
 from discreet.plan.untuned import settled
 from discreet.privacy.ledger import read_ledger, spending
-from discreet.quality import Quality
-from discreet.quality.intervals import Interval, percents
+from discreet.quality import AnyQuality, Quality
+from discreet.quality.intervals import Interval, off_by, percents
 from discreet.rounds import RunDirectory
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
@@ -167,9 +167,12 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
     screen.print(f"\nreport: {report}")
 
 
-def _how_good(quality: Quality) -> str:
-    """Says in one line what accuracy alone hides; the report has the rest."""
+def _how_good(quality: AnyQuality) -> str:
+    """Says in one line what accuracy alone hides, or an error; the report has the rest."""
     found = f"{quality.records} held-out records, not private: "
+    if not isinstance(quality, Quality):
+        explained = "–" if quality.r2 is None else off_by(quality.r2)
+        return f"{found}root mean square error {off_by(quality.rmse)}, R² {explained}"
     parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
     if len(quality.classes) == 2:
         parts += [("recall", quality.classes[1].recall), ("precision", quality.classes[1].precision)]
@@ -185,6 +188,12 @@ def _price(result: RunResult) -> Listing:
         models["pooled without privacy (not private, not released)"] = result.comparison.pooled
         for silo, metrics in result.comparison.alone.items():
             models[f"{silo} alone (not private, not released)"] = metrics
+    title = "what it cost, and what joining brought (held-out records; not covered by the guarantee)"
+    if "mae" in result.metrics:
+        errors = [(name, f"{found['mae']:.4g}") for name, found in models.items()]
+        errors.append(("always the median", f"{result.metrics['constant_mae']:.4g}"))
+        column = "mean absolute error"
+        return Listing(title, ("model", column), tuple(errors), frozenset({column}))
     base = (
         "always the commonest class (base rate)",
         f"{100 * result.metrics['base_rate']:.1f} %",
@@ -197,5 +206,4 @@ def _price(result: RunResult) -> Listing:
         ),
         base,
     )
-    title = "what it cost, and what joining brought (held-out records; not covered by the guarantee)"
     return Listing(title, ("model", "accuracy", "AUC"), rows, frozenset({"accuracy", "AUC"}))

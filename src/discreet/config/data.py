@@ -151,6 +151,8 @@ class DataConfig(Section):
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
         label: the column to predict (csv).
+        label_range: where the label is a number: its public range, as in ``[0, 60]``. The model is then a
+            regression; there are no classes, and what lies outside is clipped (csv).
         ranges: numeric feature columns with their plausible range (csv). Here and below ``*`` in a name
             stands for any text, and a column that is named itself follows its own rule.
         bins: cuts numbers into bins with one indicator each, so that a linear head is an additive model: how
@@ -188,6 +190,7 @@ class DataConfig(Section):
     id: str | None = None
     person: Annotated[PersonConfig | None, BeforeValidator(_person_table)] = None
     label: str | None = None
+    label_range: tuple[float, float] | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     bins: BinsConfig | None = None
     categories: dict[str, tuple[str, ...]] | None = None
@@ -250,6 +253,21 @@ class DataConfig(Section):
             raise ValueError(
                 "source must be a table, csv: or parquet:, where questions are asked, for they name columns; "
                 f"got {self.source!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_number_has_no_classes(self) -> Self:
+        """Refuses classes of a label that is a number."""
+        if self.label_range is None:
+            return self
+        stated = [name for name in ("classes", "num_classes") if getattr(self, name) is not None]
+        if stated:
+            raise ValueError(f"{' and '.join(stated)} must be left out where label_range is given")
+        if self.label is None or not self.label_range[0] < self.label_range[1]:
+            raise ValueError(
+                "label_range must be [low, high] with low < high, beside the label that it is of; got "
+                f"{list(self.label_range)}"
             )
         return self
 
@@ -321,7 +339,8 @@ _TABLES = ("csv:", "parquet:")
 _FILES = (*_TABLES, "npz:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
 _NOT_OF_ARRAYS = (
-    "label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "partition", *WRITTEN,
+    "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes",
+    "partition", *WRITTEN,
 )  # fmt: skip
 
 

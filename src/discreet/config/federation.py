@@ -25,6 +25,7 @@ from discreet.data import (
     table_columns,
 )
 from discreet.data.dialect import Dialect
+from discreet.data.labels import NUMBER
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
 from discreet.data.split import Side
@@ -36,6 +37,7 @@ def public_facts(data: DataConfig) -> PublicFacts:
     """Returns what a config states about a file."""
     return PublicFacts(
         label=data.label,
+        label_range=data.label_range,
         id=data.id if data.person is None else data.person.column,
         person=_person_rule(data),
         ranges=data.ranges,
@@ -132,7 +134,8 @@ def _expanded_path(source: str | dict[str, str]) -> str | dict[str, str]:
 def table_shape(data: DataConfig) -> tuple[int, int] | None:
     """Returns how many features and classes a table has by the public rules alone; None for another source.
 
-    Where a model is trained there is a constant besides; where questions are asked there are no classes.
+    Where a model is trained there is a constant besides; where questions are asked there are no classes. A
+    label that is a number has `NUMBER` classes.
 
     Raises:
         DataError: if the rules do not fit together.
@@ -144,7 +147,8 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     if not columns or (data.label is None and data.asked is not True):
         return None
     features = sum(len(column.names) for column in columns)
-    return features + (0 if data.asked is True else 1), len(facts.class_texts())
+    classes = NUMBER if facts.outcome is not None else len(facts.class_texts())
+    return features + (0 if data.asked is True else 1), classes
 
 
 def federation_of(

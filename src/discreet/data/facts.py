@@ -12,6 +12,7 @@ from discreet.data.bins import Bins, cuts_of
 from discreet.data.columns import Categories, Column, Days, Numeric
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import COMMAS, Dialect
+from discreet.data.labels import Outcome
 from discreet.data.names import matches
 from discreet.data.persons import PersonRule
 from discreet.data.table_source import TableSchema
@@ -21,7 +22,9 @@ _DEFAULT_NORM_BOUND = 1.0
 _BINARY = 2
 T = TypeVar("T")
 
-_OF_TABLES = ("label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "dialect")
+_OF_TABLES = (
+    "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "dialect",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class PublicFacts:
 
     Attributes:
         label: column to predict (tables: csv and parquet).
+        label_range: public range of a label that is a number; None for classes.
         id: column, or array of an npz file, that says whose record it is.
         person: which records of one person are used, where ``id`` says whose they are and the unit is the
             person; else None.
@@ -67,6 +71,22 @@ class PublicFacts:
     pixels: bool | None = None
     bins: Mapping[str, int | Sequence[float]] | None = None
     asked: bool = False
+    label_range: tuple[float, float] | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The public range of the label, if it is a number.
+
+        Raises:
+            DataError: if it is no range, or classes are stated as well.
+        """
+        if self.label_range is None:
+            return None
+        if self.classes is not None or self.num_classes is not None:
+            raise DataError(
+                "label_range must be left out where there are classes, and they where it is given."
+            )
+        return Outcome(*self.label_range)
 
     def array_facts(self) -> ArrayFacts | None:
         """Returns what is stated of arrays in memory; None if it is tables that are.
@@ -88,11 +108,13 @@ class PublicFacts:
         )
 
     def class_texts(self) -> tuple[str, ...]:
-        """Returns the texts of a table's labels, in the order of their numbers.
+        """Returns the texts of a table's labels, in the order of their numbers; none where it is a number.
 
         Raises:
             DataError: if ``num_classes`` is not the number of ``classes``.
         """
+        if self.outcome is not None:
+            return ()
         if self.classes is None:
             return tuple(
                 str(number) for number in range(_BINARY if self.num_classes is None else self.num_classes)
@@ -134,6 +156,7 @@ class PublicFacts:
             silo=silo,
             id=self.id,
             persons=self.person is not None,
+            outcome=self.outcome,
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.data.labels import NUMBER, Outcome
 from discreet.data.norm import largest_norm
 from discreet.data.records import Records
 from discreet.errors import DataError, UnusableRecords
@@ -38,12 +39,14 @@ class Federation:
     Attributes:
         name: what to call the data in plans and reports.
         silos: in a fixed public order.
-        num_classes: labels are in ``[0, num_classes)``.
+        num_classes: labels are in ``[0, num_classes)``; `NUMBER` if they are places in the range of
+            ``outcome``.
         feature_shape: shape of one record, the same at every silo.
         feature_norm_bound: R such that every record has L2 norm at most R, the constant feature included;
             None if no bound is promised.
         feature_names: one for each feature of flat records, else empty.
         attribution: who made the data, under which licence; empty if unknown.
+        outcome: the public range of labels that are numbers; else None.
         warnings: for the owner of the records only: how many cells and rows could not be used as they are.
 
     Raises:
@@ -58,10 +61,13 @@ class Federation:
     feature_names: tuple[str, ...] = ()
     attribution: str = ""
     warnings: tuple[str, ...] = ()
+    outcome: Outcome | None = None
 
     def __post_init__(self) -> None:
-        if not self.num_classes >= 2:
+        if not self.num_classes >= 2 and self.outcome is None:
             raise DataError(f"num_classes must be at least 2; got {self.num_classes}.")
+        if self.num_classes != NUMBER and self.outcome is not None:
+            raise DataError(f"labels with a range must be without classes; got {self.num_classes}.")
         if not (self.feature_norm_bound is None or 0 < self.feature_norm_bound < math.inf):
             raise DataError(f"feature_norm_bound must be positive; got {self.feature_norm_bound}.")
         if self.feature_names and (len(self.feature_names),) != self.feature_shape:
@@ -92,7 +98,7 @@ class Federation:
                     f"got {part.features.shape[1:]}."
                 )
             outside = int((part.labels >= self.num_classes).sum())
-            if outside:
+            if outside and self.outcome is None:
                 raise UnusableRecords(
                     f"{where}: labels must be in [0, {self.num_classes}); "
                     f"{outside} of {len(part)} records have a larger one. Raise num_classes."

@@ -249,6 +249,7 @@ def _federation(
         feature_names=pool.feature_names,
         attribution=pool.attribution,
         warnings=tuple(notes),
+        outcome=pool.outcome,
     )
 
 

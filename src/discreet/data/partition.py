@@ -102,6 +102,10 @@ def deal(
         return names, silos, _iid(len(pool.test), partition.num_silos, randomness.derive("test"))
     if not 0 < partition.alpha < math.inf:
         raise DataError(f"the 'alpha' of a dirichlet partition must be positive; got {partition.alpha}.")
+    if pool.outcome is not None:
+        raise DataError(
+            f"{pool.name}: a dirichlet partition must be of classes; the label is a number. Use an iid one."
+        )
     shares = _dirichlet(partition, pool.num_classes, randomness.derive("shares"))
     silos = _by_shares(pool.records.labels, shares, randomness.derive("train"))
     if pool.test is None:

@@ -16,7 +16,8 @@ class Records:
 
     Attributes:
         features: shape ``(n, *feature_shape)``, float32, finite.
-        labels: shape ``(n,)``, int64, never negative.
+        labels: shape ``(n,)``, int64, never negative: numbers of classes, or where the outcome is a number
+            its place in the public range (`discreet.data.labels.Outcome`).
         persons: whose each record is, shape ``(n,)``, int64, never negative: records of equal numbers are one
             person's, and the numbers mean nothing else. None where nobody asks.
 

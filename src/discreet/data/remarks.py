@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from discreet.arrays import Integers
 from discreet.data.names import has_pattern, matches
 from discreet.data.table import cells_note
+from discreet.data.unusable import Unusable, clipped_note
 
 
 def label_notes(name: str, column: str, classes: Sequence[str], counts: Integers) -> tuple[str, ...]:
@@ -28,6 +29,29 @@ def label_notes(name: str, column: str, classes: Sequence[str], counts: Integers
     if not 0 < len(absent) < len(classes):
         return left_out
     return (*left_out, f"{name}, column {column!r}: no record is of class {', '.join(absent)}.")
+
+
+def outcome_notes(name: str, column: str, low: float, high: float, counts: Integers) -> tuple[str, ...]:
+    """Counts the records that are left out for their label, and those whose label is clipped.
+
+    Args:
+        name: the file's.
+        column: the label's.
+        low: end of the public range.
+        high: the other.
+        counts: records inside of it, outside of it, and of no number; shape ``(3,)``.
+    """
+    rows, outside = int(counts.sum()), int(counts[1])
+    left_out = cells_note(
+        name,
+        rows,
+        column,
+        int(counts[2]),
+        what="hold no finite number; THESE RECORDS ARE LEFT OUT",
+        accept="write a number into each, or give classes for a label of texts",
+    )
+    limits, knob = f"[{low:g}, {high:g}]", "label_range = [LOW, HIGH]"
+    return left_out + clipped_note(name, rows, column, Unusable(outside=outside), limits=limits, knob=knob)
 
 
 def id_notes(name: str, column: str, rows: int, *, blank: int, distinct: int, few: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Rows of new tables, read by the rules of a training: to predict their classes, or to compare them."""
+"""Rows of new tables, read by the rules of a training: to predict their labels, or to compare them."""
 
 from __future__ import annotations
 
@@ -61,13 +61,17 @@ class TableRules:
         found = scale_to_norm(with_constant(encoded), self.norm_bound)
         return found, Counted(len(table), table.left_out, unusable)
 
-    def labels(self, table: Table) -> Integers:
-        """Returns the class of every row, shape ``(n,)``, -1 for a text that is no class.
+    def labels(self, table: Table) -> tuple[Integers, Integers]:
+        """Returns the label of every row, shape ``(n,)``, -1 for none, and counts for `label_notes`.
 
         Raises:
             DataError: if there is no label column.
         """
-        return self.schema.classes_of(table)
+        return self.schema.rule.read(table, self.schema.label)
+
+    def label_notes(self, name: str, counts: Integers) -> tuple[str, ...]:
+        """Returns counts of rows that are left out or clipped for their label."""
+        return self.schema.rule.notes(name, self.schema.label, counts)
 
     def file(self, path: Path) -> CsvFile | ParquetFile:
         """Returns a file of rows: Parquet if its name ends in ``.parquet``, else CSV."""

@@ -10,13 +10,14 @@ from operator import add
 import numpy as np
 
 from discreet.arrays import Floats, Integers
-from discreet.data.columns import Column, category_numbers, encode, feature_names
+from discreet.data.columns import Column, encode, feature_names
 from discreet.data.growing import GrowingRows
 from discreet.data.identity import Identities, Marks
+from discreet.data.labels import NUMBER, Classes, LabelRule, NoLabel, Outcome
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.pool import SILO, Pool
 from discreet.data.records import Records
-from discreet.data.remarks import encoding_note, id_notes, label_notes, left_out_note
+from discreet.data.remarks import encoding_note, id_notes, left_out_note
 from discreet.data.spelling import person_name, spelling
 from discreet.data.table import Table
 from discreet.data.unusable import Unusable
@@ -30,12 +31,13 @@ class TableSchema:
     """Public facts about a table.
 
     Attributes:
-        label: the column to predict; empty where nothing is predicted, and every record has class 0.
-        classes: its possible texts; their order numbers the classes.
+        label: the column to predict; empty where nothing is predicted.
+        classes: its possible texts; their order numbers the classes. None where it is a number.
         columns: which columns become features, and by which public rule.
         silo: the column that says which silo holds a record, or None; `SILO` for one table a silo.
         id: the column that says whose record it is, or None.
         persons: whether records of nobody are left out, and not one person's.
+        outcome: the public range of a label that is a number; else None.
     """
 
     label: str
@@ -44,16 +46,30 @@ class TableSchema:
     silo: str | None
     id: str | None = None
     persons: bool = False
+    outcome: Outcome | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
             raise DataError("at least one feature column must be given, with its public range; got none.")
-        if not len(set(map(spelling, self.classes))) == len(self.classes) >= 2:
-            raise DataError(f"there must be at least two distinct classes; got {len(self.classes)}.")
+        if self.outcome is not None and self.classes:
+            raise DataError("a label with a range must be without classes; got both.")
+        _ = self.rule
         if self.label in {column.column for column in self.columns}:
             raise DataError(
                 f"the label {self.label!r} must not be a feature as well; remove it from features."
             )
+
+    @property
+    def rule(self) -> LabelRule:
+        """How a label is read."""
+        if not self.label:
+            return NoLabel()
+        return Classes(self.classes) if self.outcome is None else self.outcome
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are; `NUMBER` where the label is a number."""
+        return len(self.classes) if self.outcome is None else NUMBER
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -63,16 +79,6 @@ class TableSchema:
         features = (column.column for column in self.columns)
         label = (self.label,) if self.label else ()
         return tuple(dict.fromkeys((*label, *features, *own, *silo)))
-
-    def classes_of(self, table: Table) -> Integers:
-        """Returns the class of every row, shape ``(n,)``; -1 for a text that is none.
-
-        Raises:
-            DataError: if there is no label column.
-        """
-        if not self.label:
-            return np.zeros(len(table), dtype=np.int64)
-        return category_numbers(table, self.label, self.classes)
 
 
 def _known(cell: str) -> str:
@@ -97,14 +103,14 @@ class _Gathered:
     def add_file(self, silo: str, number: int, tables: Iterable[Table]) -> None:
         """Reads the rows of one file."""
         schema, few = self.schema, 0
-        counts = np.zeros(len(schema.classes) + 1, dtype=np.int64)
+        counts = np.zeros(1, dtype=np.int64)
         found: list[tuple[Unusable, ...]] = []
         left_out, blank, foreign = 0, 0, 0
         known: set[str] = set()
         for table in tables:
             name, rows = table.name, len(table)
-            labels = schema.classes_of(table)
-            counts += np.bincount(np.where(labels < 0, len(schema.classes), labels), minlength=len(counts))
+            labels, own = schema.rule.read(table, schema.label)
+            counts = counts + own
             encoded, unusable = encode(table, schema.columns)
             found.append(unusable)
             left_out += table.left_out
@@ -118,15 +124,14 @@ class _Gathered:
         rows, few = int(counts.sum()), int((counts > 0).sum())
         self.notes += left_out_note(name, left_out, rows)
         self.notes += encoding_note(name, foreign)
-        if schema.label:
-            self.notes += label_notes(name, schema.label, schema.classes, counts)
+        self.notes += schema.rule.notes(name, schema.label, counts)
         for column, parts in zip(schema.columns, zip(*found, strict=True), strict=True):
             self.notes += column.notes(name, rows, reduce(add, parts))
         if schema.id is not None:
             self.notes += id_notes(name, schema.id, rows, blank=blank, distinct=len(known), few=few)
 
     def _add(self, table: Table, silo: str, number: int, labels: Integers, encoded: Floats) -> None:
-        """Keeps the rows whose label is a class."""
+        """Keeps the rows whose label is a class, or a number."""
         usable = labels >= 0
         table, encoded, labels = table.take(usable), encoded[usable], labels[usable]
         schema = self.schema
@@ -172,7 +177,8 @@ def pool_of_tables(
 
     Without a bound the features stay as the rules make them, and there is no constant.
 
-    A row whose label is none of the classes is left out. Only the rows at hand are kept as text.
+    A row whose label is none of the classes, or no number, is left out. Only the rows at hand are kept as
+    text.
 
     Args:
         tables: the rows of each file, some at a time and at least once; by silo, if ``schema.silo``
@@ -193,7 +199,8 @@ def pool_of_tables(
         name=name,
         records=Records(gathered.features.whole(), labels),
         marks=gathered.marks(labels),
-        num_classes=len(schema.classes),
+        num_classes=schema.num_classes,
+        outcome=schema.outcome,
         groups={} if schema.silo is None else {schema.silo: gathered.silos},
         own_silos=schema.silo,
         feature_norm_bound=feature_norm_bound,

@@ -15,6 +15,7 @@ from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.heads import BinaryLogistic, ConvexHead, Softmax
+from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
 from discreet.kinds.quantile_clipped import QuantileClipped, following
@@ -79,6 +80,7 @@ __all__ = [
     "ExpectedBatch",
     "FixedSizeConfig",
     "Flat",
+    "Huber",
     "LocalConfig",
     "LocalSection",
     "LocalSgd",

@@ -26,6 +26,7 @@ import numpy as np
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
 from discreet.kinds.heads import ConvexHead
+from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 
 
@@ -77,7 +78,7 @@ class Capped:
         return losses, residuals
 
 
-Unweighted = ConvexHead | Capped | StatedLoss
+Unweighted = ConvexHead | Capped | StatedLoss | Huber
 
 
 def capped(head: ConvexHead, cap: float) -> ConvexHead | Capped:

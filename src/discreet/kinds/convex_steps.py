@@ -27,8 +27,9 @@ class ConvexStepsSection(LocalSection):
     every record (or person) a step of its own, in random order, at rates many times as large. The learning
     rate is per record: steps follow the sum over a batch. ``residual_cap`` bounds how far the model's
     probability of a record's own class counts as too low; the sensitivity, and so the noise, is proportional
-    to it. 1 caps nothing. ``class_weights`` has a public number for each class, in their order, by which
-    its records count; they are divided by the largest, and cost no more noise.
+    to it. 1 caps nothing. Where the label is a number it is Huber's threshold, in units of half the label's
+    range: the most that a record's residual counts. ``class_weights`` has a public number for each class, in
+    their order, by which its records count; they are divided by the largest, and cost no more noise.
     """
 
     sources: ClassVar[tuple[str, ...]] = ("wu2017", "hardt2016")

@@ -122,6 +122,18 @@ def weighted_residual_error(residual_norm: float, residual_error: float) -> floa
     return residual_error + _UNIT_ROUNDOFF * (residual_norm + residual_error)
 
 
+def huber_residual_error(threshold: float) -> float:
+    """Bounds the rounding of a residual of Huber's loss: one subtraction, then a cut that rounds nothing.
+
+    The place of a label is exact. A difference within the threshold is off by at most u times it, and cutting
+    off is non-expansive.
+
+    Args:
+        threshold: c.
+    """
+    return 2.0 * _UNIT_ROUNDOFF * threshold
+
+
 def tangent_gradient_error(
     *,
     outputs: int,

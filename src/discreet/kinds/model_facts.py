@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
+from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError
 
 LINEAR = "logistic"
@@ -60,13 +61,15 @@ def answers_facts(dimension: int) -> ModelFacts:
 
 
 def require_classes(num_classes: int) -> None:
-    """Refuses a model that has nothing to choose between."""
-    if not num_classes >= 2:
-        raise ConfigurationError(f"A classification model needs at least 2 classes; got {num_classes}.")
+    """Refuses a model without answers; `NUMBER` of classes is a label that is a number."""
+    if not num_classes >= NUMBER:
+        raise ConfigurationError(
+            f"A model needs at least 2 classes, or {NUMBER} for a number; got {num_classes}."
+        )
 
 
 def linear_outputs(num_classes: int) -> int:
-    """Returns the logits of a linear head: one for two classes, else one for each."""
+    """Returns the logits of a linear head: one for two classes or a number, else one for each."""
     return 1 if num_classes == 2 else num_classes
 
 
@@ -77,7 +80,7 @@ def linear_facts(feature_shape: tuple[int, ...], num_classes: int) -> ModelFacts
         They are those that `discreet.models.described` finds of the model when it is made.
 
     Raises:
-        ConfigurationError: for fewer than two classes.
+        ConfigurationError: for no class.
     """
     require_classes(num_classes)
     outputs = linear_outputs(num_classes)

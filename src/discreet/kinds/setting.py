@@ -30,6 +30,7 @@ class SiloSetting:
         persons: how a person's records count, where persons are protected.
         own_loss: the user's own, in place of the head's; None for the latter.
         asked: what answers the questions of the config; None if it trains a model.
+        number: whether the label is a number, so that the model is a regression.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class SiloSetting:
     persons: PersonWeights | None = None
     own_loss: StatedLoss | None = None
     asked: tuple[AskedBlock, ...] | None = None
+    number: bool = False
 
     @property
     def share(self) -> float:

@@ -9,6 +9,7 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.capped import capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.fields import NonNegative
+from discreet.kinds.huber import Huber
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.weighted import weighted
 
@@ -40,7 +41,7 @@ class StableStepsConfig(ConvexStepsSection):
         """
         if not setting.linear:
             raise ConfigurationError(
-                "'training.local' stable-steps must train a convex model (a logistic or softmax head); "
+                "'training.local' stable-steps must train a convex model (a linear head); "
                 f"{setting.model!r} is not one. Use tangent-steps or single-step (record), or clipped-update "
                 "(client).",
                 see=HowTo.LOCAL_KIND,
@@ -61,7 +62,13 @@ class StableStepsConfig(ConvexStepsSection):
                 "'training.local.residual_cap' must be 1 with a loss of your own; got "
                 f"{self.residual_cap:g}. Cap the residual in the loss, and state its norm."
             )
-        plain = setting.own_loss or capped(setting.head, self.residual_cap)
+        if setting.number and self.class_weights is not None:
+            raise ConfigurationError(
+                "'training.local.class_weights' must be left out where the label is a number; got "
+                f"{list(self.class_weights)}."
+            )
+        cap = self.residual_cap
+        plain = Huber(cap) if setting.number else setting.own_loss or capped(setting.head, cap)
         loss = weighted(plain, self.class_weights)
         return StableSteps(
             learning_rate=self.learning_rate,
@@ -84,6 +91,7 @@ class StableSteps(ConvexSteps):
 
     Step s moves the weights by -γ(Σ_batch ∇f + λ·weights). The update is how far the last step ended from
     the first. The loss is that of the model's convex head, from `discreet.models.convexity`, perhaps capped;
+    `Huber` where the label is a number;
     ``norm_bound`` is that of the features, constant feature included. Longer features are scaled down to it;
     a record whose label is not one of the classes contributes zero. The guarantee is that of `ConvexSteps`.
 

@@ -20,6 +20,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds.capped import Capped, Unweighted
 from discreet.kinds.fields import Positive
 from discreet.kinds.heads import ConvexHead, head_on
+from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 
 
@@ -106,7 +107,7 @@ def unweighted(loss: ConvexLoss) -> Unweighted:
 def linear_head_of(loss: ConvexLoss) -> ConvexHead:
     """Returns the head that a model must be for ``loss``."""
     plain = unweighted(loss)
-    if isinstance(plain, StatedLoss):
+    if isinstance(plain, StatedLoss | Huber):
         return head_on(plain.outputs)
     return plain.head if isinstance(plain, Capped) else plain
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
+from discreet.data.labels import PARTS
 from discreet.errors import ConfigurationError
 
 
@@ -40,6 +41,17 @@ def known_labels(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     Torch raises an error for such a label, which one record could decide.
     """
     return labels.clamp(max=last_class(outputs.shape[-1]))
+
+
+def number_losses(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Returns half the squared error of each record, shape ``(n,)``, for a label that is a number.
+
+    Args:
+        outputs: shape ``(n, 1)``.
+        labels: int64, places in the public range, as of `discreet.data.labels.Outcome`.
+    """
+    off = outputs[:, 0].double() - (labels.double() / PARTS - 1.0)
+    return off.square() / 2.0
 
 
 def mean_loss(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

@@ -13,10 +13,12 @@ from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
     entropy_residual_error,
+    huber_residual_error,
     linear_step_error,
     project,
     weighted_residual_error,
 )
+from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss, require_as_stated
@@ -77,9 +79,10 @@ def _blocks(kind: StableSteps, entered: Indices, randomness: RandomSource) -> li
 
 
 def _rows(kind: StableSteps, together: Indices, units: Units, labels: Integers) -> tuple[Indices, list[int]]:
-    """Returns the rows of some units whose label is a class, and where each step ends among them."""
+    """Returns the rows of some units whose label is a class or number; where each step ends among them."""
     rows = units.rows(together)
-    known = labels[rows] <= last_class(kind.loss.outputs)
+    number = isinstance(kind.loss, Huber)
+    known = number | (labels[rows] <= last_class(kind.loss.outputs))
     if kind.steps is not None:
         return rows[known], [int(known.sum())]
     ends = np.cumsum(known)[np.cumsum(units.sizes(together)) - 1]
@@ -115,6 +118,8 @@ def _residual_error(kind: StableSteps) -> float:
     loss = unweighted(kind.loss)
     if isinstance(loss, StatedLoss):
         error = ROUNDING * loss.residual_norm
+    elif isinstance(loss, Huber):
+        error = huber_residual_error(loss.threshold)
     else:
         error = entropy_residual_error(loss.outputs)
     return weighted_residual_error(loss.lipschitz(1.0), error) if isinstance(kind.loss, Weighted) else error

@@ -27,7 +27,7 @@ class FederationFacts:
     Attributes:
         silos: names of the silos, in the order that every party uses.
         feature_shape: shape of one record's features.
-        num_classes: labels are 0 … num_classes - 1.
+        num_classes: labels are 0 … num_classes - 1; 1 where the label is a number.
         feature_norm_bound: every record's features have L2 norm at most this, by construction; or None.
         dimension: number of trainable weights.
         model_digest: SHA-256 of the public initial weights and of the architecture.

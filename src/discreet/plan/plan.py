@@ -17,6 +17,7 @@ from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
+from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.questions import Question
 from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
@@ -104,6 +105,12 @@ class Plan:
     def questions(self) -> tuple[Question, ...]:
         """What is asked of the records; nothing where a model is trained."""
         return self.config.ask or ()
+
+    @property
+    def model_title(self) -> str:
+        """What a reader calls the model: its name, but for the bundled linear head of a number."""
+        number = self.data.label_range is not None and self.model.name == LINEAR
+        return "linear regression" if number else self.model.name
 
     @property
     def training(self) -> TrainingConfig:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from discreet.config import Config
 from discreet.config.data import LossConfig, PersonConfig
+from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
 from discreet.kinds.persons import PersonWeights
@@ -35,6 +36,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
             "'model.loss' must be left out but for a linear model under stable-steps; the model is "
             f"{config.model.name!r} under {local.kind}."
         )
+    number = _is_number(config, facts)
     person = config.data.person
     if person is not None and isinstance(privacy.clip_norm, QuantileNormConfig):
         raise ConfigurationError(
@@ -54,7 +56,38 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         persons=None if person is None else _weights(person),
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         asked=asked_blocks(config),
+        number=number,
     )
+
+
+def _is_number(config: Config, facts: FederationFacts) -> bool:
+    """Says whether the label is a number.
+
+    Raises:
+        ConfigurationError: if config and facts differ in that, or no loss is proven for what is to train.
+    """
+    number = config.data.label_range is not None
+    if number != (facts.num_classes == NUMBER):
+        raise ConfigurationError(
+            "'facts.num_classes' must be 1 where 'data.label_range' is given, and at least 2 elsewhere; got "
+            f"{facts.num_classes}."
+        )
+    if not number:
+        return False
+    local = config.training.local
+    if not (local.takes_own_loss and facts.linear and facts.outputs == 1):
+        raise ConfigurationError(
+            "'data.label_range' must be with a linear model of one output under stable-steps, for which "
+            f"regression is proven; the model is {config.model.name!r} under {local.kind}. Change them, or "
+            "state classes.",
+            see=HowTo.LOCAL_KIND,
+        )
+    if config.model.loss is not None:
+        raise ConfigurationError(
+            "'model.loss' must be left out where 'data.label_range' is given: a regression has Huber's loss, "
+            "whose threshold is training.local.residual_cap."
+        )
+    return True
 
 
 def stated_loss(own: LossConfig, outputs: int) -> StatedLoss:

@@ -7,6 +7,9 @@ Lipschitz constant, R the bound on features and γ the learning rate, κ = z·γ
 shares of noise are sure to protect a record, and N of them are in a sum of all silos. Many records bear a
 little more: κ = (n/10⁴)^0.2, between 1 and 1.5.
 
+Where the label is a number, outputs lie in [-1, 1] and its mean is found to the noise's own size: κ is
+2.5·√(z·√(N/shares)/n), between 0.07 and 0.28, and the models of the last half of the rounds are averaged.
+
 Every record takes a step of its own, so that no batch bounds the rate. Where one record alone would make it
 expansive, T grows; T enters κ and privacy only as T·γ. How the rule was found, and where it is worse than
 tuning: docs/how-to/untuned.md.
@@ -19,6 +22,7 @@ from dataclasses import dataclass
 
 from discreet.accounting import calibrate
 from discreet.config import Config
+from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     AveragingConfig,
@@ -29,13 +33,16 @@ from discreet.kinds import (
 )
 from discreet.kinds.capped import capped
 from discreet.kinds.heads import head_on
+from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.training import stated_loss
 from discreet.privacy.events import GaussianNoise, Release
 
-_BINARY_CAP, _SOFTMAX_CAP = 0.5, 0.35
+_BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.5, 0.35, 0.2
+# κ of a number: it falls with the root of the records for each unit of noise, between these ends.
+_NUMBER_KAPPA, _LEAST_NUMBER_KAPPA, _MOST_NUMBER_KAPPA = 2.5, 0.07, 0.28
 _ROUNDS = 20
 _MOST_ROUNDS = 1000
 # The mean of the last half helps from here on: n/(z·L·R), the signal against the noise of one release.
@@ -58,6 +65,7 @@ class PublicNumbers:
         norm_bound: R.
         cap: the residual cap that the user states, or None.
         own_loss: the user's own loss, which nothing caps; None for the head's.
+        number: whether the label is a number.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
     """
@@ -72,6 +80,12 @@ class PublicNumbers:
     own_loss: StatedLoss | None = None
     rounds: int | None = None
     class_weights: tuple[float, ...] | None = None
+    number: bool = False
+
+    @property
+    def sum_multiplier(self) -> float:
+        """The multiplier z, for the noise in a sum of all silos, of which only ``shares`` are sure."""
+        return self.multiplier * math.sqrt(self.silos / self.shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +145,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         rounds=None if rounds == "auto" else rounds,
         class_weights=local.class_weights,
+        number=facts.num_classes == NUMBER,
     )
     return choose(numbers)
 
@@ -141,13 +156,12 @@ def choose(numbers: PublicNumbers) -> Chosen:
     Raises:
         ConfigurationError: if steps must be so short that training would take too many rounds.
     """
-    cap = numbers.cap or (_BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP)
-    cap = 1.0 if numbers.own_loss is not None else cap
-    loss = numbers.own_loss or capped(head_on(numbers.outputs), cap)
+    cap = 1.0 if numbers.own_loss is not None else numbers.cap or _usual_cap(numbers)
+    loss = numbers.own_loss or (Huber(cap) if numbers.number else capped(head_on(numbers.outputs), cap))
     lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
     # Standard deviation of the noise in a logit, for each unit of T·γ/N.
-    noise = numbers.multiplier * math.sqrt(numbers.silos / numbers.shares) * lipschitz * numbers.norm_bound
-    kappa = min(max((numbers.total / 1e4) ** 0.2, 1.0), 1.5)
+    noise = numbers.sum_multiplier * lipschitz * numbers.norm_bound
+    kappa = _kappa(numbers)
     reach = kappa * numbers.silos / noise
     limit = _BELOW_LIMIT * 2.0 / smoothness
     rounds = numbers.rounds or max(_ROUNDS, math.ceil(reach / limit))
@@ -156,7 +170,7 @@ def choose(numbers: PublicNumbers) -> Chosen:
             f"'training.rounds' must be at most {_MOST_ROUNDS} where it is left to the plan; so many silos "
             f"at so large an ε would need {rounds}. Give 'training.rounds', or a smaller ε."
         )
-    tail = numbers.total / noise >= _CONTRACTING
+    tail = numbers.number or numbers.total / noise >= _CONTRACTING
     local = StableStepsConfig(
         kind="stable-steps",
         learning_rate=min(reach / rounds, limit),
@@ -167,8 +181,25 @@ def choose(numbers: PublicNumbers) -> Chosen:
     server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
     lowered = local.learning_rate < reach / rounds
     short = ", or less, as longer steps would not be stable" if lowered else ""
+    what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     reason = (
         f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
-        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves a logit by {kappa:.2g}{short}"
+        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by {kappa:.2g}{short}"
     )
     return Chosen(rounds, local, server, reason)
+
+
+def _kappa(numbers: PublicNumbers) -> float:
+    """Returns the standard deviation that all rounds' noise is to have in an output."""
+    if not numbers.number:
+        bearable: float = (numbers.total / 1e4) ** 0.2
+        return min(max(bearable, 1.0), 1.5)
+    wanted = _NUMBER_KAPPA / math.sqrt(numbers.total / numbers.sum_multiplier)
+    return min(max(wanted, _LEAST_NUMBER_KAPPA), _MOST_NUMBER_KAPPA)
+
+
+def _usual_cap(numbers: PublicNumbers) -> float:
+    """Returns the residual cap where nobody states one: of a number, Huber's threshold."""
+    if numbers.number:
+        return _NUMBER_CAP
+    return _BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP

@@ -1,9 +1,11 @@
-"""How good a model's answers are: pure functions of probabilities and labels, without torch.
+"""How good a model's answers are: pure functions of answers and labels, without torch.
 
 Nothing here is private: every number is an exact function of the records that it was measured on.
 """
 
 from discreet.quality.assess import assess
+from discreet.quality.documents import AnyQuality, quality_from_json, quality_json
+from discreet.quality.numbers import NumberGroup, NumberQuality, assess_numbers
 from discreet.quality.quality import (
     AgainstBaseRate,
     Bin,
@@ -11,18 +13,20 @@ from discreet.quality.quality import (
     Group,
     Quality,
     Verdict,
-    quality_from_json,
-    quality_json,
 )
 
 __all__ = [
     "AgainstBaseRate",
+    "AnyQuality",
     "Bin",
     "ClassQuality",
     "Group",
+    "NumberGroup",
+    "NumberQuality",
     "Quality",
     "Verdict",
     "assess",
+    "assess_numbers",
     "quality_from_json",
     "quality_json",
 ]

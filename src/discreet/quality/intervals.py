@@ -35,6 +35,16 @@ def percents(found: Interval) -> str:
     return f"{100 * found.value:.1f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
+def off_by(found: Interval) -> str:
+    """Writes a number in the label's unit and its interval for people.
+
+    Example:
+        >>> off_by(Interval(3.14159, 2.9, 3.4))
+        '3.142 (2.9 to 3.4)'
+    """
+    return f"{found.value:.4g} ({found.low:.3g} to {found.high:.3g})"
+
+
 def proportion(successes: float, trials: float) -> Interval:
     """Returns Wilson's score interval of a proportion (Wilson 1927); at least one trial.
 

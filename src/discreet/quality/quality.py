@@ -1,14 +1,13 @@
-"""What is known of a model's quality on some records, as values and as JSON."""
+"""What is known of a classifier's quality on some records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
-from discreet.errors import ConfigurationError
 from discreet.quality.intervals import Interval
 
 MOST_CLASSES = 20
@@ -164,39 +163,3 @@ class Quality:
                 return (
                     f"{found}cannot be told from that of always naming the commonest class, {base}.{advice}"
                 )
-
-
-_QUALITY = TypeAdapter(Quality)
-_NOTE = "not private: exact functions of held-out records, which no guarantee covers"
-_METHOD = (
-    "95 % intervals: Wilson (proportions, F1, average precision over its positives), Newcombe's method 5 "
-    "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test"
-)
-_VERSION = 1
-
-
-def quality_json(quality: Quality) -> dict[str, Any]:
-    """Returns the measurements as plain JSON, with the note that they are not private."""
-    return {
-        "version": _VERSION,
-        "note": _NOTE,
-        "method": _METHOD,
-        **_QUALITY.dump_python(quality, mode="json"),
-    }
-
-
-def quality_from_json(data: object, *, source: str = "evaluation.json") -> Quality:
-    """Reads what `quality_json` wrote; types, names and lengths are checked.
-
-    Raises:
-        ConfigurationError: one line, if it is anything else.
-    """
-    about = {"version": _VERSION, "note": _NOTE, "method": _METHOD}
-    if not isinstance(data, dict) or any(data.get(key) != value for key, value in about.items()):
-        raise ConfigurationError(f"{source} must hold measurements of version {_VERSION}; it does not.")
-    try:
-        return _QUALITY.validate_python({key: data[key] for key in data if key not in about})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigurationError(f"{source}: {where!r} must be as it was written; {first['msg']}.") from None

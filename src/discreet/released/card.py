@@ -12,8 +12,8 @@ from discreet.data.columns import Column, Days, Numeric
 from discreet.documents import shown
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
-from discreet.quality import Quality
-from discreet.quality.intervals import Interval, percents
+from discreet.quality import AnyQuality, NumberQuality, Quality
+from discreet.quality.intervals import Interval, off_by, percents
 from discreet.released.model import rules_of
 from discreet.report import ReportInput, collect
 from discreet.report.overview import GUARANTEE_COLUMNS, guarantee_cells
@@ -48,10 +48,10 @@ def model_card(run: Path) -> str:
     plan, report = read_record(run).plan, collect(run)
     rules = rules_of(plan)
     parts = [
-        _front_matter(tabular=rules is not None),
+        _front_matter(rules),
         f"# {_plain(report.title)}\n",
         *([_SIMULATION] if report.seeded else []),
-        _summary(report, plan.model.name),
+        _summary(report, plan.model_title),
         _section("Intended use", _use(report, rules)),
         _section("Data", _data(report, rules)),
         _section("Training", _training(report)),
@@ -64,10 +64,18 @@ def model_card(run: Path) -> str:
     return "\n".join(parts)
 
 
-def _front_matter(*, tabular: bool) -> str:
-    kind = "pipeline_tag: tabular-classification\n" if tabular else ""
+def _front_matter(rules: TableRules | None) -> str:
+    kind = (
+        ""
+        if rules is None
+        else f"pipeline_tag: tabular-{'classification' if _classes(rules) else 'regression'}\n"
+    )
     tags = "".join(f"- {tag}\n" for tag in _TAGS)
     return f"---\nlicense:  # to be filled in\nlibrary_name: discreet\n{kind}tags:\n{tags}---\n"
+
+
+def _classes(rules: TableRules) -> bool:
+    return rules.schema.outcome is None
 
 
 def _summary(report: ReportInput, model: str) -> str:
@@ -85,6 +93,11 @@ def _summary(report: ReportInput, model: str) -> str:
 def _use(report: ReportInput, rules: TableRules | None) -> str:
     if rules is None:
         does = "It gives each record the probability of every class."
+    elif (outcome := rules.schema.outcome) is not None:
+        does = (
+            f"It predicts the number *{_plain(rules.schema.label)}* of each row. In training it was clipped "
+            f"to the public range from {outcome.low:g} to {outcome.high:g}; a prediction may lie outside."
+        )
     else:
         classes = ", ".join(map(_plain, rules.schema.classes))
         does = f"It gives each row the probability that *{_plain(rules.schema.label)}* is {classes}."
@@ -136,9 +149,33 @@ def _privacy(report: ReportInput) -> str:
     return "\n".join(parts)
 
 
-def _evaluation(quality: Quality | None) -> str:
+def _evaluation(quality: AnyQuality | None) -> str:
     if quality is None:
         return "Nothing was measured in the training. `discreet evaluate` does, on records with labels.\n"
+    rows = _measures(quality) if isinstance(quality, Quality) else _errors(quality)
+    warning = f"**{quality.warning}**\n\n" if quality.warning else ""
+    return (
+        f"{warning}On records held out from the training; in brackets 95 % intervals:\n\n"
+        f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}\n"
+    )
+
+
+def _errors(quality: NumberQuality) -> list[tuple[str, str]]:
+    return [
+        ("Records", f"{quality.records:,}"),
+        ("Mean absolute error", off_by(quality.mae)),
+        ("Mean absolute error of always naming the median", f"{quality.constant_mae:.4g}"),
+        ("Root mean square error", off_by(quality.rmse)),
+        ("Root mean square error of always naming the mean", f"{quality.constant_rmse:.4g}"),
+        ("R²", "–" if quality.r2 is None else off_by(quality.r2)),
+        *(
+            (f"Mean absolute error, {one.by} {one.name}, of {one.records:,}", off_by(one.mae))
+            for one in quality.groups
+        ),
+    ]
+
+
+def _measures(quality: Quality) -> list[tuple[str, str]]:
     rows = [
         ("Records", f"{quality.records:,}"),
         ("Accuracy", percents(quality.accuracy)),
@@ -148,15 +185,10 @@ def _evaluation(quality: Quality | None) -> str:
     for one in quality.classes:
         shares = f"{_share(one.recall)} / {_share(one.precision)}"
         rows.append((f"Class {one.name}, of {one.records:,}: recall / precision", shares))
-    rows += [
+    return rows + [
         (f"Accuracy, {one.by} {one.name}, of {one.records:,}", percents(one.accuracy))
         for one in quality.groups
     ]
-    warning = f"**{quality.warning}**\n\n" if quality.warning else ""
-    return (
-        f"{warning}On records held out from the training; in brackets 95 % intervals:\n\n"
-        f"{_table(('Measure', 'Value'), rows)}\n{_NOT_PRIVATE}\n"
-    )
 
 
 def _share(found: Interval | None) -> str:
@@ -164,12 +196,13 @@ def _share(found: Interval | None) -> str:
 
 
 def _usage(rules: TableRules | None) -> str:
+    call = "predict_proba" if rules is None or _classes(rules) else "predict"
     data = "frame" if rules is not None else "array"
     told = "a frame with the columns above" if rules is not None else "an array of records"
     return (
         "```python\nimport discreet\n\n"
         'model = discreet.load_model("model.safetensors")\n'
-        f"model.predict_proba({data})  # {told}\n```\n\n"
+        f"model.{call}({data})  # {told}\n```\n\n"
         "`discreet export` writes it for ONNX, torch and scikit-learn. `discreet verify` works the "
         "guarantees out again, from the folder of the run.\n"
     )

@@ -15,6 +15,7 @@ from discreet.arrays import Float32s, Floats
 from discreet.config.federation import public_facts
 from discreet.data import Records, TableRules, features_in_memory, table_rules
 from discreet.data.frames import table_of
+from discreet.data.labels import Outcome
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
@@ -61,9 +62,20 @@ class Model:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The texts of the classes, in the order of probabilities; numbers where no text is known."""
+        """The texts of the classes, in the order of probabilities; numbers where no text is known.
+
+        None of a regression.
+        """
         rules = self.rules
+        if self.outcome is not None:
+            return ()
         return tuple(map(str, range(self.plan.facts.num_classes))) if rules is None else rules.schema.classes
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The public range of what a regression predicts; None of a classifier."""
+        stated = self.plan.data.label_range
+        return None if stated is None else Outcome(*stated)
 
     def predict_proba(self, records: Any) -> Floats:
         """Returns the probability of each class for each record.
@@ -77,16 +89,23 @@ class Model:
             Shape ``(n, num_classes)``.
 
         Raises:
-            ConfigurationError: if an array has another shape.
+            ConfigurationError: if an array has another shape, or the model is a regression.
             DataError: if a frame lacks a column, or what was read as for training has another shape.
         """
+        if self.outcome is not None:
+            raise ConfigurationError(
+                "the model must be a classifier to give probabilities; it predicts a number. Call predict."
+            )
         return self.probabilities(self._features(records))
 
     def predict(self, records: Any) -> npt.NDArray[Any]:
         """Returns the most probable class of each record, shape ``(n,)``: its text where classes have texts.
 
-        Else classes are numbers from 0. `predict_proba` says what ``records`` may be.
+        Else classes are numbers from 0. Of a regression it is the predicted number, in the label's unit; it
+        may lie outside of the public range. `predict_proba` says what ``records`` may be.
         """
+        if self.outcome is not None:
+            return self.numbers(self._features(records), self.outcome)
         chosen = np.asarray(self.predict_proba(records).argmax(axis=1))
         named = self.plan.data.classes
         return chosen if named is None else np.asarray(np.asarray(named)[chosen])
@@ -100,6 +119,10 @@ class Model:
     def probabilities(self, features: Float32s) -> Floats:
         """Returns the probability of each class for features as the network takes them."""
         return probabilities(self.outputs(features))
+
+    def numbers(self, features: Float32s, outcome: Outcome) -> Floats:
+        """Returns what a regression predicts for features as the network takes them, shape ``(n,)``."""
+        return outcome.numbers(self.outputs(features)[:, 0].double().numpy())
 
     def _features(self, records: Any) -> Float32s:
         """Reads records as training did; an array of the network's own shape is taken as it is."""
@@ -143,7 +166,7 @@ class Model:
 
     def __repr__(self) -> str:
         simulation = ", SIMULATION: whoever knows the seed can remove the noise" * self.origin.seeded
-        name, plan = self.plan.model.name, self.plan
+        name, plan = self.plan.model_title, self.plan
         return f"Model({name!r} of {plan.name!r}, plan {plan.digest()[:12]}…{simulation})"
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
+from discreet.data.labels import Outcome
 from discreet.errors import ConfigurationError
 from discreet.released.model import Model
 from discreet.released.scorer import Numbers, Texts, code_of, text_columns
@@ -30,7 +31,7 @@ def sklearn_file(model: Model) -> bytes:
 
 
 def sklearn_pipeline(model: Model) -> Any:
-    """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities.
+    """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities, or numbers.
 
     It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
     ``columns_`` names: a frame of them, or an array of objects. A number that is missing is NaN or None, a
@@ -42,7 +43,6 @@ def sklearn_pipeline(model: Model) -> Any:
             column cannot be expressed.
     """
     try:
-        from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import Normalizer, PolynomialFeatures
     except ModuleNotFoundError:
@@ -60,17 +60,33 @@ def sklearn_pipeline(model: Model) -> Any:
     encoded = columns.fit_transform(rows)
     # The constant, which a record ends with, comes first here.
     constant = PolynomialFeatures(degree=1).fit(encoded)
-    linear = LogisticRegression()
     weights = _weights(model)
-    linear.coef_ = rules.norm_bound * np.column_stack([weights[:, -1], _by_column(model, weights)])
-    linear.intercept_ = np.zeros(len(weights))
-    numbered = model.plan.data.classes is None
-    linear.classes_ = np.arange(len(model.classes)) if numbered else np.asarray(model.classes)
-    linear.n_features_in_ = linear.coef_.shape[1]
+    matrix = rules.norm_bound * np.column_stack([weights[:, -1], _by_column(model, weights)])
+    linear = _classifier(model, matrix) if model.outcome is None else _regressor(model.outcome, matrix)
+    linear.n_features_in_ = matrix.shape[1]
     norm = Normalizer().fit(constant.transform(encoded))
     made = Pipeline([("columns", columns), ("constant", constant), ("norm", norm), ("model", linear)])
     made.columns_, made.discreet_ = rules.used, model.origin.text()
     return made
+
+
+def _classifier(model: Model, matrix: Floats) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    linear = LogisticRegression()
+    linear.coef_, linear.intercept_ = matrix, np.zeros(len(matrix))
+    numbered = model.plan.data.classes is None
+    linear.classes_ = np.arange(len(model.classes)) if numbered else np.asarray(model.classes)
+    return linear
+
+
+def _regressor(outcome: Outcome, matrix: Floats) -> Any:
+    """Returns a linear regression in the label's unit."""
+    from sklearn.linear_model import LinearRegression
+
+    linear = LinearRegression()
+    linear.coef_, linear.intercept_ = outcome.half * matrix[0], outcome.low + outcome.half
+    return linear
 
 
 def _weights(model: Model) -> Floats:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ABOUT = "discreet"
 """The entry of a program's metadata that says where its weights come from, as JSON."""
 
-_INNER = "scorer/"
+_INNER, _ANSWER = "scorer/", "answer"
 _OPSET, _ML_OPSET = 20, 4
 
 
@@ -39,7 +39,7 @@ class _Traced:
 
 
 def torch_program(model: Model) -> bytes:
-    """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to probabilities.
+    """Returns a file for `torch.export.load`; its module maps raw cells, or arrays, to answers.
 
     `TableScorer` and `ArrayScorer` say what it takes. The names of columns and texts, and the guarantees, are
     in the extra file ``discreet``.
@@ -57,7 +57,8 @@ def onnx_program(model: Model) -> bytes:
     """Returns an ONNX file; for tables it takes one input of shape ``(n, 1)`` for each raw column, by name.
 
     Columns of numbers are float64, NaN where one is missing, columns of texts are strings, which must be
-    spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``.
+    spelled as the plan does. Other models take ``features``. The outputs are ``label`` and ``probabilities``;
+    of a regression ``prediction``, of shape ``(n,)``.
 
     Raises:
         ConfigurationError: if onnx is not installed, torch cannot trace the network, or ONNX has not what it
@@ -75,7 +76,7 @@ def onnx_program(model: Model) -> bytes:
         made: Any = torch.onnx.export(
             traced.program,
             input_names=list(traced.inputs),
-            output_names=["probabilities"],
+            output_names=[_ANSWER],
             opset_version=_OPSET,
             dynamo=True,
             verbose=False,
@@ -106,13 +107,32 @@ def _program(scorer: nn.Module, *examples: torch.Tensor) -> torch.export.Exporte
 
 def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto:
     """Puts raw columns before a program, the class behind it, and its origin into the metadata."""
-    from onnx import TensorProto, compose, helper
+    from onnx import compose, helper
 
     inner = compose.add_prefix(scorer, _INNER)
     inputs, before = _features(inner.graph.input[0]) if traced.rules is None else _cells(traced.rules)
+    after, outputs = _number() if model.outcome is not None else _class(model)
+    graph = helper.make_graph(
+        [*before, *inner.graph.node, *after],
+        ABOUT,
+        inputs,
+        outputs,
+        initializer=list(inner.graph.initializer),
+    )
+    versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
+    made.functions.extend(inner.functions)
+    helper.set_model_props(made, {ABOUT: model.origin.text()})
+    return made
+
+
+def _class(model: Model) -> tuple[list[NodeProto], list[Any]]:
+    """Returns the nodes that name the likeliest class, and the outputs of a classifier."""
+    from onnx import TensorProto, helper
+
     texts = model.plan.data.classes
     kind = TensorProto.INT64 if texts is None else TensorProto.STRING
-    probabilities = f"{_INNER}probabilities"
+    probabilities = _INNER + _ANSWER
     chosen = "label" if texts is None else f"{_INNER}chosen"
     after = [
         helper.make_node("Identity", [probabilities], ["probabilities"]),
@@ -121,21 +141,22 @@ def _with_cells(model: Model, traced: _Traced, scorer: ModelProto) -> ModelProto
     if texts is not None:
         numbers = {"keys_int64s": range(len(texts)), "values_strings": texts}
         after.append(_encoder(chosen, "label", **numbers))
-    graph = helper.make_graph(
-        [*before, *inner.graph.node, *after],
-        ABOUT,
-        inputs,
-        [
-            helper.make_tensor_value_info("label", kind, ["rows"]),
-            helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["rows", len(model.classes)]),
-        ],
-        initializer=list(inner.graph.initializer),
-    )
-    versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
-    made = helper.make_model(graph, producer_name=ABOUT, opset_imports=versions, ir_version=scorer.ir_version)
-    made.functions.extend(inner.functions)
-    helper.set_model_props(made, {ABOUT: model.origin.text()})
-    return made
+    return after, [
+        helper.make_tensor_value_info("label", kind, ["rows"]),
+        helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["rows", len(model.classes)]),
+    ]
+
+
+def _number() -> tuple[list[NodeProto], list[Any]]:
+    """Returns the nodes that make one row of what a regression answers, and its output."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    axis = f"{_INNER}axis"
+    after = [
+        helper.make_node("Constant", [], [axis], value=numpy_helper.from_array(np.array([1]))),
+        helper.make_node("Squeeze", [_INNER + _ANSWER, axis], ["prediction"]),
+    ]
+    return after, [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["rows"])]
 
 
 def _features(inner: Any) -> tuple[list[Any], list[NodeProto]]:

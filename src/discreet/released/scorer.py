@@ -63,12 +63,14 @@ def _texts(column: Categories | Contrast) -> Texts:
 
 
 class TableScorer(nn.Module):
-    """Raw cells of rows to the probability of each class, by the public rules of the training.
+    """Raw cells of rows to the model's answer, by the public rules of the training.
+
+    That is the probability of each class, or of a regression the number that it predicts.
 
     ``forward(numbers, codes)`` takes the columns of numbers, float64 of shape ``(n, a)``, NaN where one is
     missing, a date as its number; and of the columns of texts the number of each cell's text, int64 of shape
     ``(n, b)``, where a text that is not known has the number behind the last one. It returns float64,
-    ``(n, num_classes)``.
+    ``(n, num_classes)``; ``(n, 1)`` of a regression.
     """
 
     low: torch.Tensor
@@ -89,6 +91,7 @@ class TableScorer(nn.Module):
         codes = [code_of(column) for column in numbers]
         self.network = model.network
         self.norm_bound = rules.norm_bound
+        self.outcome = model.outcome
         self.register_buffer("low", _row([column.low for column in numbers]))
         self.register_buffer("high", _row([column.high for column in numbers]))
         # No number equals NaN: a column without a code has no cell that is absent by code.
@@ -109,7 +112,7 @@ class TableScorer(nn.Module):
         )
 
     def forward(self, numbers: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
-        """Returns the probability of each class."""
+        """Returns the probability of each class, or a number."""
         width = self.high - self.low
         scaled = 2.0 * (torch.clamp(numbers, self.low, self.high) - self.low) / width - 1.0
         coded, unread = numbers == self.absent, ~torch.isfinite(numbers)
@@ -133,7 +136,7 @@ class ArrayScorer(nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         data = model.plan.data
-        self.network = model.network
+        self.network, self.outcome = model.network, model.outcome
         # What a feature map makes of records is outside of the program, which takes its features.
         raw = data.feature_shape if data.transform is None else None
         self.shape = raw or model.plan.facts.feature_shape
@@ -151,11 +154,15 @@ class ArrayScorer(nn.Module):
 def _scored(
     scorer: TableScorer | ArrayScorer, features: torch.Tensor, norm_bound: float | None
 ) -> torch.Tensor:
-    """Scales features to a bound, if there is one, and returns the probabilities of the classes."""
+    """Scales features to a bound, if there is one, and returns the answer."""
     if norm_bound is not None:
         norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
         features = (features * (norm_bound / norms)).float()
-    return class_probabilities(scorer.network(features))
+    outputs, outcome = scorer.network(features), scorer.outcome
+    if outcome is None:
+        return class_probabilities(outputs)
+    numbers: torch.Tensor = outcome.low + (outputs.double() + 1.0) * outcome.half
+    return numbers
 
 
 def _row(values: Sequence[float]) -> torch.Tensor:

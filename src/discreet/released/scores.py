@@ -1,4 +1,4 @@
-"""What a model says of the rows of a file: a class for each, and the probability of every class."""
+"""What a model says of the rows of a file: a class and the probability of every class, or a number."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from discreet.arrays import Floats, Integers
-from discreet.data import TableRules
-from discreet.data.remarks import label_notes
+from discreet.data.labels import Outcome
 from discreet.data.rows import Counted
 from discreet.errors import DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
-from discreet.quality import Quality, assess
+from discreet.quality import AnyQuality, assess, assess_numbers
 from discreet.released.model import Model
 
 
@@ -28,25 +29,26 @@ class Scores:
 
     Attributes:
         named: the column by which rows are named, and the name of each row.
-        classes: texts of the classes.
+        predictions: the most probable class of each, by its text; or the number, shape ``(n,)``.
+        classes: texts of the classes; none of a regression.
         probabilities: of each class, shape ``(n, len(classes))``.
         notes: counts of cells and rows that could not be used as they are.
     """
 
     named: tuple[str, tuple[str, ...]]
+    predictions: npt.NDArray[Any]
     classes: tuple[str, ...]
     probabilities: Floats
     notes: tuple[str, ...]
 
     def as_csv(self) -> str:
-        """Returns a table: the row's name, its most probable class, and every probability in full."""
+        """Returns a table: the row's name, its prediction, and every probability in full."""
         column, names = self.named
         written = io.StringIO()
         table = csv.writer(written, lineterminator="\n")
         table.writerow([column, "prediction", *(f"probability of {text}" for text in self.classes)])
-        chosen = self.probabilities.argmax(axis=1).tolist()
-        for name, place, row in zip(names, chosen, self.probabilities.tolist(), strict=True):
-            table.writerow([name, self.classes[place], *row])
+        found = zip(names, self.predictions.tolist(), self.probabilities.tolist(), strict=True)
+        table.writerows([name, prediction, *row] for name, prediction, row in found)
         return written.getvalue()
 
 
@@ -55,18 +57,18 @@ class Evaluated:
     """How good a model is on the labelled rows of a file: exact functions of the file, and not private.
 
     Attributes:
-        quality: on the rows whose label is a class.
-        loss: mean log loss of these rows.
+        quality: on the rows whose label is a class, or a number.
+        loss: mean log loss of these rows; None of a regression.
         notes: counts of cells and rows that could not be used as they are.
     """
 
-    quality: Quality
-    loss: float
+    quality: AnyQuality
+    loss: float | None
     notes: tuple[str, ...]
 
 
 def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Scores:
-    """Predicts the class of every row of a CSV or Parquet file; the file needs no label.
+    """Predicts the class, or number, of every row of a CSV or Parquet file; the file needs no label.
 
     Args:
         model: what predicts.
@@ -80,19 +82,33 @@ def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Sco
     rules = model.require_rules()
     used = [*rules.used, *([id_column] if id_column is not None else [])]
     file, names = rules.file(path), list[str]()
-    probabilities, counted = list[Floats](), list[Counted]()
+    outputs, counted = list[torch.Tensor](), list[Counted]()
     for table in file.tables(used):
         features, found = rules.features(table)
-        probabilities.append(model.probabilities(features))
+        outputs.append(model.outputs(features))
         counted.append(found)
         places = (str(place + 1) for place in table.places.tolist())
         names += places if id_column is None else table.column(id_column)
+    predictions, shares = _answers(model, torch.cat(outputs))
     return Scores(
         named=("row" if id_column is None else id_column, tuple(names)),
+        predictions=predictions,
         classes=model.classes,
-        probabilities=np.concatenate(probabilities),
+        probabilities=shares,
         notes=rules.notes(file, used, counted),
     )
+
+
+def _answers(model: Model, logits: torch.Tensor) -> tuple[npt.NDArray[Any], Floats]:
+    """Returns what is predicted, and the probability of each class, if there are classes."""
+    if model.outcome is not None:
+        return _numbers(logits, model.outcome), np.empty((len(logits), 0))
+    found = probabilities(logits)
+    return np.array(model.classes, dtype=object)[found.argmax(axis=1)], found
+
+
+def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
+    return outcome.numbers(logits[:, 0].double().numpy())
 
 
 def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evaluated:
@@ -110,10 +126,11 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
     rules = model.require_rules()
     used = [*rules.used, rules.schema.label, *by]
     file, counted = rules.file(path), list[Counted]()
-    outputs, every = list[torch.Tensor](), list[Integers]()
+    outputs, every, tally = list[torch.Tensor](), list[Integers](), np.zeros(1, dtype=np.int64)
     groups: dict[str, list[str]] = {column: [] for column in by}
     for table in file.tables(used):
-        labels = rules.labels(table)
+        labels, counts = rules.labels(table)
+        tally = tally + counts
         known = table.take(labels >= 0)
         features, found = rules.features(known)
         outputs.append(model.outputs(features))
@@ -122,19 +139,16 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
         for column in by:
             groups[column] += known.column(column)
     labels, logits = np.concatenate(every), torch.cat(outputs)
-    notes = (*_label_notes(rules, file.name, labels), *rules.notes(file, used, counted))
+    notes = (*rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
     if not (labels >= 0).any():
-        nothing = DataError(f"{file.name}: one row at least must have a label that is a class; none has.")
+        what = "a class" if model.outcome is None else "a number"
+        nothing = DataError(f"{file.name}: one row at least must have a label that is {what}; none has.")
         for note in notes:
             nothing.add_note(note)
         raise nothing
-    right = labels[labels >= 0]
+    right, outcome = labels[labels >= 0], model.outcome
+    if outcome is not None:
+        off = assess_numbers(_numbers(logits, outcome), outcome.read_back(right), groups=groups)
+        return Evaluated(off, None, notes)
     quality = assess(probabilities(logits), right, classes=model.classes, groups=groups)
     return Evaluated(quality, evaluation(logits, right).loss, notes)
-
-
-def _label_notes(rules: TableRules, name: str, labels: Integers) -> tuple[str, ...]:
-    """Counts the rows that are left out for their label, and names classes that nobody is in."""
-    schema = rules.schema
-    counts = np.bincount(np.where(labels < 0, len(schema.classes), labels), minlength=len(schema.classes) + 1)
-    return label_notes(name, schema.label, schema.classes, counts)

@@ -40,7 +40,9 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
     found = []
     if data.label is not None:
         texts = data.classes or tuple(str(number) for number in range(data.num_classes or 2))
-        found.append(Column(data.label, "label", ", ".join(texts)))
+        number = data.label_range
+        rule = ", ".join(texts) if number is None else f"a number, {number[0]:g} to {number[1]:g}"
+        found.append(Column(data.label, "label", rule))
     for name, (low, high) in (data.ranges or {}).items():
         found.append(Column(name, "number", f"{low:g} to {high:g}{_in_bins(data, name)}"))
     for name, days in (data.dates or {}).items():

@@ -17,7 +17,7 @@ from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan, public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
-from discreet.quality import Quality, quality_from_json
+from discreet.quality import AnyQuality, quality_from_json
 from discreet.report.answered import answers_of
 from discreet.report.attack import attack_bound
 from discreet.report.board import columns, stated
@@ -39,7 +39,7 @@ from discreet.report.silo_budgets import silo_budgets
 from discreet.rounds import RunRecord, read_record
 
 _SOFTWARE = ("torch", "numpy", "scipy", "cryptography")
-_SILO_PREFIX = "accuracy/"
+_SILO_PREFIXES = ("accuracy/", "mae/")
 # Curves of a few kilobytes each; the page is to stay small.
 _COLUMNS_DRAWN, _CLASSES_DRAWN = 12, 12
 _UNFINISHED = "the process ended between intent and completion"
@@ -127,21 +127,16 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
 
 def _measured(line: Mapping[str, Any]) -> Measured | None:
     """Reads measurements; None where evaluation was off."""
-    if "accuracy" not in line:
+    if not {"accuracy", "mae"} & line.keys():
         return None
     by_silo = tuple(
-        (name.removeprefix(_SILO_PREFIX), float(value))
+        (name.partition("/")[2], float(value))
         for name, value in sorted(line.items())
-        if name.startswith(_SILO_PREFIX)
+        if name.startswith(_SILO_PREFIXES)
     )
-    auc, base_rate = line.get("auc"), line.get("base_rate")
-    return Measured(
-        accuracy=float(line["accuracy"]),
-        loss=float(line["loss"]),
-        auc=None if auc is None else float(auc),
-        by_silo=by_silo,
-        base_rate=None if base_rate is None else float(base_rate),
-    )
+    names = ("accuracy", "auc", "base_rate", "mae", "constant_mae")
+    found = {name: None if line.get(name) is None else float(line[name]) for name in names}
+    return Measured(loss=float(line["loss"]), by_silo=by_silo, **found)
 
 
 def _comparison(path: Path) -> Comparison | None:
@@ -166,7 +161,7 @@ def _finished(path: Path) -> str:
         raise ConfigurationError(f"{path.name} must state the day on which the run was finished.") from None
 
 
-def _quality(path: Path) -> Quality | None:
+def _quality(path: Path) -> AnyQuality | None:
     """Reads how good the model is, if it was measured."""
     if not path.exists():
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.privacy.guarantee import Guarantee
-from discreet.quality import Quality
+from discreet.quality import AnyQuality
 from discreet.report.answered import Answer
 from discreet.report.shapes import Shown
 
@@ -15,18 +15,22 @@ class Measured:
     """A model measured on held-out records; never covered by a guarantee.
 
     Attributes:
-        accuracy: share of records classified correctly, over all silos together.
+        accuracy: share of records classified correctly, over all silos together; None of a regression.
         loss: mean loss, or None if it was not measured.
         auc: area under the ROC curve for two classes, else None.
-        by_silo: name and accuracy of each silo that holds test records.
+        by_silo: name and accuracy, or mean absolute error, of each silo that holds test records.
         base_rate: accuracy of a model that always names the commonest class, or None if it was not measured.
+        mae: mean absolute error of a regression, in the label's unit; else None.
+        constant_mae: that of always naming the median of the labels.
     """
 
-    accuracy: float
+    accuracy: float | None
     loss: float | None
     auc: float | None
     by_silo: tuple[tuple[str, float], ...]
     base_rate: float | None = None
+    mae: float | None = None
+    constant_mae: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +243,7 @@ class ReportInput:
     finished: str = ""
     about: tuple[Fact, ...] = ()
     columns: tuple[Column, ...] = ()
-    quality: Quality | None = None
+    quality: AnyQuality | None = None
     answers: tuple[Answer, ...] | None = None
     shapes: Shown | None = None
 

@@ -41,7 +41,7 @@ def _model(plan: Plan) -> Fact:
     if plan.questions:
         asked = f"{len(plan.questions)}, answered by {numbers} numbers of one sum"
         return Fact("Questions", asked, "what is asked and released")
-    return Fact("Model", f"{plan.model.name}, {numbers} weights", "what is trained and released")
+    return Fact("Model", f"{plan.model_title}, {numbers} weights", "what is trained and released")
 
 
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from discreet.quality import Group, Quality, Verdict
 from discreet.quality.intervals import Interval, percents
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
@@ -22,13 +24,8 @@ _VERDICTS = {
 
 def how_good(quality: Quality) -> Html:
     """Shows what is known of the model's quality, with a warning if its accuracy says nothing for it."""
-    note = (
-        f"Measured on {quality.records:,} held-out records, without noise: not private, and no guarantee "
-        "covers these numbers. In brackets: 95 % intervals, for other records drawn as these were. They say "
-        "nothing of people who differ from them, nor whether the model is fair or safe to use."
-    )
-    parts = [tag("h2", "How good is it"), *([_warning(quality.warning)] if quality.warning else [])]
-    parts += [tag("p", note), _overall(quality)]
+    parts = [tag("h2", "How good is it"), *([warned(quality.warning)] if quality.warning else [])]
+    parts += [tag("p", measured_on(quality.records)), _overall(quality)]
     charts = [*_curves(quality), _calibration(quality)]
     parts.append(tag("div", *charts, class_="charts"))
     if quality.classes:
@@ -37,7 +34,17 @@ def how_good(quality: Quality) -> Html:
     return tag("section", *parts)
 
 
-def _warning(words: str) -> Html:
+def measured_on(records: int) -> str:
+    """Says of how many records numbers are, and what they do not say."""
+    return (
+        f"Measured on {records:,} held-out records, without noise: not private, and no guarantee "
+        "covers these numbers. In brackets: 95 % intervals, for other records drawn as these were. They say "
+        "nothing of people who differ from them, nor whether the model is fair or safe to use."
+    )
+
+
+def warned(words: str) -> Html:
+    """Shows a sentence about a model that is no better than naming one answer always."""
     return tag("div", tag("p", words), class_="warning", role="note", aria_label="Accuracy and base rate")
 
 
@@ -153,11 +160,17 @@ def _confusion(quality: Quality) -> Html:
 
 def _groups(by: str, quality: Quality) -> Html:
     own = [group for group in quality.groups if group.by == by]
-    few = any(group.records < _FEW for group in own)
     header = ("Group", "Records", "Base rate", "Accuracy", "Balanced accuracy", "Recall", "Precision", "AUC")
     shown = table(f"By {by}", header, [_group_row(group) for group in own])
+    return join([shown, *groups_note(group.records for group in own)])
+
+
+def groups_note(records: Iterable[int]) -> list[Html]:
+    """Returns a remark if a group has few records."""
+    if not any(count < _FEW for count in records):
+        return []
     note = f"Groups of fewer than {_FEW} records say little, and their numbers tell most of single people."
-    return join([shown, tag("p", note, class_="soft")]) if few else shown
+    return [tag("p", note, class_="soft")]
 
 
 def _group_row(group: Group) -> tuple[str, ...]:

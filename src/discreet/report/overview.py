@@ -18,6 +18,7 @@ from discreet.report.wording import (
     accuracy_text,
     does_not_say,
     headline,
+    measured_text,
     percent,
     says,
     status_text,
@@ -162,12 +163,20 @@ def _key_figures(report: ReportInput) -> Html:
         ("How well founded", budget.status.value, f"against {budget.adversary.describe()}"),
         _worth(report),
     ]
-    if report.final is not None:
+    if report.final is not None and report.final.accuracy is None:
+        always = f"always the median: {measured_text(report.final, report.final.constant_mae)}; "
+        note = f"{always}held-out records, not private"
+        figures.append(("Mean absolute error", measured_text(report.final, report.final.mae), note))
+    elif report.final is not None:
         auc = "" if report.final.auc is None else f"AUC {report.final.auc:.3f} (guessing: 0.500); "
         base = report.final.base_rate
         always = "" if base is None else f"always the commonest class: {accuracy_text(base)}; "
         figures.append(
-            ("Accuracy", accuracy_text(report.final.accuracy), f"{always}{auc}held-out records, not private")
+            (
+                "Accuracy",
+                measured_text(report.final, report.final.accuracy),
+                f"{always}{auc}held-out records, not private",
+            )
         )
     return tag(
         "dl",

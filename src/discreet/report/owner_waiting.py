@@ -68,7 +68,7 @@ def _asked(plan: Plan) -> list[tuple[str, str]]:
     """Says who asks for what, in the sender's own words where there are some."""
     about = plan.about
     who, contact = _stated(about.controller), _stated(about.contact)
-    model = f"{foreign(plan.model.name)}, {plan.facts.dimension:,} numbers"
+    model = f"{foreign(plan.model_title)}, {plan.facts.dimension:,} numbers"
     return [
         ("Asked by", f"{who}; contact: {contact}"),
         ("Purpose", _stated(about.purpose)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from discreet.quality import AnyQuality, Quality
 from discreet.report import evidence, overview, training
 from discreet.report.answers import answered
 from discreet.report.board import board
 from discreet.report.content import ReportInput
+from discreet.report.how_far_off import how_far_off
 from discreet.report.how_good import how_good
-from discreet.report.html import tag
+from discreet.report.html import Html, tag
 from discreet.report.model_says import model_says
 from discreet.report.shell import document, resource
 from discreet.report.withdrawal import withdrawal
@@ -28,7 +30,7 @@ def render(report: ReportInput) -> str:
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         withdrawal(report),
-        *([how_good(report.quality)] if report.quality is not None else []),
+        *([_how_good(report.quality)] if report.quality is not None else []),
         *([model_says(report.shapes)] if report.shapes is not None else []),
         *([] if report.answers is not None else [training.course(report), training.price(report)]),
         board(report),
@@ -42,3 +44,7 @@ def render(report: ReportInput) -> str:
         style=resource("style.css"),
         scripts=(resource("sort.js"),),
     )
+
+
+def _how_good(quality: AnyQuality) -> Html:
+    return how_good(quality) if isinstance(quality, Quality) else how_far_off(quality)

@@ -15,7 +15,7 @@ from discreet.report.content import (
     RoundOutcome,
 )
 from discreet.report.html import Html, table, tag
-from discreet.report.wording import accuracy_text
+from discreet.report.wording import accuracy_text, main_measure, measured_text
 
 _UNKNOWN = "–"
 _NEVER_RELEASED = "no noise: not private, not released"
@@ -29,8 +29,8 @@ def course(report: ReportInput) -> Html:
         parts.append(tag("div", *charts, class_="charts"))
     note = (
         f"ε spent is the bound against {report.budget.adversary.describe()}, at "
-        f"{delta_is(report.budget.delta)}, over all rounds so far. Accuracy, AUC and loss are of held-out "
-        "records, without noise: not private, and no guarantee covers them. The training loss, in "
+        f"{delta_is(report.budget.delta)}, over all rounds so far. Errors, accuracy, AUC and loss are of "
+        "held-out records, without noise: not private, and no guarantee covers them. The training loss, in "
         "report.json and metrics.jsonl, is that of the training records: not private either."
     )
     parts += [_rounds(report), tag("p", note, class_="soft")]
@@ -62,10 +62,14 @@ def _charts(report: ReportInput) -> list[Html]:
     """Draws quality, loss, a moving clipping norm and spent ε over the rounds."""
     charts = []
     accuracy = _series(report, lambda m: m.accuracy)
+    mae = _series(report, lambda m: m.mae)
     auc = _series(report, lambda m: m.auc)
     if accuracy:
         lines = [Line("accuracy", accuracy), *([Line("AUC", auc)] if auc else [])]
         charts.append(_over_rounds("Quality, held-out (not private)", "accuracy, AUC", lines))
+    if mae:
+        title = "Mean absolute error, held-out (not private)"
+        charts.append(_over_rounds(title, "mean absolute error", [Line("mean absolute error", mae)]))
     loss = _series(report, lambda m: m.loss)
     if loss:
         charts.append(_over_rounds("Loss, held-out (not private)", "loss", [Line("mean loss", loss)]))
@@ -114,7 +118,8 @@ def _over_rounds(
 
 def _rounds(report: ReportInput) -> Html:
     """Shows every attempt at a round, in order."""
-    header = ("Round", "Outcome", "Silos in the sum", "Accuracy", "AUC", "Loss", "ε spent", "Bytes a silo")
+    main = main_measure(r.measured for r in report.completed)
+    header = ("Round", "Outcome", "Silos in the sum", main, "AUC", "Loss", "ε spent", "Bytes a silo")
     return table(
         "Rounds",
         header,
@@ -158,11 +163,11 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
 
 
 def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:
-    """Returns accuracy, AUC and loss."""
+    """Returns accuracy or mean absolute error, AUC and loss."""
     if measured is None:
         return (_UNKNOWN,) * 3
     return (
-        accuracy_text(measured.accuracy),
+        measured_text(measured, measured.mae if measured.accuracy is None else measured.accuracy),
         _UNKNOWN if measured.auc is None else f"{measured.auc:.3f}",
         _UNKNOWN if measured.loss is None else f"{measured.loss:.3f}",
     )
@@ -180,18 +185,18 @@ def _comparison(report: ReportInput) -> Html:
     rows = []
     for label, standing, measured in models:
         at = dict(measured.by_silo)
-        by_silo = [accuracy_text(at[silo]) if silo in at else _UNKNOWN for silo in silos]
+        by_silo = [measured_text(measured, at.get(silo)) for silo in silos]
         rows.append((label, standing, *_measured_cells(measured)[:2], *by_silo))
     base = next((measured.base_rate for _, _, measured in models if measured.base_rate is not None), None)
     if base is not None:
         auc = _UNKNOWN if models[0][2].auc is None else "0.500"
         always = ("no records: always the commonest class", "the base rate: a count, not private")
         rows.append((*always, accuracy_text(base), auc, *(_UNKNOWN for _ in silos)))
-    header = (
-        "Trained on",
-        "Standing",
-        "Accuracy, all silos",
-        "AUC",
-        *(f"Accuracy, {silo}" for silo in silos),
-    )
+    median = next((one for _, _, one in models if one.constant_mae is not None), None)
+    if median is not None:
+        always = ("no records: always the median", "of the held-out labels: not private")
+        unknown = (_UNKNOWN for _ in ("AUC", *silos))
+        rows.append((*always, measured_text(median, median.constant_mae), *unknown))
+    main = main_measure(measured for _, _, measured in models)
+    header = ("Trained on", "Standing", f"{main}, all silos", "AUC", *(f"{main}, {silo}" for silo in silos))
     return table("Measured on the held-out records", header, rows, numeric=range(2, len(header)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context, Decimal
 
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import question
 from discreet.privacy.notation import delta_is, percent_at_most
 from discreet.privacy.units import NeighboringRelation, Status, Unit
-from discreet.report.content import AttackPoint
+from discreet.report.content import AttackPoint, Measured
 
 UNITS = {
     Unit.RECORD: "one record",
@@ -40,6 +41,19 @@ def percent(share: float) -> str:
         ('0.1 %', '1 %', '27.2 %')
     """
     return f"{100 * share:.3g} %"
+
+
+def main_measure(found: Iterable[Measured | None]) -> str:
+    """Names what models are compared by: a regression has no accuracy."""
+    number = any(one is not None and one.accuracy is None for one in found)
+    return "Mean absolute error" if number else "Accuracy"
+
+
+def measured_text(found: Measured, value: float | None) -> str:
+    """Writes an accuracy, or an error in the unit of a regression's label; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if found.accuracy is None else accuracy_text(value)
 
 
 def accuracy_text(share: float) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from discreet.privacy.wire import Json, to_json
-from discreet.quality import Quality, quality_json
+from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.report.answered import answers_csv
 from discreet.report.collect import collect
 from discreet.report.content import ReportInput
@@ -53,8 +53,8 @@ def _plain(value: object) -> Json:
     if dataclasses.is_dataclass(value) and type(value).__module__.startswith("discreet.report."):
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
-    if isinstance(value, Quality):
-        return {"type": "Quality", **quality_json(value)}
+    if isinstance(value, Quality | NumberQuality):
+        return {"type": type(value).__name__, **quality_json(value)}
     if isinstance(value, Enum) or dataclasses.is_dataclass(value) or isinstance(value, float):
         return to_json(value)
     if value is None or isinstance(value, bool | int | str):

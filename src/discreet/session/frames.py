@@ -22,8 +22,8 @@ class Frames(InMemory):
 
     Attributes:
         tables: the table of each silo by its public name: a pandas or polars frame, or a mapping of columns.
-        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on. Left out, the records
-            can be asked questions, and no model can be trained on them.
+        label: the column to predict; it holds one of ``classes``, or 0, 1 and so on, or a number. Left out,
+            the records can be asked questions, and no model can be trained on them.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
         dates: feature columns of dates: their first and last plausible day, ``{"from": ..., "to": ...}``.
@@ -40,6 +40,7 @@ class Frames(InMemory):
         feature_norm_bound: L2 norm that every record is scaled to; left out, 1.
         bins: cuts numbers into bins: how many of equal width, for all columns of ``ranges`` or by column; or,
             by column, increasing edges inside its range.
+        label_range: where the label is a number: its public range, for a regression without classes.
 
     Example:
         >>> north, south = {"age": [51, 62], "ill": [0, 1]}, {"age": [47], "ill": [1]}
@@ -63,6 +64,7 @@ class Frames(InMemory):
     split_seed: int = 0
     feature_norm_bound: float | None = None
     bins: int | Mapping[str, int | Sequence[float]] | None = None
+    label_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         require_by_silo("tables", self.tables, "{'north': table, 'south': table}")
@@ -86,6 +88,7 @@ class Frames(InMemory):
             "id": self.id,
             "person": None if self.person is None else dict(self.person),
             "label": self.label,
+            "label_range": self.label_range,
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,
             "dates": {name: dict(stated) for name, stated in self.dates.items()} or None,

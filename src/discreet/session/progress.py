@@ -23,6 +23,10 @@ from discreet.rounds import RoundReport
 _MOST_LINES = 40
 # On a narrower terminal the moving line shows the round and what was spent, and nothing else.
 _WIDE = 100
+_MEASURES = (
+    ("accuracy", "accuracy"), ("base_rate", "base rate"), ("auc", "AUC"),
+    ("mae", "mean absolute error"), ("constant_mae", "of the median"),
+)  # fmt: skip
 
 
 class RunDisplay:
@@ -71,8 +75,8 @@ def describe(report: RoundReport) -> str:
     if report.clip_norm is not None:
         parts.append(f"clip norm {report.clip_norm:.3g}")
     measured = [
-        f"{name} {report.metrics[key]:.3f}"
-        for key, name in (("accuracy", "accuracy"), ("base_rate", "base rate"), ("auc", "AUC"))
+        f"{name} {report.metrics[key]:.{'4g' if 'mae' in key else '3f'}}"
+        for key, name in _MEASURES
         if key in report.metrics
     ]
     if report.sum.training_loss is not None:

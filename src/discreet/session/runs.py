@@ -97,7 +97,7 @@ class Run:
         return self.released.predict_proba(records)
 
     def predict(self, records: Any) -> npt.NDArray[Any]:
-        """Returns the most probable class of each record; see `Model.predict`."""
+        """Returns the most probable class, or the number, of each record; see `Model.predict`."""
         return self.released.predict(records)
 
     @property

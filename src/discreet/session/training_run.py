@@ -26,8 +26,9 @@ from discreet.silo.policy import load_key
 from discreet.verify import require_key
 
 _STATED = (
-    "feature_shape", "label", "ranges", "bins", "categories", "dates", "missing", "drop", "classes",
-    "num_classes", "id", "test_fraction", "split_seed", "feature_norm_bound", "transform", "pixels",
+    "feature_shape", "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop",
+    "classes", "num_classes", "id", "test_fraction", "split_seed", "feature_norm_bound", "transform",
+    "pixels",
 )  # fmt: skip
 
 

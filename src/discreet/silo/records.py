@@ -14,6 +14,7 @@ import numpy as np
 from discreet.config.data import WRITTEN, ColumnPartition
 from discreet.config.federation import federation_of, table_shape
 from discreet.data import Federation, Records, load_federation
+from discreet.data.labels import NUMBER
 from discreet.data.table_files import TABLES
 from discreet.errors import DataError
 from discreet.plan import Plan
@@ -94,6 +95,12 @@ def _check_facts(federation: Federation, plan: Plan, silo: str) -> None:
         raise DataError(
             f"{silo}: every record must have the plan's shape {facts.feature_shape}; "
             f"got {federation.feature_shape}. Check the columns of this silo's source."
+        )
+    if (federation.outcome is not None) != (facts.num_classes == NUMBER):
+        kind = "a number" if facts.num_classes == NUMBER else "a class"
+        raise DataError(
+            f"{silo}: the label must be {kind}, as the plan says; this silo's source has another kind. "
+            "Read it by the plan's own rules."
         )
     if not federation.num_classes <= facts.num_classes:
         raise DataError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.documents import read_json
 from discreet.errors import DiscreetError
-from discreet.quality import quality_from_json
+from discreet.quality import NumberQuality, Quality, quality_from_json
 from discreet.quality.intervals import proportion, wilson
 from discreet.verify.evidence import Evidence
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -20,6 +20,44 @@ def check_quality(evidence: Evidence) -> Finding:
         quality = quality_from_json(read_json(evidence.run.directory.evaluation.read_bytes()))
     except DiscreetError as error:
         raise VerificationFailure(f"evaluation.json must be as it was written; {error}") from None
+    wrong = (
+        _wrong_shares(evidence, quality) if isinstance(quality, Quality) else _wrong_errors(evidence, quality)
+    )
+    if wrong:
+        raise VerificationFailure(f"evaluation.json: {wrong!r} must follow from its counts and the metrics.")
+    return Finding(
+        "evaluation.json",
+        Basis.SEALED,
+        "accuracy, recall and precision follow from its counts; the counts, and all else, by --records only"
+        if isinstance(quality, Quality)
+        else "R² follows from its errors, and the error is that of the metrics; all else by --records only",
+    )
+
+
+def _last_measured(evidence: Evidence, name: str) -> object:
+    """Returns what the metrics say of the last release, or None."""
+    last = {line["release"]: line for line in evidence.run.directory.read_metrics()}
+    completed = evidence.run.spending.completed
+    return last.get(completed[-1].release, {}).get(name) if completed else None
+
+
+def _wrong_errors(evidence: Evidence, quality: NumberQuality) -> str | None:
+    """Returns the name of a number that does not follow from the others."""
+    explained = None
+    if quality.constant_rmse > 0.0:
+        explained = 1.0 - (quality.rmse.value / quality.constant_rmse) ** 2
+    said = {
+        "r2": (explained, None if quality.r2 is None else quality.r2.value),
+        "gain": (quality.constant_mae - quality.mae.value, quality.gain.value),
+    }
+    for name, value in (("mae", quality.mae.value), ("constant_mae", quality.constant_mae)):
+        if (measured := _last_measured(evidence, name)) is not None:
+            said[f"{name} in metrics.jsonl"] = (float(str(measured)), value)
+    return next((name for name, (again, stated) in said.items() if not _alike(again, stated)), None)
+
+
+def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
+    """Returns the name of a number that does not follow from the counts."""
     counts = np.array(quality.confusion)
     right = int(np.trace(counts)) if counts.size else round(quality.accuracy.value * quality.records)
     again: dict[str, object] = {"accuracy": proportion(right, quality.records)}
@@ -31,24 +69,13 @@ def check_quality(evidence: Evidence) -> Finding:
         hits, own, named = counts[number, number], counts[number].sum(), counts[:, number].sum()
         again[one.name] = (int(own), wilson(hits, own), wilson(hits, named))
         said[one.name] = (one.records, one.recall, one.precision)
-    last = {line["release"]: line for line in evidence.run.directory.read_metrics()}
-    completed = evidence.run.spending.completed
-    measured = last.get(completed[-1].release, {}).get("accuracy") if completed else None
+    measured = _last_measured(evidence, "accuracy")
     if measured is not None:
         again["accuracy in metrics.jsonl"], said["accuracy in metrics.jsonl"] = (
             measured,
             quality.accuracy.value,
         )
-    wrong = [name for name in again if not _alike(again[name], said[name])]
-    if wrong:
-        raise VerificationFailure(
-            f"evaluation.json: {wrong[0]!r} must follow from its counts and the metrics."
-        )
-    return Finding(
-        "evaluation.json",
-        Basis.SEALED,
-        "accuracy, recall and precision follow from its counts; the counts, and all else, by --records only",
-    )
+    return next((name for name in again if not _alike(again[name], said[name])), None)
 
 
 def _alike(one: object, other: object) -> bool:

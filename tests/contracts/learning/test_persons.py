@@ -10,11 +10,13 @@ import pytest
 import torch
 from torch import nn
 
+from discreet.data.labels import PARTS
 from discreet.data.records import Records
 from discreet.kinds import (
     Automatic,
     BinaryLogistic,
     Capped,
+    Huber,
     LocalSgd,
     OneRelease,
     Sharded,
@@ -45,7 +47,7 @@ def network() -> nn.Module:
 
 def stable(loss: ConvexLoss, persons: PersonWeights) -> StableSteps:
     return StableSteps(
-        loss=loss, norm_bound=1.0, learning_rate=0.4, steps=3, record_capacity=PEOPLE, persons=persons
+        loss=loss, norm_bound=1.0, learning_rate=0.2, steps=3, record_capacity=PEOPLE, persons=persons
     )
 
 
@@ -58,6 +60,7 @@ MADE: dict[str, tuple[Callable[[PersonWeights], OneRelease], Callable[[], nn.Mod
     "stable, capped": (lambda p: stable(Capped(Softmax(3), 0.4), p), lambda: LinearHead(3, 3)),
     "stable, weighted": (lambda p: stable(WEIGHTED, p), lambda: LinearHead(3, 3)),
     "stable, binary": (lambda p: stable(BinaryLogistic(), p), lambda: LinearHead(3, 1)),
+    "stable, huber": (lambda p: stable(Huber(0.25), p), lambda: LinearHead(3, 1)),
     "tangent": (tangent, network),
     "single, linear": (lambda p: SingleStep(0.5, persons=p), lambda: LinearHead(3, 3)),
     "single, network": (lambda p: SingleStep(0.5, persons=p), network),
@@ -67,14 +70,14 @@ MADE: dict[str, tuple[Callable[[PersonWeights], OneRelease], Callable[[], nn.Mod
 }  # fmt: skip
 
 
-def pair(trial: int, outputs: int) -> tuple[Records, Records]:
+def pair(trial: int, num_classes: int) -> tuple[Records, Records]:
     """Persons with 1 to 6 records each, all of one person's alike or not, and the same without the last."""
     rng = np.random.default_rng(trial)
     sizes = rng.integers(1, MOST + 1, PEOPLE)
     sizes[-1] = (1, 3, MOST)[trial % 3]
     persons = np.repeat(np.arange(PEOPLE), sizes)
     features = rng.normal(size=(len(persons), 3))
-    labels = rng.integers(0, max(2, outputs), len(persons))
+    labels = rng.integers(0, num_classes, len(persons))
     last = persons == PEOPLE - 1
     if trial % 2:
         features[last], labels[last] = features[last][0], labels[last][0]
@@ -86,8 +89,14 @@ def pair(trial: int, outputs: int) -> tuple[Records, Records]:
 
 
 def moved(kind: OneRelease, model: nn.Module, trial: int) -> float:
-    outputs = 1 if isinstance(getattr(kind, "loss", None), BinaryLogistic) else 3
-    one, other = pair(trial, outputs)
+    match getattr(kind, "loss", None):
+        case BinaryLogistic():
+            num_classes = 2
+        case Huber():
+            num_classes = 2 * PARTS + 1
+        case _:
+            num_classes = 3
+    one, other = pair(trial, num_classes)
     scale = (0.0, 3.0, 30.0)[trial % 3]
     weights = scale * np.random.default_rng(1000 + trial).normal(size=len(flatten(model)))
     left, right = (local_update(kind, model, weights, part, Coupled(trial)).vector for part in (one, other))
@@ -105,7 +114,7 @@ def test_a_person_moves_no_more_than_the_claim(name: str, persons: PersonWeights
         assert max(found) >= 0.95
 
 
-@pytest.mark.parametrize("name", ["stable, softmax", "single, linear", "single, network"])
+@pytest.mark.parametrize("name", ["stable, softmax", "stable, huber", "single, linear", "single, network"])
 def test_records_that_each_count_in_full_are_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, model = MADE[name][0](EQUAL), MADE[name][1]()
     monkeypatch.setattr(PersonWeights, "of", lambda _, counts: np.ones(len(counts)))

@@ -11,12 +11,16 @@ import pytest
 import torch
 from torch import nn
 
+from discreet.arrays import Floats, Integers
+from discreet.data.labels import PARTS, Outcome
 from discreet.data.records import Records
 from discreet.kinds import (
+    Asked,
     Automatic,
     BinaryLogistic,
     Capped,
     ClippedUpdate,
+    Huber,
     LocalSgd,
     OneRelease,
     PerLayer,
@@ -41,6 +45,11 @@ from tests.contracts.learning.sensitivity_search import Case, distance, largest_
 def linear_case(outputs: int, *, radius: float = 1.0, records: int = 6, features: int = 3) -> Case:
     model = LinearHead(features, outputs)
     return Case(model, (features,), max(2, outputs), outputs * features, radius, records)
+
+
+def number_case() -> Case:
+    """Any place in the public range may be a record's label."""
+    return dataclasses.replace(linear_case(1), num_classes=2 * PARTS + 1)
 
 
 def network_case() -> Case:
@@ -110,6 +119,9 @@ CASES: list[tuple[str, OneRelease, Case]] = [
         linear_case(1),
     ),
     ("tangent-steps, weighted", tangent(Weighted(Softmax(3), (0.2, 1.0, 0.5))), network_case()),
+    ("stable-steps, huber", stable(Huber(0.25), learning_rate=0.2), number_case()),
+    ("stable-steps, huber, one each", stable(Huber(0.25), steps=None, learning_rate=1.9), number_case()),
+    ("stable-steps, huber, two passes", stable(Huber(1.0), passes=2, learning_rate=0.2), number_case()),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
@@ -163,6 +175,8 @@ def half_sampled(kind: OneRelease) -> OneRelease:
             return dataclasses.replace(kind, kind=half_sampled(kind.kind))  # type: ignore[arg-type]
         case SingleStep():
             return dataclasses.replace(kind, sampler=Poisson(0.5))
+        case Asked():
+            raise TypeError("Questions are not sampled.")
         case _:
             return dataclasses.replace(kind, sampling_prob=0.5)
 
@@ -264,6 +278,36 @@ def test_a_smoothness_constant_too_small_is_found(monkeypatch: pytest.MonkeyPatc
     expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
     found, _ = largest_distance(expansive, linear_case(1), starts=12, moves=60, seed=5)
     assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_a_threshold_that_the_loss_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The squared loss: a record pulls as hard as it is far off, and no range of labels bounds that."""
+
+    def squared(_: Huber, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
+        off = logits[:, 0] - Outcome.positions(labels)
+        return off**2 / 2.0, off[:, None]
+
+    kind = stable(Huber(0.25), learning_rate=0.2)
+    monkeypatch.setattr(Huber, "losses_and_residuals", squared)
+    found, _ = largest_distance(kind, number_case(), starts=12, moves=40, seed=1)
+    assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_the_smoothness_of_a_logistic_loss_is_too_small_for_huber(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With R²/4 in place of R², steps four times as long are let through, and they amplify."""
+    monkeypatch.setattr(Huber, "smoothness", lambda _, bound: bound**2 / 4.0)
+    expansive = stable(Huber(1.0), learning_rate=7.9, steps=None)
+    found, _ = largest_distance(expansive, number_case(), starts=12, moves=60, seed=5)
+    assert found > 1.2 * expansive.l2_sensitivity()
+
+
+def test_the_lipschitz_constant_of_huber_is_reached_exactly() -> None:
+    """A record off by more than the threshold moves the weights by γ·c·R, whatever its label is."""
+    kind = stable(Huber(0.25), steps=1, record_capacity=1, learning_rate=1.0)
+    for label, sign in ((0, -1.0), (2 * PARTS, 1.0), (2**63 - 1, 1.0)):
+        records = Records(np.array([[1.0, 0.0, 0.0]], np.float32), np.array([label]))
+        vector = local_update(kind, LinearHead(3, 1), np.zeros(3), records, Coupled(0)).vector
+        assert vector.tolist() == [sign * 0.25, 0.0, 0.0]
 
 
 def test_a_spread_that_forgets_a_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from discreet.audit.findings import NeighbourFinding
 from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.engines.local import prepare
+from discreet.kinds import Huber
 from discreet.randomness import SeededRandom
 from tests.contracts.neighbours.worlds import (
     CAPACITY,
@@ -21,6 +22,7 @@ from tests.contracts.neighbours.worlds import (
     IMAGE,
     KINDS,
     LINEAR_ONLY,
+    NUMBER,
     OWN,
     config,
     planned,
@@ -117,6 +119,45 @@ def test_a_crafted_row_of_the_file_moves_the_integers_by_the_claim(
     # Values are looked at by loaders, which do not know the kind: all places for one kind, some for others.
     tried = world(KINDS[kind], source, engine)
     places = tried.file.count if kind == "single-step" else 3
+    findings = loader_findings(
+        tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=places
+    )
+    assert not told_apart(list(findings))
+
+
+REGRESSION = config(
+    KINDS[LINEAR_ONLY],
+    {"source": "csv:unset.csv", "label": "stay", "ranges": {"age": [0, 60]}, **NUMBER},
+    "logistic",
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_crafted_records_move_a_regression_by_the_claim_and_reach_it(seed: int) -> None:
+    rounds = planned(REGRESSION, IMAGE, 1, 1.0)
+    source = SeededRandom(seed)
+    found = list(record_findings(rounds, start_of(rounds), trials=43, source=source))
+    assert not told_apart(found)
+    assert max(one.largest for one in found) >= 0.95
+
+
+def test_half_the_lipschitz_constant_of_a_regression_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Huber, "lipschitz", lambda self, bound: 0.5 * self.threshold * bound)
+    rounds = planned(REGRESSION, IMAGE, 1, 1.0)
+    found = list(record_findings(rounds, start_of(rounds), trials=43, source=SeededRandom(2)))
+    assert max(one.largest for one in found) > 1.5
+
+
+@pytest.mark.parametrize(
+    ("source", "engine"),
+    [("csv", "local"), ("csv", "real"), ("messy", "real"), ("parquet", "real")],
+)
+def test_a_crafted_row_moves_a_regression_by_the_claim(source: str, engine: str) -> None:
+    """Cells of the label that are no number, and numbers outside of the range, among them."""
+    if source == "parquet":
+        pytest.importorskip("pyarrow")
+    tried = world(KINDS[LINEAR_ONLY], source, engine, **NUMBER)
+    places = tried.file.count
     findings = loader_findings(
         tried.rounds, tried.file, tried.read, start_of(tried.rounds), most_places=places
     )

@@ -70,6 +70,10 @@ FIXED_SIZE: dict[str, Any] = {
 LINEAR_ONLY = "stable-steps"
 
 
+NUMBER: dict[str, Any] = {"label_range": [0.0, 1.0]}
+"""Makes the label of the table a number."""
+
+
 def config(kind: dict[str, Any], data: dict[str, Any], model: str) -> Config:
     """Returns a config of one round for three silos."""
     training = {"rounds": 1, "local": kind["local"]}
@@ -323,7 +327,8 @@ def world(kind: dict[str, Any], source: str, engine: str, *, rows: int = 24, **d
         stated = TABLE | {"source": "csv:unset.csv", "partition": partition} | data
         stated |= {"missing": "indicator"} if source == "messy" else {}
         made = config(kind, stated, "logistic" if linear else f"{OWN}:smooth")
-        rounds = planned(made, (6,) if source == "messy" else (4,), 2, 1.0)
+        classes = 1 if "label_range" in data else 2
+        rounds = planned(made, (6,) if source == "messy" else (4,), classes, 1.0)
         file: SiloFile = table(rows, sites=local)
         file = ParquetFile(file) if source == "parquet" else file  # type: ignore[arg-type]
     elif source in ("arrays", "dataset"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,31 @@ def test_other_kinds_of_training_give_the_same_bytes_too(
     consortium = make_consortium(config)
     expected = local_model(config, tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+def test_a_regression_gives_the_same_bytes_too(
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    """Silos read their labels as numbers, by the range that the plan states."""
+    silos = ["cleveland", "hungary", "long_beach_va", "switzerland"]
+    data = {
+        "source": f"csv:{resources.files('discreet.data.bundled').joinpath('heart_disease.csv.gz')}",
+        "label": "thalach",
+        "label_range": [60, 210],
+        "ranges": {"age": [30, 75], "oldpeak": [0, 3]},
+        "categories": {"sex": ["0", "1"]},
+        "partition": {"kind": "column", "column": "hospital", "names": silos},
+        "record_capacity": dict.fromkeys(silos, 260),
+    }
+    config = small_config(data=data, training={"rounds": 2, "local": {"kind": "stable-steps"}})
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.plan.facts.num_classes == 1
     assert consortium.folder.server.run.model.read_bytes() == expected
 
 

@@ -99,6 +99,7 @@ def test_a_diverging_update_is_zero(model: nn.Module) -> None:
     kind = ClippedUpdate(0.1, 1e200, 5, epochs=4, weight_decay=1.0)
     got = counted_update(kind, model, np.zeros(len(flatten(model))), records(), SeededRandom(0))
     assert (bool(got.update.vector.any()), got.within, got.update.batch) == (False, 0, 1)
+    assert got.update.loss is not None
     assert np.isfinite(got.update.loss)
 
 

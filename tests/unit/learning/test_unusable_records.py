@@ -87,6 +87,7 @@ def test_such_a_record_is_as_good_as_none(kind: str, model: str, place: int) -> 
         both = joined(tame(), unusable) if place else joined(unusable, tame())
         got = local_update(training, chosen, start, both, SeededRandom(0))
         np.testing.assert_allclose(got.vector, expected.vector, rtol=1e-12, atol=1e-15)
+        assert got.loss is not None
         assert np.isfinite(got.loss)
         if isinstance(training, SingleStep | ClippedUpdate):
             counted = counted_update(training, chosen, start, unusable, SeededRandom(0))

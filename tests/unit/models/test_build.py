@@ -64,9 +64,9 @@ def test_a_model_of_another_shape_is_refused_when_it_is_built() -> None:
         build_model(f"{__name__}:wrong", (3,), 4, seed=0)
 
 
-def test_one_class_is_refused() -> None:
+def test_no_class_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="at least 2 classes"):
-        build_model("logistic", (3,), 1, seed=0)
+        build_model("logistic", (3,), 0, seed=0)
 
 
 def failing_factory(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:

@@ -60,6 +60,21 @@ def test_much_signal_is_averaged() -> None:
     assert isinstance(chosen(total=48_000).server, TailMeanConfig)
 
 
+@pytest.mark.parametrize(("total", "kappa"), [(50, 0.28), (400, 2.5 / math.sqrt(400 / 3.73)), (10**6, 0.07)])
+def test_the_noise_in_a_number_falls_with_the_records(total: int, kappa: float) -> None:
+    found = chosen(total=total, outputs=1, number=True)
+    assert found.local.residual_cap == 0.2
+    assert found.local.learning_rate * found.rounds * 3.73 * 0.2 / 5 == pytest.approx(kappa)
+    assert isinstance(found.server, TailMeanConfig)
+    assert "moves an output, of 2 for the whole range," in found.reason
+
+
+def test_the_steps_of_a_number_stay_stable() -> None:
+    found = chosen(total=400, multiplier=0.01, outputs=1, number=True)
+    assert found.rounds > 20
+    assert found.local.learning_rate <= 0.95 * 2.0
+
+
 def test_many_silos_at_a_large_budget_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"'training\.rounds' must be at most 1000"):
         chosen(silos=2000, shares=2000, multiplier=0.2)

@@ -47,14 +47,16 @@ def test_it_is_the_plan_that_runs() -> None:
     assert plan_over_records(config).plan.digest() == prepare(config).plan.digest()
 
 
-@pytest.mark.parametrize(("shape", "classes"), [((6,), 2), ((6,), 3), ((4, 5), 2), ((1, 8, 8), 10)])
+@pytest.mark.parametrize(
+    ("shape", "classes"), [((6,), 1), ((6,), 2), ((6,), 3), ((4, 5), 2), ((1, 8, 8), 10)]
+)
 def test_the_facts_of_a_linear_head_are_those_of_the_model(shape: tuple[int, ...], classes: int) -> None:
     assert linear_facts(shape, classes) == described(build_model("logistic", shape, classes, seed=3), shape)
 
 
-def test_a_linear_head_needs_two_classes() -> None:
-    with pytest.raises(ConfigurationError, match="at least 2 classes; got 1"):
-        linear_facts((6,), 1)
+def test_a_linear_head_needs_two_classes_or_a_number() -> None:
+    with pytest.raises(ConfigurationError, match="at least 2 classes, or 1 for a number; got 0"):
+        linear_facts((6,), 0)
 
 
 @pytest.mark.parametrize("stated", [{"outputs": 2}, {"model_digest": "0" * 64}])

@@ -52,7 +52,7 @@ def test_its_predictions_are_those_of_the_run_that_it_leaves(records: Any, tmp_p
 def dealt(X: Any, y: Any) -> dict[tuple[float, ...], str]:
     """Says where each record went, and with which label."""
     made = FederatedClassifier(classes=[0, 1])
-    tables = made._frames(*made._records(X, y), None).tables
+    tables = made._frames(*made._records(X, y), None, num_classes=2).tables
     return {
         (float(x), float(z), int(label)): silo
         for silo, table in tables.items()

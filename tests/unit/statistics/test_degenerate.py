@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 import pytest
@@ -30,12 +31,16 @@ def sums(length: int) -> st.SearchStrategy[Floats]:
     return st.one_of(some.map(np.array), one_cell, st.just(np.zeros(length)))
 
 
+class _Answered(Protocol):
+    def rows(self) -> tuple[Row, ...]: ...
+
+
 def answers(numbers: Floats, variance: float) -> list[tuple[Row, ...]]:
     """Every answer that 12 numbers can be read as."""
     rng = np.random.default_rng(0)
     moments = statistics.read_moments(numbers[:10], variance, COLUMNS, squared_radius=4.0)
     axes = [Axis("s", ("x", "y")), Axis("t", ("1", "2", "3"))]
-    found = (
+    found: list[_Answered] = [
         statistics.count(numbers[:1], variance),
         statistics.table(numbers[:6], variance, axes),
         statistics.independence(numbers[:6], variance, (2, 3), rng=rng, draws=19),
@@ -50,7 +55,7 @@ def answers(numbers: Floats, variance: float) -> list[tuple[Row, ...]]:
             statistics.logrank(numbers, variance, edges, ["p", "q"], rng=rng, draws=19)
             for edges in (EDGES, CLOSED)
         ),
-    )
+    ]
     return [answer.rows() for answer in found]
 
 

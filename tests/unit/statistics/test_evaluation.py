@@ -12,13 +12,13 @@ from discreet.statistics import classification, evaluation
 EDGES = tuple(np.linspace(0, 1, 11).tolist())
 
 
-def drawn(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def drawn(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     labels = (rng.uniform(size=n) < 0.3).astype(int)
     scores = 1 / (1 + np.exp(-(rng.normal(size=n) + 1.5 * labels - 1)))
     return scores, labels
 
 
-def counted(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def counted(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     places = np.clip(np.searchsorted(EDGES, scores, side="right") - 1, 0, len(EDGES) - 2)
     found = np.zeros((len(EDGES) - 1, 2))
     np.add.at(found, (places, labels), 1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.quality import assess, quality_json
+from discreet.quality import assess, assess_numbers, quality_json
 from discreet.verify.finding import Basis, VerificationFailure
 from discreet.verify.quality import check_quality
 
@@ -57,3 +57,33 @@ def test_the_accuracy_is_that_of_the_metrics(tmp_path: Path) -> None:
 def test_another_form_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailure, match="as it was written"):
         check_quality(evidence(tmp_path, lambda found: found.pop("against")))
+
+
+def of_a_regression(tmp_path: Path, change: Callable[[dict[str, Any]], None], mae: float) -> Any:
+    found = quality_json(assess_numbers(np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 3.0])))
+    change(found)
+    (tmp_path / "evaluation.json").write_text(json.dumps(found))
+    directory = SimpleNamespace(
+        evaluation=tmp_path / "evaluation.json", read_metrics=lambda: [{"release": 1, "mae": mae}]
+    )
+    spending = SimpleNamespace(completed=[SimpleNamespace(release=1)])
+    return SimpleNamespace(run=SimpleNamespace(directory=directory, spending=spending))
+
+
+def test_errors_of_a_regression_follow_from_one_another(tmp_path: Path) -> None:
+    assert check_quality(of_a_regression(tmp_path, lambda _: None, 1.0)).subject == "evaluation.json"
+
+
+@pytest.mark.parametrize("name", ["rmse", "r2", "gain", "constant_mae", "constant_rmse", "mae"])
+def test_an_error_of_a_regression_that_was_altered_is_found(tmp_path: Path, name: str) -> None:
+    def half(found: dict[str, Any]) -> None:
+        value = found[name]
+        found[name] = [0.5 * end for end in value] if isinstance(value, list) else 0.5 * value
+
+    with pytest.raises(VerificationFailure, match="must follow from"):
+        check_quality(of_a_regression(tmp_path, half, 1.0))
+
+
+def test_the_error_is_that_of_the_metrics(tmp_path: Path) -> None:
+    with pytest.raises(VerificationFailure, match=r"mae in metrics\.jsonl"):
+        check_quality(of_a_regression(tmp_path, lambda _: None, 0.9))

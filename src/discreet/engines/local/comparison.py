@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 from discreet.arrays import Floats
 from discreet.data import Federation, Records
 from discreet.engines.local.measure import measure
-from discreet.learning import mean_loss
+from discreet.learning.losses import number_losses, record_losses
 from discreet.learning.torch_state import on_device_of
 from discreet.models import flatten, load_flat
 
@@ -57,12 +58,14 @@ def _fit_and_measure(
 ) -> dict[str, float]:
     load_flat(model, initial)
     if len(records):
-        _fit(model, records)
+        _fit(model, records, record_losses if federation.outcome is None else number_losses)
     return measure(model, federation, flatten(model))
 
 
-def _fit(model: nn.Module, records: Records) -> None:
-    """Minimises the mean loss plus a little L2 by full-batch L-BFGS."""
+def _fit(
+    model: nn.Module, records: Records, losses: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> None:
+    """Minimises the mean of ``losses`` plus a little L2 by full-batch L-BFGS."""
     features, labels = on_device_of(model, records)
     optimiser = torch.optim.LBFGS(model.parameters(), max_iter=_STEPS, line_search_fn="strong_wolfe")
 
@@ -71,7 +74,7 @@ def _fit(model: nn.Module, records: Records) -> None:
         penalty = sum(
             (weight.square().sum() for weight in model.parameters()), torch.zeros((), device=features.device)
         )
-        loss = mean_loss(model(features), labels) + 0.5 * _L2 * penalty
+        loss = losses(model(features), labels).mean() + 0.5 * _L2 * penalty
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 

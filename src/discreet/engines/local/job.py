@@ -38,7 +38,7 @@ from discreet.plan.public_model import made_model
 from discreet.plan.untuned import settled
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import LedgerWriter, Spending, spending
-from discreet.quality import Quality, quality_json
+from discreet.quality import AnyQuality, quality_json
 from discreet.rounds import (
     RoundReport,
     RunDirectory,
@@ -93,7 +93,7 @@ class RunResult:
     comparison: Comparison | None
     seeded: bool
     directory: RunDirectory
-    quality: Quality | None = None
+    quality: AnyQuality | None = None
     notes: tuple[str, ...] = ()
     surplus: Mapping[str, int] = field(default_factory=dict)
 
@@ -225,7 +225,7 @@ def run(
     )
 
 
-def _quality(prepared: Prepared, parameters: Floats) -> Quality | None:
+def _quality(prepared: Prepared, parameters: Floats) -> AnyQuality | None:
     classes = prepared.config.data.classes
     return quality_of(prepared.model, prepared.federation, parameters, classes=classes)
 

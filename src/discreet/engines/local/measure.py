@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
 from torch import nn
 
-from discreet.arrays import Float32s, Floats
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.data import Federation
+from discreet.data.labels import Outcome
+from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
 from discreet.models import load_flat
-from discreet.quality import Quality, assess
+from discreet.quality import AnyQuality, assess, assess_numbers
 
 # A column of many categories would have groups of few records each.
 _MOST_CATEGORIES = 12
@@ -22,6 +27,10 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     """Returns loss, accuracy, AUC (two classes) over all held-out records, and accuracy in each silo.
 
     Beside the accuracy stands the base rate: that of a model which always names the commonest class.
+
+    Where the label is a number, the loss is half the squared error, in units of half the range; and in place
+    of the accuracy is the mean absolute error, in the label's unit, beside that of the best constant.
+
     Where no record is held out there is nothing to return.
     """
     load_flat(model, parameters)
@@ -29,29 +38,50 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     if not len(test):
         return {}
     outputs, labels = logits(model, test), test.labels
+    if federation.outcome is not None:
+        return _measured_numbers(federation, outputs, labels, federation.outcome)
     overall = evaluation(outputs, labels)
     measured = {"loss": overall.loss, "accuracy": overall.accuracy, "base_rate": base_rate(labels)}
     if overall.auc is not None:
         measured["auc"] = overall.auc
-    right, first = is_right(outputs, labels), 0
+    return measured | _by_silo(federation, "accuracy", is_right(outputs, labels))
+
+
+def _measured_numbers(
+    federation: Federation, outputs: torch.Tensor, labels: Integers, outcome: Outcome
+) -> dict[str, float]:
+    """Returns what is measured of a regression."""
+    right = outcome.read_back(labels)
+    off = np.abs(outcome.numbers(outputs[:, 0].double().numpy()) - right)
+    return {
+        "loss": float(number_losses(outputs, torch.from_numpy(labels)).mean()),
+        "mae": float(off.mean()),
+        "constant_mae": float(np.abs(right - np.median(right)).mean()),
+        **_by_silo(federation, "mae", off),
+    }
+
+
+def _by_silo(federation: Federation, name: str, found: npt.NDArray[Any]) -> dict[str, float]:
+    """Returns the mean of what was found of each held-out record, for each silo that has some."""
+    measured, first = {}, 0
     for silo in federation.silos:
         own = slice(first, first + len(silo.test))
         first = own.stop
         if len(silo.test):
-            measured[f"accuracy/{silo.name}"] = float(right[own].mean())
+            measured[f"{name}/{silo.name}"] = float(found[own].mean())
     return measured
 
 
 def quality_of(
     model: nn.Module, federation: Federation, parameters: Floats, *, classes: Sequence[str] | None
-) -> Quality | None:
+) -> AnyQuality | None:
     """Returns how good the final model is on all held-out records, by silo and by public category.
 
     Args:
         model: takes the weights.
         federation: whose held-out records are asked.
         parameters: the weights.
-        classes: texts of the labels; None: their numbers.
+        classes: texts of the labels; None: their numbers, or where there are none.
 
     Returns:
         None where no record is held out, or the model gives some record no finite answer.
@@ -60,11 +90,14 @@ def quality_of(
     test = federation.pooled_test()
     if not len(test):
         return None
-    found = probabilities(logits(model, test))
+    outputs, outcome = logits(model, test), federation.outcome
+    found = probabilities(outputs) if outcome is None else outcome.numbers(outputs.double().numpy())
     if not np.isfinite(found).all():
         return None  # a model that diverged; its loss, in metrics.jsonl, says so
     silo = [silo.name for silo in federation.silos for _ in range(len(silo.test))]
     groups = {"silo": silo, **categories_of(federation.feature_names, test.features)}
+    if outcome is not None:
+        return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups)
     return assess(found, test.labels, classes=classes, groups=groups)
 
 

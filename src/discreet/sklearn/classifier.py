@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from discreet.arrays import Floats, Integers
-from discreet.data.frames import table_of
-from discreet.data.identity import Identities
 from discreet.data.spelling import spelling
 from discreet.errors import ConfigurationError
-from discreet.session import Frames, Run, Target, plan_training, train
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError:
-    raise ConfigurationError(
-        "scikit-learn must be installed for discreet.sklearn; it is not. Run: pip install 'discreet[sklearn]'"
-    ) from None
-
-_LABEL = "label"
+from discreet.sklearn.federated import Federated, texts_of
 
 
-class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class FederatedClassifier(ClassifierMixin, Federated):  # type: ignore[misc]  # scikit-learn has no types
     """Logistic regression whose weights carry an (ε, δ) guarantee for each record, in one process.
 
     Guarantee:
@@ -108,31 +97,12 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, labels = self._records(X, y)
         if len(self.classes_) < 2:
             raise ConfigurationError(f"y must hold at least two classes; got {len(self.classes_)} class.")
-        frames = self._frames(X, labels, silos)
-        if self.capacity is None:
-            raise ConfigurationError("capacity must be a public upper bound on a silo's records; got None.")
-        plan = plan_training(
-            frames.public(capacity=self.capacity),
-            target=Target(self.epsilon, self.delta),
-            rounds=self.rounds,
-            **(self.settings or {}),
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            directory = Path(folder) / "run" if self.out is None else Path(self.out)
-            run = train(plan, frames, out=directory, seed=self.random_state, evaluate=False)
-            self._keep(run)
+        self._train(self._frames(X, labels, silos, num_classes=len(self.classes_)))
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Returns the logits: shape ``(n,)`` for two classes, else ``(n, n_classes)``."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        low, high = self._limits(X.shape[1]).T
-        known = np.isfinite(X)
-        scaled = np.where(known, 2.0 * (np.clip(X, low, high) - low) / (high - low) - 1.0, 0.0)
-        rows = np.column_stack([scaled, np.ones(len(X))])
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        logits = rows @ np.column_stack([self.coef_, self.intercept_]).T
+        logits = self._outputs(X)
         return logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict_proba(self, X: Any) -> Floats:
@@ -148,11 +118,6 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _records(self, X: Any, y: Any) -> tuple[Floats, Integers]:
         """Returns features and numbers of classes; -1 for a label that is none of ``classes``.
 
@@ -166,55 +131,8 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return X, np.searchsorted(self.classes_, y)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         self.classes_ = np.unique(np.asarray(self.classes))
-        places = {spelling(text): place for place, text in enumerate(_texts(self.classes_))}
-        labels = np.array([places.get(spelling(text), -1) for text in _texts(y)], dtype=np.int64)
+        places = {spelling(text): place for place, text in enumerate(texts_of(self.classes_))}
+        labels = np.array([places.get(spelling(text), -1) for text in texts_of(y)], dtype=np.int64)
         if len(labels) != len(X):
             raise ConfigurationError(f"y must hold a class for each of {len(X)} records; got {len(labels)}.")
         return X, labels
-
-    def _keep(self, run: Run) -> None:
-        """Takes what is needed after the files are gone."""
-        (weights,) = run.model.parameters()
-        matrix = weights.detach().numpy().astype(np.float64)
-        self.coef_, self.intercept_ = matrix[:, :-1], matrix[:, -1]
-        self.guarantees_, self.plan_, self.failing_ = run.guarantees, run.plan, run.failing
-
-    def _limits(self, num_features: int) -> Floats:
-        """Returns the range of each feature, shape ``(n_features, 2)``."""
-        limits = np.asarray(self.bounds, dtype=np.float64)
-        if limits.shape not in ((2,), (num_features, 2)):
-            raise ConfigurationError(
-                f"bounds must be a pair, or have shape ({num_features}, 2); got shape {limits.shape}."
-            )
-        return np.broadcast_to(limits, (num_features, 2))
-
-    def _frames(self, X: npt.NDArray[Any], labels: Integers, silos: Any) -> Frames:
-        """Returns a table for each silo."""
-        if silos is None:
-            coins = Identities.of_content(X, labels).words("silo")
-            silos, known = (coins % np.uint64(self.n_silos)).astype(str), map(str, range(self.n_silos))
-        else:
-            silos = np.asarray(silos).astype(str)
-            known = np.unique(silos).tolist()
-        if silos.shape != labels.shape:
-            raise ConfigurationError(
-                f"silos must name one for each of {len(labels)} records; got {silos.shape}."
-            )
-        names = [f"x{column}" for column in range(X.shape[1])]
-        tables = {}
-        for silo in known:
-            own = silos == silo
-            tables[silo] = dict(zip(names, X[own].T, strict=True)) | {_LABEL: labels[own]}
-        limits = [(float(low), float(high)) for low, high in self._limits(X.shape[1])]
-        return Frames(
-            tables,
-            label=_LABEL,
-            ranges=dict(zip(names, limits, strict=True)),
-            num_classes=len(self.classes_),
-            test_fraction=0.0,
-        )
-
-
-def _texts(column: Any) -> tuple[str, ...]:
-    """Returns the text of each value, by itself."""
-    return table_of({_LABEL: column}, [_LABEL], name="y").column(_LABEL)
