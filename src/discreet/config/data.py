@@ -333,7 +333,16 @@ DRAFT = "draft: "
 WRITTEN = ("separator", "encoding", "decimal")
 """The keys that say how a CSV file is written; of a silo's own file, its policy says it and no plan."""
 
-_OF_TRAINING = ("label", "classes", "num_classes", "bins", "feature_norm_bound", "feature_shape", "transform")
+_OF_TRAINING = (
+    "label",
+    "label_range",
+    "classes",
+    "num_classes",
+    "bins",
+    "feature_norm_bound",
+    "feature_shape",
+    "transform",
+)
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")
 _FILES = (*_TABLES, "npz:")

@@ -58,6 +58,11 @@ def evaluation(
             f"a model must be linear to be evaluated by silos, whose scores are then the same on every "
             f"machine; it is {name!r}."
         )
+    if trained["data"].get("label_range") is not None:
+        raise ConfigurationError(
+            "a model must tell classes apart to be evaluated by silos; it predicts a number. Ask for its errors "
+            "on rows of your own: discreet evaluate."
+        )
     rows = [[float(weight) for weight in row] for row in weights]
     own = {key: value for key, value in question.items() if key != "model"}
     return {"kind": _EVALUATION, **own, "weights": rows, "trained": digest}, dict(trained["data"])

@@ -307,7 +307,9 @@ class EvaluationQuestion(QuestionSection):
         """Returns one cell for each bin of scores, label, and group."""
         labels = [variable for variable in variables.values() if isinstance(variable, Label)]
         if len(labels) != 1:
-            raise ConfigurationError("'data.asked' must be \"held-out\" where a model is evaluated.")
+            raise ConfigurationError(
+                "'data.asked' must be \"held-out\" where a model is evaluated, and its label one of some classes."
+            )
         (label,) = labels
         classes = 2 if len(self.weights) == 1 else len(self.weights)
         if len(label.texts) != classes:

@@ -59,7 +59,7 @@ def variables(data: DataConfig) -> dict[str, Variable]:
         place += len(column.names)
     if schema is not None and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
-    elif data.label is not None:
+    elif data.label is not None and data.label_range is None:
         found[data.label] = known.Label(data.label, public_facts(data).class_texts())
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.report.html import Html, items, join, table, tag
 from discreet.report.shape_charts import common_scale, draw_shape
-from discreet.report.shapes import Quiet, Shapes, Shown
+from discreet.report.shapes import LOG_ODDS, Quiet, Shapes, Shown
 
 
 def model_says(shown: Shown) -> Html:
@@ -25,7 +25,9 @@ def model_says(shown: Shown) -> Html:
 
 
 def _meaning(shapes: Shapes, classes: int) -> str:
-    if classes == 1:
+    if shapes.adds_to != LOG_ODDS:
+        what = f"the predicted {shapes.label}, in its own unit"
+    elif classes == 1:
         what = (
             f"the log-odds of {shapes.label} being {shapes.outcomes[0]}: above 0 speaks for it, below against"
         )
@@ -94,5 +96,5 @@ def _others(others: tuple[Quiet, ...]) -> Html:
         for one in others
     ]
     listed = table("Columns that are not drawn", header, rows, numeric=(1, 2, 3))
-    summary = tag("summary", f"The other {len(others):,} columns, which move the log-odds less")
+    summary = tag("summary", f"The other {len(others):,} columns, which move it less")
     return tag("details", summary, listed)

@@ -9,7 +9,6 @@ from discreet.report.chart import Axis, Band, Chart, Line, Linear, draw, nice_sc
 from discreet.report.html import Html, tag
 from discreet.report.shapes import Form, Level, Shape
 
-_AXIS = "adds to the log-odds"
 # Of the drawn range: where a missing cell is marked, half the width of the mark, and what it needs.
 _APART, _HALF, _ROOM = 0.12, 0.03, 0.2
 _MOST_TEXT_TICKS = 3
@@ -90,7 +89,7 @@ def _curve(shape: Shape, scale: Linear) -> Html:
             title=shape.column,
             description=_described(shape),
             x=_x_axis(shape, low, high, apart),
-            y=Axis(_AXIS, scale),
+            y=Axis(f"adds to {shape.adds_to}", scale),
             lines=tuple(lines),
             bands=tuple(bands),
             legend=False,
@@ -136,7 +135,7 @@ def _bars(shape: Shape, scale: Linear) -> Html:
         "svg",
         tag("title", shape.column),
         tag("desc", _described(shape)),
-        *_grid(scale, height),
+        *_grid(shape, scale, height),
         *rows,
         viewBox=f"0 0 {_WIDTH:g} {height:g}",
         role="img",
@@ -150,14 +149,17 @@ def _across(scale: Linear, value: float) -> float:
     return _LEFT + scale.position(value) * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _grid(scale: Linear, height: float) -> list[Html]:
+def _grid(shape: Shape, scale: Linear, height: float) -> list[Html]:
     floor, parts = height - _BOTTOM, []
     for tick in scale.ticks:
         x = f"{_across(scale, tick):.1f}"
         parts.append(tag("line", x1=x, x2=x, y1=f"{_TOP:g}", y2=f"{floor:.1f}", class_="grid"))
         parts.append(tag("text", f"{tick:.3g}", x=x, y=f"{floor + 15:.1f}", text_anchor="middle"))
     middle = f"{(_LEFT + _WIDTH - _RIGHT) / 2:.1f}"
-    return [*parts, tag("text", _AXIS, x=middle, y=f"{height - 6:.1f}", text_anchor="middle")]
+    return [
+        *parts,
+        tag("text", f"adds to {shape.adds_to}", x=middle, y=f"{height - 6:.1f}", text_anchor="middle"),
+    ]
 
 
 def _bar(shape: Shape, level: Level, scale: Linear, place: int) -> list[Html]:

@@ -1,10 +1,11 @@
-r"""What a linear model over a table says: what each column adds to the log-odds, and how much may be noise.
+r"""What a linear model over a table says: what each column adds, and how much of it may be noise.
 
 A record's features x are its encoded cells and a constant 1, e, scaled to length R: x = R·e/‖e‖. So its
-log-odds are the sum over columns of (R/‖e‖)·w·e. What a column adds is shown for a record of *typical*
-length: numbers anywhere in their range (mean square 1/3), each listed text as likely as another. For a record
-of another length every column adds one common factor times as much. With bins and indicators alone all
-complete records have the same length, the factor is 1, and the model is exactly additive.
+log-odds, or the number that it predicts, are the sum over columns of (R/‖e‖)·w·e. What a column adds is
+shown for a record of *typical* length: numbers anywhere in their range (mean square 1/3), each listed text as
+likely as another. For a record of another length every column adds one common factor times as much. With bins
+and indicators alone all complete records have the same length, the factor is 1, and the model is exactly
+additive.
 
 With several classes a curve is the logit of one class less the mean over all, since a common shift means
 nothing. Everything here is a function of plan, ledger and released weights, so it costs no privacy.
@@ -43,6 +44,9 @@ class Form(Enum):
     BARS = "bars"
 
 
+LOG_ODDS = "the log-odds"
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """What a column adds at one place.
@@ -60,14 +64,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one column adds to the log-odds of one class.
+    """What one column adds to the log-odds of one class, or to a number.
 
     Attributes:
         column: its name.
-        outcome: the class; of two classes, the second.
+        outcome: the class; of two classes, the second. The label where it is a number.
         form: a step for each bin, a line over numbers or days, a bar for each text.
         levels: in the order of the range or of the list.
         missing: what a missing cell adds, if it has a weight of its own; its ``x`` says what is missing.
+        adds_to: to what; a number's own name, whose unit contributions have.
     """
 
     column: str
@@ -75,6 +80,7 @@ class Shape:
     form: Form
     levels: tuple[Level, ...]
     missing: Level | None = None
+    adds_to: str = LOG_ODDS
 
     @property
     def places(self) -> tuple[Level, ...]:
@@ -83,7 +89,7 @@ class Shape:
 
     @property
     def spread(self) -> float:
-        """The largest contribution less the smallest: how far the column can move the log-odds."""
+        """The largest contribution less the smallest: how far the column can move what is predicted."""
         found = [level.contribution for level in self.places]
         return max(found) - min(found)
 
@@ -94,13 +100,14 @@ class Shapes:
 
     Attributes:
         label: the column that is predicted.
-        outcomes: the classes that have curves: all of several, the second of two.
+        outcomes: the classes that have curves: all of several, the second of two; or the label, a number.
         shapes: for each outcome in turn, of every column, that of the largest spread first.
         constants: what is added whatever the cells hold, for each outcome.
         factors: smallest and largest factor by which a complete record's own contributions may differ from
             those shown; (1, 1) if the model is exactly additive.
         proven: whether the bands rest on a theorem alone, else on training not amplifying noise; None if
             there is no band.
+        adds_to: the log-odds, or a number's own name.
     """
 
     label: str
@@ -109,6 +116,7 @@ class Shapes:
     constants: tuple[Level, ...]
     factors: tuple[float, float]
     proven: bool | None
+    adds_to: str = LOG_ODDS
 
     def of(self, outcome: str) -> tuple[Shape, ...]:
         """Returns the curves of one class."""
@@ -199,20 +207,28 @@ def shapes_of(rules: TableRules, weights: Floats, noise: WeightNoise | None) -> 
     least, typical, most = (1.0 + sum(part) for part in zip(*map(_squares, columns), strict=True))
     length = rules.norm_bound / math.sqrt(typical)
     outcomes, width = (classes[1:], 1.0) if len(weights) == 1 else (classes, 1.0 - 1.0 / len(weights))
+    number = rules.schema.outcome
+    adds_to, middle = LOG_ODDS, 0.0
+    if number is not None:
+        # A position in [-1, 1] is read in the number's own unit.
+        adds_to, middle = rules.schema.label, (number.low + number.high) / 2.0
+        outcomes, length = (adds_to,), length * number.half
     rows = length * (weights if len(weights) == 1 else weights - weights.mean(axis=0))
     band = None if noise is None else NORMAL_95 * noise.stddev * length * math.sqrt(width)
     shapes: list[Shape] = []
     for outcome, row in zip(outcomes, rows, strict=True):
         parts = np.split(row[:-1], np.cumsum([len(column.names) for column in columns])[:-1])
-        own = [_shape(column, outcome, part, band) for column, part in zip(columns, parts, strict=True)]
+        drawn = (_shape(column, outcome, part, band) for column, part in zip(columns, parts, strict=True))
+        own = [replace(shape, adds_to=adds_to) for shape in drawn]
         shapes += sorted(own, key=lambda shape: -shape.spread)
     return Shapes(
         rules.schema.label,
         outcomes,
         tuple(shapes),
-        tuple(Level("constant", float(row[-1]), band) for row in rows),
+        tuple(Level("constant", middle + float(row[-1]), band) for row in rows),
         (math.sqrt(typical / most), math.sqrt(typical / least)),
         None if noise is None else noise.proven,
+        adds_to,
     )
 
 

@@ -143,6 +143,8 @@ def test_a_model_that_is_not_linear_is_not_scored_by_silos(trained: Run) -> None
 
     with pytest.raises(ConfigurationError, match="a model must be linear"):
         evaluation({"model": {"name": "mlp"}}, "0" * 64, np.zeros((1, 3)), {})
+    with pytest.raises(ConfigurationError, match="it predicts a number"):
+        evaluation({"data": {"label_range": [0, 9]}}, "0" * 64, np.zeros((1, 3)), {})
 
 
 def test_scores_of_one_record_come_from_itself_alone() -> None:

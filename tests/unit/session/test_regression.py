@@ -104,3 +104,25 @@ def test_frames_train_a_regression_for_records_and_for_persons(tmp_path: Path, p
     run = train(plan, frames, out=tmp_path / "run", seed=1)
     assert run.metrics[-1]["mae"] < 0.7 * run.metrics[-1]["constant_mae"]
     assert run.verify()
+
+
+def test_what_columns_add_is_the_number_in_its_own_unit(tmp_path: Path) -> None:
+    """With bins alone every record has one length, and a prediction is the sum of what the report shows."""
+    tables = {silo: rows(150, seed) for seed, silo in enumerate(CAPACITY)}
+    columns = {silo: {name: [row[name] for row in own] for name in COLUMNS} for silo, own in tables.items()}
+    ranges = {"age": (20, 90), "weight": (40, 120)}
+    frames = Frames(columns, label="days", label_range=(0, 40), ranges=ranges, bins=4, drop=("patient",))
+    plan = plan_training(frames.public(capacity=200), target=Target(4.0))
+    run = train(plan, frames, out=tmp_path / "run", seed=1)
+    shapes = run.shapes()
+    assert shapes.outcomes == ("days",)
+    assert shapes.adds_to == "days"
+    (constant,) = shapes.constants
+    found = run.predict({"age": [25.0, 85.0], "weight": [45.0, 115.0]})
+    ends = [
+        constant.contribution + sum(shape.levels[place].contribution for shape in shapes.of("days"))
+        for place in (0, -1)
+    ]
+    assert found == pytest.approx(ends, abs=1e-4)
+    assert found[1] > found[0] + 5
+    assert "adds to days" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
