@@ -308,7 +308,7 @@ class EvaluationQuestion(QuestionSection):
         labels = [variable for variable in variables.values() if isinstance(variable, Label)]
         if len(labels) != 1:
             raise ConfigurationError(
-                "'data.asked' must be \"held-out\" where a model is evaluated, and its label one of some classes."
+                "'data.asked' must be \"held-out\" where a model is evaluated, and its label one of classes."
             )
         (label,) = labels
         classes = 2 if len(self.weights) == 1 else len(self.weights)
