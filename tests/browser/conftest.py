@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from discreet.config import load_config
+from discreet.config import load_config, parse_config
 from discreet.config.sections import AboutConfig
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.local import prepare, run
@@ -28,7 +28,20 @@ from tests.engines.conftest import DirectWire, make_consortium, small_config
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "build" / "browser"
-PAGES = ("report", "explorer", "owner", "additive")
+PAGES = ("report", "explorer", "owner", "additive", "answers")
+QUESTIONS: dict[str, Any] = {
+    "name": "six questions",
+    "data": {"source": "heart-disease", "record_capacity": 400},
+    "ask": [
+        {"kind": "count"},
+        {"kind": "table", "of": ["sex", "cp"]},
+        {"kind": "table", "of": ["age"]},
+        {"kind": "moments", "of": ["age", "thalach", "trestbps"], "components": 2},
+        {"kind": "linear-regression", "outcome": "thalach", "on": ["age", "sex", "cp"]},
+        {"kind": "survival", "time": "age", "event": "exang", "by": "sex", "title": "How long " + "w" * 60},
+    ],
+    "privacy": {"epsilon": 4.0, "delta": 1e-5},
+}
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +60,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "explorer": explorer,
         "owner": owner,
         "additive": write_report(additive.directory.path),
+        "answers": write_report(run(parse_config(QUESTIONS), folder / "answers").directory.path),
     }
 
 

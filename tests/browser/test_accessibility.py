@@ -19,7 +19,7 @@ AXE = Path(__file__).parents[2] / "build" / "axe" / "axe_playwright_python" / "a
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not here: make browser")
 @pytest.mark.parametrize("width", [360, 1000])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explorer", "owner"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "answers"])
 def test_axe_finds_no_violation(visit: Callable[..., Page], name: str, width: int, dark: bool) -> None:
     page = visit(name, width=width, dark=dark)
     # Hundreds of rows are alike, and axe looks at every cell: some of each kind will do.

@@ -13,7 +13,13 @@ ARTEFACTS = Path(__file__).parents[2] / "build" / "browser"
 PHONE, DESK = 360, 1000
 # What is left of A4 between the margins of the style sheet, at 96 CSS pixels an inch.
 PAPER = int((210 - 2 * 16) / 25.4 * 96)
-MOST_BYTES = {"report": 400_000, "explorer": 500_000, "owner": 60_000, "additive": 400_000}
+MOST_BYTES = {
+    "report": 400_000,
+    "explorer": 500_000,
+    "owner": 60_000,
+    "additive": 400_000,
+    "answers": 200_000,
+}
 
 Visit = Callable[..., Page]
 
@@ -37,7 +43,7 @@ UNCLEAR = """(svg) => {
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers"])
 def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     visit: Visit, name: str, width: int, dark: bool
 ) -> None:
@@ -51,12 +57,12 @@ def test_a_page_is_silent_self_contained_and_as_wide_as_its_window(
     page.screenshot(ARTEFACTS / f"{name}-{width}-{'dark' if dark else 'light'}.png")
 
 
-@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive"])
+@pytest.mark.parametrize("name", ["report", "explorer", "owner", "additive", "answers"])
 def test_a_page_is_small(files: dict[str, Path], name: str) -> None:
     assert files[name].stat().st_size < MOST_BYTES[name]
 
 
-@pytest.mark.parametrize("name", ["report", "owner"])
+@pytest.mark.parametrize("name", ["report", "owner", "answers"])
 def test_a_page_fits_on_paper(visit: Visit, name: str) -> None:
     page = visit(name, width=PAPER, media="print", dark=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
@@ -87,7 +93,7 @@ def test_the_report_refuses_foreign_scripts(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [PHONE, 400, 1280])
-@pytest.mark.parametrize("name", ["report", "owner"])
+@pytest.mark.parametrize("name", ["report", "owner", "answers"])
 def test_no_table_is_cut(visit: Visit, name: str, width: int) -> None:
     page = visit(name, width=width)
     page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")

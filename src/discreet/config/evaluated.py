@@ -60,8 +60,8 @@ def evaluation(
         )
     if trained["data"].get("label_range") is not None:
         raise ConfigurationError(
-            "a model must tell classes apart to be evaluated by silos; it predicts a number. Measure it on rows "
-            "of your own: discreet evaluate."
+            "a model must tell classes apart to be evaluated by silos; it predicts a number. Measure it on "
+            "rows of your own: discreet evaluate."
         )
     rows = [[float(weight) for weight in row] for row in weights]
     own = {key: value for key, value in question.items() if key != "model"}

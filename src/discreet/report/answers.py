@@ -12,8 +12,6 @@ from discreet.report.html import Html, table, tag
 from discreet.statistics.rows import Row
 
 _UNKNOWN = "–"
-# A wider table of counts is scrolled on a phone.
-_STACKED = 6
 
 
 def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
@@ -28,7 +26,7 @@ def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
     parts = [tag("h2", "Answers"), tag("p", lead)]
     if not answers:
         parts.append(tag("p", "The sum was not released, so there is no answer."))
-    return tag("section", *parts, *(part for one in answers for part in _one(one)))
+    return tag("section", *parts, *(part for one in answers for part in _one(one)), class_="foreign")
 
 
 def _one(answer: Answer) -> list[Html]:
@@ -54,7 +52,7 @@ def _numbers(title: str, rows: Sequence[Row]) -> Html:
 def _counts(title: str, grid: Grid) -> Html:
     cells = [(text, *(whole(cell) for cell in counts)) for text, counts in grid.rows]
     header = (grid.corner, *grid.header)
-    return table(title, header, cells, numeric=range(1, len(header)), stack=len(header) <= _STACKED)
+    return table(title, header, cells, numeric=range(1, len(header)))
 
 
 def _chart(answer: Answer) -> Chart:
