@@ -46,7 +46,9 @@ def _one(answer: Answer) -> list[Html]:
 
 def _numbers(title: str, rows: Sequence[Row]) -> Html:
     cells = [(row.name, _value(row.value), _interval(row.low, row.high), row.remark) for row in rows]
-    return table(title, ("What", "Value", "95 % interval", "Remark"), cells, numeric=(1, 2))
+    width = 4 if any(row.remark for row in rows) else 3
+    header = ("What", "Value", "95 % interval", "Remark")[:width]
+    return table(title, header, [row[:width] for row in cells], numeric=(1, 2))
 
 
 def _counts(title: str, grid: Grid) -> Html:
