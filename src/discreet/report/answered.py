@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.arrays import Floats
+from discreet.errors import LedgerError
 from discreet.kinds import Asked
 from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
 from discreet.kinds.blocks import Axis as CellAxis
@@ -53,6 +54,7 @@ LEVEL = 0.95
 _TESTS = frozenset({"Cramér's V"})
 # Answers are the same on machines whose last bits differ.
 _DIGITS = 8
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,10 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
     asked = run.plan.silo_training(run.plan.facts.silos[0])
     if not (isinstance(asked, Asked) and completed):
         return ()
-    sums = run.directory.load_state().arrays["parameters"]
+    saved = run.directory.load_state()
+    if saved.digest != completed[-1].led_to:
+        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
+    sums = saved.arrays["parameters"]
     variance = noise_variance(run.plan, len(completed[-1].survivors))
     return answers(run.plan, asked.blocks, sums, variance)
 
@@ -170,8 +175,7 @@ def noise_variance(plan: Plan, survivors: int) -> float:
     """
     share = plan.release.share
     # A dithered rounding has a variance of at most a quarter of a grid unit's square.
-    rounding = 0.0 if plan.grid.noise_first else 0.25
-    return survivors * (share.variance / share.num_silos + rounding) / plan.grid.scale**2
+    return survivors * (share.variance / share.num_silos + 0.25) / plan.grid.scale**2
 
 
 def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float) -> tuple[Answer, ...]:
@@ -187,18 +191,26 @@ def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: 
 
 
 def answers_csv(found: tuple[Answer, ...]) -> str:
-    """Returns all numbers of all answers as CSV, one a line."""
+    """Returns all numbers of all answers as CSV, one a line.
+
+    Titles and names are a config's words: one that a spreadsheet would take for a formula gets a quotation
+    mark before it, which spreadsheets show as text.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(("question", "what", "value", "low", "high", "remark"))
     for answer in found:
-        writer.writerows((answer.title, *_written(row)) for row in answer.rows)
+        writer.writerows((_word(answer.title), *_written(row)) for row in answer.rows)
     return text.getvalue()
 
 
 def _written(row: Row) -> tuple[str, ...]:
     numbers = ("" if value is None else f"{value:.{_DIGITS}g}" for value in (row.value, row.low, row.high))
-    return (row.name, *numbers, row.remark)
+    return (_word(row.name), *numbers, row.remark)
+
+
+def _word(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _answer(asked: _Asked) -> Answer:

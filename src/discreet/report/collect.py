@@ -18,7 +18,7 @@ from discreet.plan import Plan, public_units
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import AnyQuality, quality_from_json
-from discreet.report.answered import answers_of
+from discreet.report.answered import Answer, answers_of
 from discreet.report.attack import attack_bound
 from discreet.report.board import columns, stated
 from discreet.report.citations import citations
@@ -88,7 +88,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         columns=columns(plan.data),
         quality=_quality(directory.evaluation),
         shapes=_shapes(run),
-        answers=answers_of(run) if plan.questions else None,
+        answers=_answers(run),
     )
 
 
@@ -170,6 +170,16 @@ def _quality(path: Path) -> AnyQuality | None:
     except ValueError:
         raise ConfigurationError(f"{path.name} must be JSON; it cannot be read.") from None
     return quality_from_json(data)
+
+
+def _answers(run: RunRecord) -> tuple[Answer, ...] | None:
+    """Returns the answers of a run that asked questions, if its sum is the one of the ledger."""
+    if not run.plan.questions:
+        return None
+    try:
+        return answers_of(run)
+    except LedgerError:
+        return ()
 
 
 def _shapes(run: RunRecord) -> Shown | None:

@@ -9,7 +9,10 @@ import pytest
 
 from discreet.config import parse_config
 from discreet.engines.local import run
+from discreet.errors import LedgerError
+from discreet.report.answered import Answer, answers_csv
 from discreet.session import finish, open_run
+from discreet.statistics import Row
 from discreet.verify import VerificationFailure, seal, verify
 
 
@@ -84,3 +87,17 @@ def test_the_report_is_written_again_as_it_was(answered: Path) -> None:
     open_run(answered).report()
     assert (answered / "report.html").read_bytes() == before
     assert len(list(verify(answered))) >= 7
+
+
+def test_another_state_than_the_ledgers_answers_nothing(answered: Path) -> None:
+    path = answered / "state.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(LedgerError, match="the state that the ledger names"):
+        _ = open_run(answered).answers
+
+
+def test_words_that_a_spreadsheet_would_run_are_text() -> None:
+    answer = Answer("=1+1", "How many?", "about nothing", (Row("@sum", -1.5, -2.0, -1.0),))
+    assert answers_csv((answer,)).splitlines()[1] == "'=1+1,'@sum,-1.5,-2,-1,"
