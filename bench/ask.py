@@ -155,7 +155,9 @@ def _auc_line(silos: tuple[str, ...], held_out: int, epsilon: float, bins: int, 
     data = {
         "asked": "held-out", "test_fraction": 0.25, "label": "ill", "ranges": {"age": [0, 100]}
     }  # fmt: skip
-    asked = [{"kind": "evaluation", "weights": [[1.0, 0.0]], "trained": "0" * 64, "bins": bins}]
+    asked = [
+        {"kind": "evaluation", "weights": [[1.0, 0.0]], "trained": "0" * 64, "silos": silos, "bins": bins}
+    ]
     plan = question_plan(silos, held_out, data, asked, epsilon)
     variance, rng = variance_of(plan, len(silos)), np.random.default_rng(1)
     edges = np.linspace(0.0, 1.0, bins + 1)

@@ -39,19 +39,20 @@ def with_models(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def evaluation(
-    trained: Mapping[str, Any], digest: str, weights: Any, question: Mapping[str, Any]
+    plan: Mapping[str, Any], digest: str, weights: Any, question: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a question about a model with its weights, and the table ``data`` that its training had.
 
     Args:
-        trained: the config of the training, as its plan holds it.
+        plan: the training's, as JSON.
         digest: of that plan.
         weights: shape ``(logits, features)``.
         question: further keys, such as ``by``.
 
     Raises:
-        ConfigurationError: if the model is not linear.
+        ConfigurationError: if the model is not linear, or records were not held out by coins of their own.
     """
+    trained = plan["config"]
     name = trained.get("model", {}).get("name", LINEAR)
     if name != LINEAR:
         raise ConfigurationError(
@@ -63,9 +64,15 @@ def evaluation(
             "a model must tell classes apart to be evaluated by silos; it predicts a number. Measure it on "
             "rows of your own: discreet evaluate."
         )
+    if trained["training"].get("sampling", {}).get("kind") == "fixed-size":
+        raise ConfigurationError(
+            "a training must hold records out by what they are for them to be asked; under fixed-size "
+            "sampling it holds out places."
+        )
     rows = [[float(weight) for weight in row] for row in weights]
     own = {key: value for key, value in question.items() if key != "model"}
-    return {"kind": _EVALUATION, **own, "weights": rows, "trained": digest}, dict(trained["data"])
+    stated = {"weights": rows, "trained": digest, "silos": list(plan["facts"]["silos"])}
+    return {"kind": _EVALUATION, **own, **stated}, dict(trained["data"])
 
 
 def asked_data(trained: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def _resolved(question: Any) -> tuple[Any, dict[str, Any] | None]:
     try:
         read = read_model_file(file.read_bytes(), name=file.name)
         plan = read_json(read.about)["plan"]
-        return evaluation(plan["plan"]["config"], plan["digest"], read.tensors["weight"], question)
+        return evaluation(plan["plan"], plan["digest"], read.tensors["weight"], question)
     except OSError as error:
         raise ConfigurationError(
             f"'model' of an evaluation must be a run's folder or a model file; {file}: {error.strerror}."

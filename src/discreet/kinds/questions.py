@@ -288,6 +288,7 @@ class EvaluationQuestion(QuestionSection):
     Attributes:
         weights: of the released model, a row for each logit.
         trained: SHA-256 of the plan that it was trained under.
+        silos: those of that plan, by whose names records were held out.
         bins: into how many of equal width, or at which edges, probabilities are cut; for two classes.
         by: a column of texts: every group is measured too.
     """
@@ -295,6 +296,7 @@ class EvaluationQuestion(QuestionSection):
     kind: Literal["evaluation"]
     weights: Annotated[tuple[Weights, ...], Field(min_length=1, max_length=_MOST_CLASSES)]
     trained: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    silos: Annotated[tuple[str, ...], Field(min_length=1)]
     bins: StatedBins = 10
     by: Column | None = None
 
@@ -325,6 +327,23 @@ class EvaluationQuestion(QuestionSection):
                 raise ConfigurationError(f"'by' must name a column of texts; {self.by!r} is none.")
             axes.append(Axis(group))
         return within(Cells(tuple(axes)), "the histogram of scores")
+
+    def require_of(self, silos: tuple[str, ...], features: int) -> None:
+        """Refuses other silos than the training's, or weights of other features.
+
+        Raises:
+            ConfigurationError: if coins or weights would be of something else.
+        """
+        if set(silos) != set(self.silos):
+            raise ConfigurationError(
+                "an evaluation must be of the training's own silos, by whose names it held records out, "
+                f"{', '.join(sorted(self.silos))}; got {', '.join(sorted(silos))}."
+            )
+        if any(len(row) != features for row in self.weights):
+            raise ConfigurationError(
+                f"'weights' must have a number for each of {features} features; got "
+                f"{', '.join(str(len(row)) for row in self.weights)}."
+            )
 
     def _cuts(self) -> tuple[float, ...]:
         try:

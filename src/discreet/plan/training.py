@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from discreet.config import Config
@@ -10,6 +11,7 @@ from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.questions import EvaluationQuestion
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.asked import asked_blocks
 from discreet.plan.facts import FederationFacts
@@ -37,6 +39,9 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
             f"{config.model.name!r} under {local.kind}."
         )
     number = _is_number(config, facts)
+    for question in config.ask or ():
+        if isinstance(question, EvaluationQuestion):
+            question.require_of(facts.silos, math.prod(facts.feature_shape))
     person = config.data.person
     if person is not None and isinstance(privacy.clip_norm, QuantileNormConfig):
         raise ConfigurationError(

@@ -145,7 +145,14 @@ class _Asked:
 THESE_RECORDS = "about these records; intervals hold the noise of privacy"
 _DRAWN = "were drawn from; intervals hold sampling and the noise of privacy"
 POPULATION = f"about the population that the records {_DRAWN}"
-HELD_OUT = f"about the population that the held-out records {_DRAWN}"
+IN_BINS = (
+    f"{POPULATION}. Inside a bin of time events and ends of observation are taken to be spread evenly: wide "
+    "bins move a curve by more than its intervals say"
+)
+HELD_OUT = (
+    f"about the population that the held-out records {_DRAWN}. Records of one bin of scores are not told "
+    "apart: they count one half in the AUC"
+)
 
 
 def answers_of(run: RunRecord) -> tuple[Answer, ...]:
@@ -340,7 +347,7 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
         test = logrank(cells, asked.variance, time.edges, groups, rng=asked.randomness)
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
-    return _of(asked, POPULATION, rows, curves, (time.name, f"share without {question.event}"))
+    return _of(asked, IN_BINS, rows, curves, (time.name, f"share without {question.event}"))
 
 
 def _told(start: float, curve: SurvivalCurve) -> tuple[tuple[float, float, float, float], ...]:

@@ -87,7 +87,7 @@ def plan_evaluation(
         ConfigurationError: if the model is not linear, or something does not fit together.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    trained: Any = model.plan.config.model_dump(mode="json", exclude_none=True)
+    trained: Any = model.plan.to_json()
     weights = [parameter.detach().double().tolist() for parameter in model.network.parameters()][-1]
     asked = {"bins": bins if isinstance(bins, int) else list(bins)} | ({} if by is None else {"by": by})
     question, records = evaluation(trained, model.plan.digest(), weights, asked)
@@ -101,6 +101,6 @@ def plan_evaluation(
         "ask": [question],
         "data": asked_data(records, own),
         "privacy": target.stated(),
-        "aggregation": dict(trained["aggregation"] if aggregation is None else aggregation),
+        "aggregation": dict(trained["config"]["aggregation"] if aggregation is None else aggregation),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.accounting import guarantee
+from discreet.config.data import without_folder
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.privacy.events import Composed, Event
@@ -16,9 +17,15 @@ from discreet.session.runs import Run
 
 ALL_PLANNED = "all of these trainings were decided upon before anything of the first was seen"
 SAME_PEOPLE = "all of these trainings are charged to the same silos and the same people"
+ALL_OF_A_SIDE = "all runs of one side of the split were decided upon before anything of the first was seen"
 TWO_SIDES = (
-    "every record keeps what its public coin hangs on (its content, or its entry in the id column), "
-    "so that it is in the training or among the held-out records, and never in both"
+    "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
+    "column, and the name of its silo; a person's entry in the person column), so that it is in the training "
+    "or among the held-out records, and never in both"
+)
+NOT_MEASURED = (
+    "no exact measurement of held-out records, such as a simulation writes into its folder, was shown to "
+    "anybody"
 )
 
 
@@ -75,8 +82,9 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
         key=lambda one: one.epsilon,
     )
     stated = [text for one in runs for text in one.plan.spent(one.record.spending.charged).assumptions]
-    sides = [TWO_SIDES] if parallel else []
-    assumed = dict.fromkeys([*found.assumptions, *stated, ALL_PLANNED, SAME_PEOPLE, *sides])
+    # An evaluation follows from the training's weights, which the theorem on two sides allows.
+    together = [ALL_OF_A_SIDE, TWO_SIDES, NOT_MEASURED] if parallel else [ALL_PLANNED]
+    assumed = dict.fromkeys([*found.assumptions, *stated, *together, SAME_PEOPLE])
     return replace(found, assumptions=tuple(assumed))
 
 
@@ -84,7 +92,7 @@ def _on_two_sides(plans: Sequence[Plan]) -> bool:
     """Says whether some plans use the records that the others hold out, by the same coins.
 
     Coins are of one split only if everything that they hang on is the same: all rules of the records, and
-    which silo has them. Where records are exchanged, their content may move them to the other side.
+    which file is which silo's. Where records are exchanged, their content may move them to the other side.
     """
     asked = {plan.data.asked is not None for plan in plans}
     relations = {plan.release.neighboring for plan in plans}
@@ -99,7 +107,8 @@ def _on_two_sides(plans: Sequence[Plan]) -> bool:
 def _coins(plan: Plan) -> str:
     """Returns all rules by which records of a plan are read and split, as one text."""
     data: dict[str, Any] = plan.data.model_dump(
-        mode="json", exclude={"asked", "source", "record_capacity"}, exclude_none=True
+        mode="json", exclude={"asked", "record_capacity"}, exclude_none=True
     )
+    data["source"] = without_folder(plan.data.source)
     data.get("person", {}).pop("capacity", None)
     return f"{sorted(plan.facts.silos)} {sorted(data.items())}"

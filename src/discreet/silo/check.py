@@ -88,10 +88,13 @@ def _held_out(plan: Plan) -> str:
     fraction = plan.data.test_fraction
     if fraction == 0.0:
         return "no record is held out"
+    share = f"about {100 * fraction:.3g} % of the records"
+    if plan.data.asked == "held-out":
+        return f"{share} are held out by a public coin: those are asked, and no other"
     return (
-        f"about {100 * fraction:.3g} % of the records are held out by a public coin (of an npz file with a "
-        "test set, that set) and used for nothing in a real federation; set data.test_fraction = 0 in the "
-        "plan to train on all"
+        f"{share} are held out by a public coin (of an npz file with a test set, that set) and used for "
+        "nothing here; another plan may ask them how good the model is. Set data.test_fraction = 0 in the "
+        "plan to use all"
     )
 
 

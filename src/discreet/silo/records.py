@@ -129,6 +129,11 @@ def _federation(source: str, plan: Plan, silo: str, written: Mapping[str, str]) 
         own = silo
         update = {"source": source, **dict.fromkeys(WRITTEN), **written}
     else:
+        if data.asked is not None:
+            raise DataError(
+                f"{silo}: questions must be asked of a table, and held-out records be held out by the plan's "
+                f"own rules; {source} is a function. Write its records to a file."
+            )
         if data.person is not None:
             raise DataError(
                 f"{silo}: persons must be named by a column of a file or an array; {source} is a function, "

@@ -36,11 +36,12 @@ class Quantiles:
 def quantiles(
     sums: Floats, variance: float, edges: Sequence[float], probs: Sequence[float], *, level: float = 0.95
 ) -> Quantiles:
-    """Returns quantiles, with the number spread evenly inside each bin.
+    """Returns quantiles, the estimate with the number spread evenly inside each bin.
 
     The estimate is where the monotone distribution function next to the measured one reaches the probability.
-    The interval holds every place x at which F(x) = p is not rejected: cumulated(x) − p·total has the
-    variance n p(1 − p) + v((1 − p)² bins below + p² bins above).
+    The interval reaches from the last edge at which F < p is certain to the first at which F > p is, whatever
+    the number does between edges: cumulated − p·total has the variance n p(1 − p) + v((1 − p)² bins below +
+    p² bins above) at an edge where F = p.
 
     Args:
         sums: noisy counts of the bins, length m.
@@ -65,26 +66,12 @@ def _quantile(cumulated: Floats, variance: float, edges: Floats, prob: float, re
     value = _crossing(edges, monotone, prob * total)
     below = np.arange(bins + 1)
     noise = variance * ((1 - prob) ** 2 * below + prob**2 * (bins - below))
-    kept = _not_rejected(cumulated - prob * total, reach**2 * (total * prob * (1 - prob) + noise))
-    if len(kept) == 0:
-        return Interval(value, value, value)
-    low, high = np.interp([kept.min(), kept.max()], below, edges)
-    return around(value, float(low), float(high))
-
-
-def _not_rejected(away: Floats, allowed: Floats) -> Floats:
-    """Returns where away² <= allowed begins, ends or holds at an edge, in bins from the first edge.
-
-    Both are straight between edges, as the distribution function is taken to be.
-    """
-    rise, more = np.diff(away), np.diff(allowed)
-    a, b, c = rise**2, 2 * away[:-1] * rise - more, away[:-1] ** 2 - allowed[:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(b * b - 4 * a * c)
-        inside = np.array([(-b - root) / (2 * a), (-b + root) / (2 * a), -c / b])
-    straight = np.array([a != 0, a != 0, a == 0])
-    crossed = straight & (inside > 0) & (inside < 1)
-    return np.concatenate([(np.arange(len(rise)) + inside)[crossed], np.flatnonzero(away**2 <= allowed)])
+    allowed = reach**2 * (total * prob * (1 - prob) + noise)
+    kept = np.flatnonzero((cumulated - prob * total) ** 2 <= allowed)
+    # Where the distribution function crosses between two edges, and how, no bin tells.
+    above = int(np.clip(np.searchsorted(monotone, prob * total), 1, bins))
+    first, last = (kept[0] - 1, kept[-1] + 1) if len(kept) else (above - 1, above)
+    return around(value, float(edges[max(first, 0)]), float(edges[min(last, bins)]))
 
 
 def _crossing(edges: Floats, cumulated: Floats, wanted: float) -> float:

@@ -16,7 +16,7 @@ from discreet.audit.neighbours import Rounds
 from discreet.config import Config, parse_config
 from discreet.config.federation import federation_of
 from discreet.data import Records
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, DataError
 from discreet.kinds import Asked
 from discreet.kinds.blocks import Products
 from discreet.models import flatten
@@ -154,7 +154,13 @@ def evaluation_of(name: str) -> Config:
     else:
         data["record_capacity"] = capacity
     weights = [[1.0, -2.0, 0.5, 0.1, -0.3, 0.2]]
-    question = {"kind": "evaluation", "weights": weights, "trained": "0" * 64, "by": "stage"}
+    question = {
+        "kind": "evaluation",
+        "weights": weights,
+        "trained": "0" * 64,
+        "silos": list(own_code.SILOS),
+        "by": "stage",
+    }
     privacy = {"epsilon": 2.0, "delta": 1e-5, "unit": name}
     return parse_config({"data": data, "ask": [question], "privacy": privacy}, source="test")
 
@@ -210,3 +216,10 @@ def test_records_of_one_cell_come_from_themselves_alone(tmp_path: Path) -> None:
     for place in (0, 7, 39):
         alone = read(file.rows(np.array([place])).write(tmp_path / "alone"))
         assert alone.features.tobytes() == whole.features[place : place + 1].tobytes()
+
+
+def test_a_silo_whose_source_is_a_function_is_asked_nothing() -> None:
+    """It splits its records itself, so that held-out ones could be those that were trained on."""
+    plan = plan_without_data(evaluation_of("record"))
+    with pytest.raises(DataError, match="is a function"):
+        load_records(f"{own_code.__name__}:federation", plan, "a")

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from discreet import Frames, Run, Target, composed, plan_evaluation, plan_training, train
-from discreet.config import Config, load_config
+from discreet.config import Config, load_config, parse_config
 from discreet.config.federation import federation_of
 from discreet.errors import ConfigurationError
 from discreet.kinds.questions import EvaluationQuestion
 from discreet.plan.over_records import plan_over_records
+from discreet.session.public import plan_without_data
 
 SILOS = ("north", "south", "east")
 
@@ -92,6 +93,8 @@ def test_a_training_and_its_evaluation_cost_the_larger_of_both(trained: Run, tmp
     alone = [composed([one], delta=1e-5).epsilon for one in (trained, run)]
     assert both.epsilon == max(alone)
     assert any("never in both" in text for text in both.assumptions)
+    assert any("no exact measurement" in text for text in both.assumptions)
+    assert not any("all of these trainings were decided" in text for text in both.assumptions)
     # Twice the same side adds up.
     assert composed([trained, run, run], delta=1e-5).epsilon == max(alone)
     assert composed([run, run], delta=1e-5).epsilon > 1.3 * alone[1]
@@ -142,9 +145,24 @@ def test_a_model_that_is_not_linear_is_not_scored_by_silos(trained: Run) -> None
     from discreet.config.evaluated import evaluation
 
     with pytest.raises(ConfigurationError, match="a model must be linear"):
-        evaluation({"model": {"name": "mlp"}}, "0" * 64, np.zeros((1, 3)), {})
+        evaluation({"config": {"model": {"name": "mlp"}}}, "0" * 64, np.zeros((1, 3)), {})
     with pytest.raises(ConfigurationError, match="it predicts a number"):
-        evaluation({"data": {"label_range": [0, 9]}}, "0" * 64, np.zeros((1, 3)), {})
+        evaluation({"config": {"data": {"label_range": [0, 9]}}}, "0" * 64, np.zeros((1, 3)), {})
+    places = {"data": {}, "training": {"sampling": {"kind": "fixed-size"}}}
+    with pytest.raises(ConfigurationError, match="it holds out places"):
+        evaluation({"config": places}, "0" * 64, np.zeros((1, 3)), {})
+
+
+def test_other_silos_or_features_than_the_trainings_are_refused(trained: Run) -> None:
+    """Coins hang on the names of silos: under other names records of the training would be asked."""
+    own = trained.released
+    with pytest.raises(ConfigurationError, match="the training's own silos"):
+        plan_evaluation(own, capacity={"north": 9, "south": 9, "west": 9}, target=Target(1.0))
+    plan = plan_evaluation(own, capacity=9, target=Target(1.0))
+    tables = plan.config.model_dump(mode="json", exclude_none=True)
+    tables["ask"][0]["weights"] = [[1.0, 2.0]]
+    with pytest.raises(ConfigurationError, match="a number for each of"):
+        plan_without_data(parse_config(tables))
 
 
 def test_scores_of_one_record_come_from_itself_alone() -> None:
@@ -169,7 +187,14 @@ def test_a_bundled_source_is_evaluated_too() -> None:
         {
             "data": data.model_dump(exclude_none=True),
             "ask": [
-                {"kind": "evaluation", "weights": [[0.1] * 15], "trained": "0" * 64, "by": "sex", "bins": 4}
+                {
+                    "kind": "evaluation",
+                    "weights": [[0.1] * 16],
+                    "trained": "0" * 64,
+                    "silos": ["cleveland", "hungary", "long_beach_va", "switzerland"],
+                    "by": "sex",
+                    "bins": 4,
+                }
             ],
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
         }
