@@ -64,11 +64,11 @@ class Listing:
 
     def _table(self) -> Table:
         made = Table(
-            title=self.title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False
+            title=Text(self.title), title_justify="left", title_style="bold", show_edge=False, pad_edge=False
         )
         for place, title in enumerate(self.columns):
             justify = "right" if title in self.numeric else "left"
-            made.add_column(title, justify=justify, no_wrap=place != self.wraps, overflow="fold")  # type: ignore[arg-type]
+            made.add_column(Text(title), justify=justify, no_wrap=place != self.wraps, overflow="fold")  # type: ignore[arg-type]
         for row in self.rows:
             made.add_row(*map(Text, row))
         return made

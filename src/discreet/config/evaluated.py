@@ -9,6 +9,7 @@ from typing import Any
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR
+from discreet.privacy.wire import digest
 
 _EVALUATION = "evaluation"
 # What an evaluation states of its own; all other rules of records are the training's.
@@ -39,13 +40,13 @@ def with_models(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def evaluation(
-    plan: Mapping[str, Any], digest: str, weights: Any, question: Mapping[str, Any]
+    plan: Mapping[str, Any], trained_under: str, weights: Any, question: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a question about a model with its weights, and the table ``data`` that its training had.
 
     Args:
         plan: the training's, as JSON.
-        digest: of that plan.
+        trained_under: SHA-256 of that plan.
         weights: shape ``(logits, features)``.
         question: further keys, such as ``by``.
 
@@ -71,7 +72,7 @@ def evaluation(
         )
     rows = [[float(weight) for weight in row] for row in weights]
     own = {key: value for key, value in question.items() if key != "model"}
-    stated = {"weights": rows, "trained": digest, "silos": list(plan["facts"]["silos"])}
+    stated = {"weights": rows, "trained": trained_under, "silos": list(plan["facts"]["silos"])}
     return {"kind": _EVALUATION, **own, **stated}, dict(trained["data"])
 
 
@@ -112,7 +113,11 @@ def _resolved(question: Any) -> tuple[Any, dict[str, Any] | None]:
     try:
         read = read_model_file(file.read_bytes(), name=file.name)
         plan = read_json(read.about)["plan"]
+        if digest(plan["plan"]) != plan["digest"]:
+            raise ConfigurationError(f"{file.name} must hold the plan that it names; it was altered.")
         return evaluation(plan["plan"], plan["digest"], read.tensors["weight"], question)
+    except ConfigurationError:
+        raise
     except OSError as error:
         raise ConfigurationError(
             f"'model' of an evaluation must be a run's folder or a model file; {file}: {error.strerror}."

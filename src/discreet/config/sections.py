@@ -24,7 +24,7 @@ from discreet.kinds import (
     ServerConfig,
     UntunedStepsConfig,
 )
-from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.fields import Count, Positive, Section, one_line
 from discreet.kinds.questions import MOST_QUESTIONS, Question
 
 
@@ -153,13 +153,6 @@ class RunConfig(Section):
     dropouts: tuple[Dropout, ...] = ()
 
 
-def _one_line(name: str) -> str:
-    """Refuses a name that could end a line of a file or of a terminal."""
-    if not name.isprintable():
-        raise ValueError("must be one line of printable characters")
-    return name
-
-
 def _text(words: str) -> str:
     """Refuses what is no text, or could steer a terminal."""
     if not words.strip() or not all(letter.isprintable() or letter == "\n" for letter in words):
@@ -208,7 +201,7 @@ class Config(Section):
             say so, and are left out of a file.
     """
 
-    name: Annotated[str, Field(max_length=200), AfterValidator(_one_line)] = "training"
+    name: Annotated[str, Field(max_length=200), AfterValidator(one_line)] = "training"
     about: AboutConfig | None = None
     ask: Annotated[tuple[Question, ...], Field(min_length=1, max_length=MOST_QUESTIONS)] | None = None
     data: DataConfig

@@ -30,10 +30,12 @@ class Axis:
         variable: what tells records apart.
         cuts: of a number, or of a probability: edges between bins, increasing and strictly inside its range;
             the end of the range as the last one gives whatever reaches it a bin of its own.
+        upper: whether a bin holds its upper edge and not its lower one, but for the end of the range.
     """
 
     variable: Variable
     cuts: tuple[float, ...] = ()
+    upper: bool = False
 
     @property
     def name(self) -> str:
@@ -69,7 +71,15 @@ class Axis:
     @property
     def size(self) -> int:
         """Number of cells."""
-        return len(self.texts)
+        match self.variable:
+            case Score(weights=(_,)):
+                return len(self.cuts) + 1
+            case Score(texts=texts):
+                return len(texts)
+            case Number():
+                return len(self.cuts) + 2
+            case other:
+                return len(other.texts) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,3 +19,10 @@ class Section(BaseModel):
     """A table of the file: immutable, and closed to unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+def one_line(words: str) -> str:
+    """Refuses words that could end a line of a file or of a terminal, or steer one."""
+    if not words.isprintable():
+        raise ValueError("must be one line of printable characters")
+    return words

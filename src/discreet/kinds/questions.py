@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from discreet.data.bins import MOST_BINS, cuts_of
 from discreet.errors import ConfigurationError
 from discreet.kinds.blocks import MOST_CELLS, Axis, Block, Cells, Indicator, Products, Term
-from discreet.kinds.fields import Positive, Section
+from discreet.kinds.fields import Positive, Section, one_line
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score, Variable
 
 _MOST_AXES = 4
 _MOST_COLUMNS = 256
 MOST_QUESTIONS = 64
+RISKS = (0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9)
+"""Edges that tell probabilities apart for rare classes and for common ones."""
 _MOST_CLASSES = 256
 # A plan holds them, and is read by everybody.
 _MOST_WEIGHTS = 1 << 16
@@ -49,7 +51,7 @@ class QuestionSection(Section):
         weight: how much its error matters beside that of the other questions.
     """
 
-    title: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    title: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)] | None = None
     weight: Positive = 1.0
 
     @property
@@ -241,8 +243,9 @@ class SurvivalQuestion(QuestionSection):
         event = self._event_axis(variables)
         self.happened_at(event)
         time = axis_of(variables, self.time, self.bins, "time")
-        # Whoever is still followed at the end of the range is at risk for all of its last bin.
-        axes = [replace(time, cuts=(*time.cuts, number.high)), event]
+        # Who has the event on the day of an edge has it by then, and whoever is still followed at the end of
+        # the range is at risk for all of its last bin.
+        axes = [replace(time, cuts=(*time.cuts, number.high), upper=True), event]
         if self.by is not None:
             if isinstance(_known(variables, self.by, "by"), Number):
                 raise ConfigurationError(
@@ -289,7 +292,7 @@ class EvaluationQuestion(QuestionSection):
         weights: of the released model, a row for each logit.
         trained: SHA-256 of the plan that it was trained under.
         silos: those of that plan, by whose names records were held out.
-        bins: into how many of equal width, or at which edges, probabilities are cut; for two classes.
+        bins: at which edges, or into how many of equal width, probabilities are cut; for two classes.
         by: a column of texts: every group is measured too.
     """
 
@@ -297,7 +300,7 @@ class EvaluationQuestion(QuestionSection):
     weights: Annotated[tuple[Weights, ...], Field(min_length=1, max_length=_MOST_CLASSES)]
     trained: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     silos: Annotated[tuple[str, ...], Field(min_length=1)]
-    bins: StatedBins = 10
+    bins: StatedBins = RISKS
     by: Column | None = None
 
     def describe(self) -> str:

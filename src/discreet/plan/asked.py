@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from discreet.config import Config
 from discreet.config.data import DataConfig
-from discreet.config.federation import public_facts
-from discreet.data import table_columns
+from discreet.config.federation import public_facts, table_shape
+from discreet.data import PublicFacts, table_columns
 from discreet.data.bins import Bins
 from discreet.data.bundled import SCHEMAS
-from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
+from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, feature_names
 from discreet.errors import ConfigurationError
 from discreet.kinds import variables as known
 from discreet.kinds.blocks import MOST_CELLS, AskedBlock, factors
@@ -42,6 +42,29 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
     return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
 
 
+def require_shape(data: DataConfig, feature_shape: tuple[int, ...], num_classes: int) -> None:
+    """Refuses a plan whose records would have other features or classes than its questions are about.
+
+    What a record holds must never decide whether it has a cell.
+
+    Raises:
+        ConfigurationError: with both.
+    """
+    if data.asked is None:
+        return
+    source = data.source
+    schema = SCHEMAS.get(source) if isinstance(source, str) else None
+    if schema is None:
+        found = table_shape(data)
+    else:
+        found = len(feature_names(schema.columns)) + (data.asked is not True), len(schema.classes)
+    if found is not None and ((found[0],), found[1]) != (feature_shape, num_classes):
+        raise ConfigurationError(
+            f"'facts' must be those of the columns that are asked, {found[0]} features and {found[1]} "
+            f"classes; got {feature_shape} and {num_classes}."
+        )
+
+
 def variables(data: DataConfig) -> dict[str, Variable]:
     """Returns the columns that questions can be about, by name, in the order of features.
 
@@ -50,6 +73,11 @@ def variables(data: DataConfig) -> dict[str, Variable]:
     """
     source = data.source
     schema = SCHEMAS.get(source) if isinstance(source, str) else None
+    if schema is not None and public_facts(data) != PublicFacts(asked=data.asked is True):
+        raise ConfigurationError(
+            f"'data' must say nothing of columns and label where the source is {source!r}, which knows its "
+            "own."
+        )
     columns = table_columns(public_facts(data)) if schema is None else schema.columns
     found: dict[str, Variable] = {}
     place = 0

@@ -133,7 +133,9 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     _require_as_many_silos(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
-    silos = [silo_setting(config, facts, capacity) for capacity in capacities]
+    # What is asked is worked out once, and not for each of many silos.
+    setting_of_one = silo_setting(config, facts, capacities[0])
+    silos = [dataclasses.replace(setting_of_one, capacity=capacity) for capacity in capacities]
     trainings = [local_training(config.training.local, silo) for silo in silos]
     setting = _Setting(
         config=config,

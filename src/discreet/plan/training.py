@@ -13,7 +13,7 @@ from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTra
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.questions import EvaluationQuestion
 from discreet.kinds.stated_loss import StatedLoss
-from discreet.plan.asked import asked_blocks
+from discreet.plan.asked import asked_blocks, require_shape
 from discreet.plan.facts import FederationFacts
 from discreet.plan.failures import rare
 from discreet.privacy.units import Unit
@@ -39,6 +39,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
             f"{config.model.name!r} under {local.kind}."
         )
     number = _is_number(config, facts)
+    require_shape(config.data, facts.feature_shape, facts.num_classes)
     for question in config.ask or ():
         if isinstance(question, EvaluationQuestion):
             question.require_of(facts.silos, math.prod(facts.feature_shape))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +27,7 @@ from discreet.kinds.questions import (
     SurvivalQuestion,
     TableQuestion,
 )
-from discreet.kinds.variables import Contrast, Number
+from discreet.kinds.variables import Contrast, Number, Variable
 from discreet.plan import Plan
 from discreet.quality.intervals import Interval
 from discreet.rounds import RunRecord
@@ -49,11 +52,18 @@ from discreet.statistics import (
     table,
 )
 from discreet.statistics import Curve as SurvivalCurve
+from discreet.statistics.evaluation import COMMONER
+from discreet.statistics.independence import DRAWS
 
 LEVEL = 0.95
-_TESTS = frozenset({"Cramér's V"})
+_MAIN = frozenset(
+    ("Cramér's V", "units", "accuracy", COMMONER, "sensitivity", "specificity", "precision", "AUC")
+)
+_MAIN_WORDS = re.compile("^p-value|: median survival$")
 # Answers are the same on machines whose last bits differ.
 _DIGITS = 8
+# Tables have thousands of cells; whoever verifies a run simulates them too.
+_MOST_SIMULATED = 1 << 22
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -108,9 +118,9 @@ class Answer:
     grid: Grid | None = None
 
     @property
-    def tests(self) -> tuple[Row, ...]:
-        """The rows of tests, which neither a chart nor a grid shows."""
-        return tuple(row for row in self.rows if row.name in _TESTS or row.name.startswith("p-value"))
+    def main(self) -> tuple[Row, ...]:
+        """The rows that come first, and that neither a chart nor a grid shows: tests, medians, measures."""
+        return tuple(row for row in self.rows if row.name in _MAIN or _MAIN_WORDS.search(row.name))
 
 
 def whole(found: Interval) -> str:
@@ -142,7 +152,10 @@ class _Asked:
     randomness: np.random.Generator
 
 
-THESE_RECORDS = "about these records; intervals hold the noise of privacy"
+THESE_RECORDS = (
+    "about these records; intervals hold the noise of privacy. What noise makes negative is shown as 0, "
+    "after margins are added up"
+)
 _DRAWN = "were drawn from; intervals hold sampling and the noise of privacy"
 POPULATION = f"about the population that the records {_DRAWN}"
 IN_BINS = (
@@ -193,12 +206,23 @@ def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: 
         first += one.block.size
         seed = np.random.default_rng([number, *bytes.fromhex(plan.digest())])
         asked = _Asked(question, one.block, own, variance / one.factor**2, seed)
-        found.append(_answer(asked))
+        found.append(_for_persons(_answer(asked), plan))
     return tuple(found)
 
 
-def answers_csv(found: tuple[Answer, ...]) -> str:
-    """Returns all numbers of all answers as CSV, one a line.
+def _for_persons(answer: Answer, plan: Plan) -> Answer:
+    """Says what a count is where persons are asked, who may have several records."""
+    person = plan.data.person
+    if person is None or person.most_records == 1:
+        return answer
+    each = "as much as 1 in all, shared evenly by their records"
+    if person.average_over == "records":
+        each = f"1/{person.most_records} for each record"
+    return replace(answer, about=f"{answer.about}. A person counts {each}")
+
+
+def answers_csv(found: Iterable[tuple[str, Iterable[Row]]]) -> str:
+    """Returns all numbers of all answers, by their titles, as CSV, one a line.
 
     Titles and names are a config's words: one that a spreadsheet would take for a formula gets a quotation
     mark before it, which spreadsheets show as text.
@@ -206,8 +230,8 @@ def answers_csv(found: tuple[Answer, ...]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(("question", "what", "value", "low", "high", "remark"))
-    for answer in found:
-        writer.writerows((_word(answer.title), *_written(row)) for row in answer.rows)
+    for title, rows in found:
+        writer.writerows((_word(title), *_written(row)) for row in rows)
     return text.getvalue()
 
 
@@ -274,7 +298,14 @@ def _independence(asked: _Asked, block: Cells) -> tuple[Row, ...]:
     shape = (known.shape[0], known.shape[1])
     if min(shape) < 2:
         return ()
-    return independence(known.ravel(), asked.variance, shape, rng=asked.randomness).rows()
+    draws = _draws(known.size)
+    found = independence(known.ravel(), asked.variance, shape, rng=asked.randomness, draws=draws)
+    return found.rows()
+
+
+def _draws(cells: int) -> int:
+    """Returns how often a hypothesis is simulated: less often where a table is so large that it matters."""
+    return min(DRAWS, max(99, _MOST_SIMULATED // cells))
 
 
 def _grid(found: Table) -> Grid:
@@ -307,9 +338,28 @@ def _read(asked: _Asked, block: Products) -> Moments:
     return read_moments(asked.sums, asked.variance, _columns(block), squared_radius=block.squared_norm)
 
 
+def _with_days(rows: tuple[Row, ...], variable: Variable, start: str) -> tuple[Row, ...]:
+    """Writes out which days the numbers of a date's rows are."""
+    if not (isinstance(variable, Number) and variable.days):
+        return rows
+    return tuple(
+        row._replace(remark=f"{_day(row.value)} ({_day(row.low)} to {_day(row.high)})")
+        if row.value is not None and row.name.startswith(start)
+        else row
+        for row in rows
+    )
+
+
+def _day(number: float | None) -> str:
+    return "–" if number is None else date.fromordinal(max(1, round(number))).isoformat()
+
+
 def _moments(asked: _Asked, question: MomentsQuestion, block: Products) -> Answer:
     read = _read(asked, block)
     rows = summary(read, level=LEVEL).rows()
+    for term in block.terms:
+        if isinstance(term, Number):
+            rows = _with_days(rows, term, f"{term.name}: mean")
     if question.components:
         found = components(read, rng=asked.randomness, level=LEVEL)
         kept = found.components[: question.components]
@@ -328,7 +378,7 @@ def _quantiles(asked: _Asked, question: QuantilesQuestion, block: Cells) -> Answ
     edges = block.axes[0].edges
     # The last cell is of missing numbers.
     found = quantiles(asked.sums[:-1], asked.variance, edges, question.at, level=LEVEL)
-    return _of(asked, POPULATION, found.rows())
+    return _of(asked, POPULATION, _with_days(found.rows(), block.axes[0].variable, "quantile"))
 
 
 def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer:
@@ -344,7 +394,8 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
     found = survival(cells, asked.variance, time.edges, groups, level=LEVEL)
     rows = found.rows()
     if len(groups) > 1:
-        test = logrank(cells, asked.variance, time.edges, groups, rng=asked.randomness)
+        draws = _draws(len(groups) ** 2 * len(time.edges))
+        test = logrank(cells, asked.variance, time.edges, groups, rng=asked.randomness, draws=draws)
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
     return _of(asked, IN_BINS, rows, curves, (time.name, f"share without {question.event}"))

@@ -36,10 +36,10 @@ def _one(answer: Answer) -> list[Html]:
         chart = tag("div", draw(_chart(answer)), class_="charts single")
         summary = tag("summary", f"All {len(answer.rows)} numbers")
         numbers = _numbers(f"Numbers: {answer.title}", answer.rows)
-        shown = [_numbers(f"Test: {answer.title}", answer.tests)] if answer.tests else []
+        shown = [_numbers(f"In short: {answer.title}", answer.main)] if answer.main else []
         return [tag("h3", answer.title), chart, *shown, tag("details", summary, numbers), about]
     if answer.grid is not None:
-        tests = [_numbers("Test", answer.tests)] if answer.tests else []
+        tests = [_numbers("Test", answer.main)] if answer.main else []
         return [_counts(answer.title, answer.grid), *tests, about]
     return [_numbers(answer.title, answer.rows), about]
 

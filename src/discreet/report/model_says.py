@@ -26,7 +26,7 @@ def model_says(shown: Shown) -> Html:
 
 def _meaning(shapes: Shapes, classes: int) -> str:
     if shapes.adds_to != LOG_ODDS:
-        what = f"the predicted {shapes.label}, in its own unit"
+        what = f"how far the predicted {shapes.label} is from {shapes.middle:g}, the middle of its range"
     elif classes == 1:
         what = (
             f"the log-odds of {shapes.label} being {shapes.outcomes[0]}: above 0 speaks for it, below against"
@@ -70,8 +70,8 @@ def _length(factors: tuple[float, float]) -> str:
         )
     return (
         "Records are scaled to one length, so what is shown holds for a record of typical length (numbers "
-        "anywhere in their range). For another complete record all columns add one common factor times as "
-        f"much, between {low:.2f} and {high:.2f}."
+        "anywhere in their range). For another complete record all of it, the constant too, is one common "
+        f"factor times as much, between {low:.2f} and {high:.2f}."
     )
 
 

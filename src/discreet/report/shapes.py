@@ -108,6 +108,7 @@ class Shapes:
         proven: whether the bands rest on a theorem alone, else on training not amplifying noise; None if
             there is no band.
         adds_to: the log-odds, or a number's own name.
+        middle: what all contributions, the constant's too, are added to: the middle of a number's range.
     """
 
     label: str
@@ -117,6 +118,7 @@ class Shapes:
     factors: tuple[float, float]
     proven: bool | None
     adds_to: str = LOG_ODDS
+    middle: float = 0.0
 
     def of(self, outcome: str) -> tuple[Shape, ...]:
         """Returns the curves of one class."""
@@ -225,10 +227,11 @@ def shapes_of(rules: TableRules, weights: Floats, noise: WeightNoise | None) -> 
         rules.schema.label,
         outcomes,
         tuple(shapes),
-        tuple(Level("constant", middle + float(row[-1]), band) for row in rows),
+        tuple(Level("constant", float(row[-1]), band) for row in rows),
         (math.sqrt(typical / most), math.sqrt(typical / least)),
         None if noise is None else noise.proven,
         adds_to,
+        middle,
     )
 
 

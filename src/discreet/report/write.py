@@ -34,7 +34,9 @@ def write_report(directory: Path, *, signer: str = "") -> Path:
     report = collect(directory, signer=signer)
     page, data = directory / "report.html", directory / "report.json"
     if report.answers:
-        write_durably(directory / "answers.csv", answers_csv(report.answers).encode())
+        write_durably(
+            directory / "answers.csv", answers_csv((one.title, one.rows) for one in report.answers).encode()
+        )
     write_durably(data, (json.dumps(report_json(report), indent=1, ensure_ascii=False) + "\n").encode())
     write_durably(page, render(report).encode())
     return page

@@ -8,6 +8,7 @@ from typing import Any
 from discreet.config import parse_config
 from discreet.config.data import DataConfig
 from discreet.config.evaluated import asked_data, evaluation
+from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.released import Model
 from discreet.session.public import Target, plan_without_data
@@ -61,7 +62,7 @@ def plan_evaluation(
     capacity: int | Mapping[str, int],
     target: Target,
     source: str | Mapping[str, str] | None = None,
-    bins: int | Sequence[float] = 10,
+    bins: int | Sequence[float] = RISKS,
     by: str | None = None,
     aggregation: Mapping[str, Any] | None = None,
     name: str = "evaluation",
@@ -78,7 +79,7 @@ def plan_evaluation(
         capacity: public bound on the held-out records (or persons) of each silo. Do not count them.
         target: what must be guaranteed for the held-out units; its unit must be the training's.
         source: where the records are; left out, as in the training, whose plan knows no folders.
-        bins: into how many of equal width, or at which edges, predicted probabilities are cut.
+        bins: at which edges, or into how many of equal width, predicted probabilities are cut.
         by: a column of texts: every group is measured too.
         aggregation: the config's table ``aggregation``; left out, the training's.
         name: what to call it in the report.

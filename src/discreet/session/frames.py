@@ -26,7 +26,8 @@ class Frames(InMemory):
             the records can be asked questions, and no model can be trained on them.
         ranges: numeric feature columns with their plausible range.
         categories: categorical feature columns with their possible texts.
-        dates: feature columns of dates: their first and last plausible day, ``{"from": ..., "to": ...}``.
+        dates: feature columns of dates: their first and last plausible day, as two, or as
+            ``{"from": ..., "to": ..., "order": "dmy"}``.
         missing: ``"indicator"`` gives a missing cell a feature of its own; for all columns, or by column.
         drop: columns that no pattern of names fits. In names above, ``*`` stands for any text.
         id: the column that says whose record it is; records of equal id are held out together.
@@ -53,7 +54,7 @@ class Frames(InMemory):
     label: str | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    dates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    dates: Mapping[str, Mapping[str, Any] | tuple[Any, Any]] = field(default_factory=dict)
     missing: str | Mapping[str, str] | None = None
     drop: Sequence[str] = ()
     id: str | None = None
@@ -91,7 +92,7 @@ class Frames(InMemory):
             "label_range": self.label_range,
             "ranges": dict(self.ranges) or None,
             "categories": dict(self.categories) or None,
-            "dates": {name: dict(stated) for name, stated in self.dates.items()} or None,
+            "dates": {name: _days(stated) for name, stated in self.dates.items()} or None,
             "bins": dict(self.bins) if isinstance(self.bins, Mapping) else self.bins,
             "missing": dict(self.missing) if isinstance(self.missing, Mapping) else self.missing,
             "drop": tuple(self.drop) or None,
@@ -115,3 +116,10 @@ class Frames(InMemory):
     def __repr__(self) -> str:
         what = "no label" if self.label is None else f"label {self.label!r}"
         return f"Frames({', '.join(self.tables)}; {what})"
+
+
+def _days(stated: Mapping[str, Any] | tuple[Any, Any]) -> dict[str, Any]:
+    """Returns a range of days as a config states it; what is none is left to the config to refuse."""
+    if isinstance(stated, Mapping):
+        return dict(stated)
+    return dict(zip(("from", "to"), stated, strict=False))

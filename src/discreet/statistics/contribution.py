@@ -9,6 +9,7 @@ depends on no other. The rest is continuous: a sum of n terms that are together 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -70,15 +71,20 @@ def _codes(axis: Axis, features: Float32s, labels: Integers) -> Integers:
     match axis.variable:
         case Number() as number:
             cuts = np.array([number.scaled(cut) for cut in axis.cuts], dtype=np.float32)
-            found = np.searchsorted(cuts, features[:, number.place], side="right").astype(np.int64)
+            values = features[:, number.place]
+            found = np.searchsorted(cuts, values, side="right").astype(np.int64)
+            if axis.upper:
+                end = len(cuts) * (values >= 1.0)
+                found = np.maximum(np.searchsorted(cuts[:-1], values, side="left"), end).astype(np.int64)
             return np.where(_missing(number, features), axis.size - 1, found)
         case Choice() as choice:
             return _chosen(choice, features)
         case Contrast(place=place):
             own = features[:, place]
             return np.where(own < 0, 0, np.where(own > 0, 1, 2)).astype(np.int64)
-        case Label():
-            return labels
+        case Label(texts=texts):
+            # Whatever a record holds, it has a cell: an error would be seen by others.
+            return np.where((labels >= 0) & (labels < len(texts)), labels, len(texts))
         case Score() as score:
             return _scored(score, axis.cuts, features)
 
@@ -118,22 +124,24 @@ def _rows(block: Products, features: Float32s) -> Floats:
     """Returns (1, t_1, …, t_k) of every record, and zeros for one that lacks a number."""
     rows = np.ones((len(features), len(block.terms) + 1))
     lacking = np.zeros(len(features), dtype=np.bool_)
+    chosen = {term.variable: _chosen(term.variable, features) for term in block.terms
+              if isinstance(term, Indicator)}  # fmt: skip
     for place, term in enumerate(block.terms, start=1):
-        rows[:, place] = _values(term, features)
-        lacking |= _lacking(term, features)
+        rows[:, place] = _values(term, features, chosen)
+        lacking |= _lacking(term, features, chosen)
     rows[lacking] = 0.0
     return rows
 
 
-def _values(term: Term, features: Float32s) -> Floats:
+def _values(term: Term, features: Float32s, chosen: Mapping[Choice, Integers]) -> Floats:
     match term:
         case Indicator(variable=choice, text=text):
-            return np.equal(_chosen(choice, features), text).astype(np.float64)
+            return np.equal(chosen[choice], text).astype(np.float64)
         case Number(place=place) | Contrast(place=place):
             return np.clip(features[:, place].astype(np.float64), -1.0, 1.0)
 
 
-def _lacking(term: Term, features: Float32s) -> Booleans:
+def _lacking(term: Term, features: Float32s, chosen: Mapping[Choice, Integers]) -> Booleans:
     match term:
         case Number():
             return _missing(term, features)
@@ -141,7 +149,7 @@ def _lacking(term: Term, features: Float32s) -> Booleans:
             return np.equal(features[:, place], 0.0)
         case Indicator(variable=choice):
             known = choice.baseline is not None
-            return np.logical_and(not known, np.equal(_chosen(choice, features), len(choice.texts)))
+            return np.logical_and(not known, np.equal(chosen[choice], len(choice.texts)))
 
 
 def _chosen(choice: Choice, features: Float32s) -> Integers:

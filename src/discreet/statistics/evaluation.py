@@ -14,6 +14,7 @@ from discreet.statistics.counts import noisy_count
 from discreet.statistics.inversion import around, normal_quantile, not_rejected, within
 from discreet.statistics.rows import Row, interval_row
 
+COMMONER = "share of the commoner class"
 _HALF = 0.5
 
 
@@ -46,7 +47,7 @@ class Evaluation:
         measures = (
             ("units", self.units),
             ("accuracy", self.accuracy),
-            ("base rate", self.base_rate),
+            (COMMONER, self.base_rate),
             ("sensitivity", self.sensitivity),
             ("specificity", self.specificity),
             ("precision", self.precision),

@@ -133,7 +133,15 @@ def exposure_variances(variance: float, bins: int) -> Floats:
 def _curve(counts: Floats, variance: float, edges: Floats, *, group: str, level: float) -> Curve:
     reach, bins, times = normal_quantile(level), len(counts), edges[1:]
     found = _estimate(counts, variance, len(times))
-    bands = [_band(found, place, variance, reach) for place in range(len(found.survival))]
+    # Noise makes a curve rise, which none does; the nearest falling one is shown.
+    falling = (
+        scipy.optimize.isotonic_regression(found.survival, increasing=False).x if len(found.survival) else []
+    )
+    raw = [_band(found, place, variance, reach) for place in range(len(found.survival))]
+    bands = [
+        None if band is None else around(float(value), band.low, band.high)
+        for value, band in zip(falling, raw, strict=True)
+    ]
     at_risk = np.cumsum(counts.sum(axis=1)[::-1])[::-1].tolist()
     return Curve(
         group,

@@ -11,6 +11,7 @@ from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answered import answers_csv
+from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
@@ -82,18 +83,33 @@ def check_report(evidence: Evidence) -> Finding:
         raise VerificationFailure(f"the report must follow from the run's files; {error}") from None
     again = dataclasses.replace(now, versions=versions)
     require_same(stated, report_json(again), "report.json")
-    page = evidence.run.directory.file("report.html").read_text(encoding="utf-8")
-    if versions == now.versions and page != render(again):
+    _check_answers(evidence, stated)
+    if versions != now.versions:
+        return Finding(
+            "report.json",
+            Basis.RECOMPUTED,
+            "every number; report.html only as sealed, for it was written with other versions than are here",
+        )
+    page = evidence.run.directory.file("report.html").read_bytes()
+    if page != render(again).encode():
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
-    if again.answers:
-        listed = evidence.run.directory.file("answers.csv").read_bytes()
-        if versions == now.versions and listed != answers_csv(again.answers).encode():
-            raise VerificationFailure("answers.csv must hold what report.json says; it holds something else.")
     return Finding(
         "report.html, report.json",
         Basis.RECOMPUTED,
         "every number, from plan, ledger and what was measured on held-out records",
     )
+
+
+def _check_answers(evidence: Evidence, stated: Any) -> None:
+    """Compares the list of answers with those of the report, which were worked out again."""
+    listed, answers = evidence.run.directory.file("answers.csv"), stated.get("answers") or []
+    if not answers:
+        if listed.exists():
+            raise VerificationFailure("answers.csv must be of a run that has answers; this one has none.")
+        return
+    rows = tuple((answer["title"], tuple(Row(*row) for row in answer["rows"])) for answer in answers)
+    if listed.read_bytes() != answers_csv(rows).encode():
+        raise VerificationFailure("answers.csv must hold what report.json says; it holds something else.")
 
 
 def _read(evidence: Evidence, name: str) -> Any:

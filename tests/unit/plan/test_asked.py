@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
-from discreet.plan import Plan, parse_plan
+from discreet.plan import Plan, asked, make_plan, parse_plan
+from discreet.plan.over_records import plan_over_records
 from discreet.session import plan_without_data
 
 SILOS = {"north": 100, "south": 100, "east": 100}
@@ -110,3 +112,76 @@ def test_the_noise_of_one_sum_does_not_grow_with_the_number_of_questions() -> No
     alone, many = planned(COUNT), planned(COUNT, COUNT, COUNT)
     assert many.noise_multiplier == pytest.approx(alone.noise_multiplier, rel=0.01)
     assert many.rounds == 1
+
+
+def evaluated(**changes: Any) -> dict[str, Any]:
+    question = {"kind": "evaluation", "weights": [[0.1] * 11], "trained": "0" * 64, "silos": sorted(SILOS)}
+    return question | changes
+
+
+HELD_OUT: dict[str, Any] = {"asked": "held-out", "test_fraction": 0.5, "label": "outcome"}
+
+
+@pytest.mark.parametrize(
+    ("question", "data", "words"),
+    [
+        ({"weights": [[float("nan")] * 11]}, {}, "finite number"),
+        ({"weights": [[0.1] * ((1 << 16) + 1)]}, {}, "at most 65536 items"),
+        ({"weights": [[0.1] * 12]}, {}, "a number for each of 11 features; got 12"),
+        ({"weights": [[0.1] * 11] * 3}, {}, "a row for each logit of 2 classes; got 3"),
+        ({"silos": ["north", "south"]}, {}, "the training's own silos"),
+        ({"by": "age"}, {}, "'by' must name a column of"),
+        ({"bins": [0.5, 0.4]}, {}, "edges must increase"),
+        ({}, {"test_fraction": 0.0}, "test_fraction must be above 0"),
+        ({}, {"asked": True, "label": None}, 'must be "held-out" where a model is evaluated'),
+        ({"title": "a\nb"}, {}, "one line of printable characters"),
+        ({"title": "\x1b[2J"}, {}, "one line of printable characters"),
+    ],
+)
+def test_an_evaluation_of_something_else_is_refused(
+    question: dict[str, Any], data: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        planned(evaluated(**question), data=HELD_OUT | data)
+
+
+def test_questions_of_too_many_numbers_together_are_refused() -> None:
+    large = {"kind": "table", "of": ["age", "days"], "bins": {"age": 250, "days": 250}}
+    with pytest.raises(ConfigurationError, match=r"all questions together must have at most 262,144 numbers"):
+        planned(*[large] * 5)
+
+
+def test_a_plan_whose_records_have_other_classes_than_its_questions_is_refused() -> None:
+    """A record of a class without a cell must be none that a silo could meet."""
+    plan = planned(evaluated(), data=HELD_OUT)
+    facts = dataclasses.replace(plan.facts, num_classes=10)
+    with pytest.raises(ConfigurationError, match=r"11 features and 2 classes; got .* and 10"):
+        make_plan(plan.config, facts)
+
+
+def test_a_bundled_source_takes_no_rules_of_columns() -> None:
+    """Its questions would be about other columns than the ones that a silo reads."""
+    whole = {
+        "data": {"source": "heart-disease", "record_capacity": 400, "ranges": {"age": [0, 9]}},
+        "ask": [COUNT],
+        "privacy": {"epsilon": 1.0, "delta": 1e-5},
+    }
+    plain = {"data": {"source": "heart-disease", "record_capacity": 400}, "ask": [COUNT]}
+    facts = plan_over_records(parse_config(whole | plain)).plan.facts
+    with pytest.raises(ConfigurationError, match="must say nothing of columns"):
+        make_plan(parse_config(whole), facts)
+
+
+def test_many_silos_cost_a_plan_no_more_questions() -> None:
+    """Blocks are worked out once for all silos."""
+    counted = []
+    original = asked.asked_blocks
+
+    def counts(config: Any) -> Any:
+        counted.append(config)
+        return original(config)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.plan.training.asked_blocks", counts)
+        planned(COUNT, data={"record_capacity": {f"s{number}": 9 for number in range(40)}})
+    assert len(counted) <= 2

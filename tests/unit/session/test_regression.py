@@ -120,7 +120,9 @@ def test_what_columns_add_is_the_number_in_its_own_unit(tmp_path: Path) -> None:
     (constant,) = shapes.constants
     found = run.predict({"age": [25.0, 85.0], "weight": [45.0, 115.0]})
     ends = [
-        constant.contribution + sum(shape.levels[place].contribution for shape in shapes.of("days"))
+        shapes.middle
+        + constant.contribution
+        + sum(shape.levels[place].contribution for shape in shapes.of("days"))
         for place in (0, -1)
     ]
     assert found == pytest.approx(ends, abs=1e-4)

@@ -59,9 +59,10 @@ def test_a_bin_holds_its_lower_edge() -> None:
 
 
 def test_survival_has_a_cell_for_each_time_and_end() -> None:
-    (found,) = summed({"kind": "survival", "time": "days", "event": "died", "bins": [250]})
-    # Up to 250, up to 1000, followed to the end of the range, missing; without the event, with it, unknown.
-    assert found.reshape(4, 3).tolist() == [[2, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    """An event on the day of an edge has happened by then; the end of the range has a bin of its own."""
+    (found,) = summed({"kind": "survival", "time": "days", "event": "died", "bins": [100, 300]})
+    # Days 0 and 100 (died); 200 and 300; 500 (died); 1000 (died), followed to the end; none missing.
+    assert found.reshape(5, 3)[:, :2].tolist() == [[1, 1], [2, 0], [0, 1], [0, 1], [0, 0]]
 
 
 def test_products_leave_a_record_out_that_lacks_a_number() -> None:
@@ -121,3 +122,10 @@ def test_factors_give_what_matters_more_the_larger_share() -> None:
     a = factors((1.0, 1.0, 16.0))
     assert a[2] ** 2 == pytest.approx(4 / 6)
     assert sum(one**2 for one in a) <= 1.0
+
+
+def test_a_label_without_a_cell_is_in_the_last_one() -> None:
+    """An error would tell others that there is such a record."""
+    block = Cells((Axis(Label("l", ("0", "1"))),))
+    found = block_sum(block, np.zeros((4, 1), np.float32), np.array([0, 1, 7, -3]), None)
+    assert found.tolist() == [1, 1, 2]

@@ -10,7 +10,7 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import run
 from discreet.errors import LedgerError
-from discreet.report.answered import Answer, answers_csv
+from discreet.report.answered import answers_csv
 from discreet.session import finish, open_run
 from discreet.statistics import Row
 from discreet.verify import VerificationFailure, seal, verify
@@ -99,5 +99,38 @@ def test_another_state_than_the_ledgers_answers_nothing(answered: Path) -> None:
 
 
 def test_words_that_a_spreadsheet_would_run_are_text() -> None:
-    answer = Answer("=1+1", "How many?", "about nothing", (Row("@sum", -1.5, -2.0, -1.0),))
-    assert answers_csv((answer,)).splitlines()[1] == "'=1+1,'@sum,-1.5,-2,-1,"
+    found = answers_csv([("=1+1", (Row("@sum", -1.5, -2.0, -1.0),))])
+    assert found.splitlines()[1] == "'=1+1,'@sum,-1.5,-2,-1,"
+
+
+def test_a_page_of_other_versions_is_only_sealed_and_its_answers_are_compared_all_the_same(
+    answered: Path,
+) -> None:
+    path, page, listed = (answered / name for name in ("report.json", "report.html", "answers.csv"))
+    report = json.loads(path.read_text(encoding="utf-8"))
+    report["versions"] = [[name, "3.99" if name == "Python" else own] for name, own in report["versions"]]
+    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    page.write_text("<script>alert(1)</script>")
+    seal(answered)
+    (found,) = [one for one in verify(answered) if one.subject.startswith("report")]
+    assert found.subject == "report.json"
+    assert "report.html only as sealed" in found.detail
+    listed.write_bytes(listed.read_bytes().replace(b"count", b"Count"))
+    seal(answered)
+    with pytest.raises(VerificationFailure, match=r"answers\.csv must hold"):
+        list(verify(answered))
+
+
+def test_answers_beside_a_training_are_found(tmp_path: Path) -> None:
+    config = parse_config(
+        {
+            "data": {"source": "heart-disease", "record_capacity": 400},
+            "training": {"rounds": 1, "local": {"kind": "single-step"}},
+            "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
+        }
+    )
+    finish(run(config, tmp_path / "run"), None)
+    (tmp_path / "run" / "answers.csv").write_text("question,what\nAUC,0.99\n")
+    seal(tmp_path / "run")
+    with pytest.raises(VerificationFailure, match=r"answers\.csv must be of a run that has answers"):
+        list(verify(tmp_path / "run"))

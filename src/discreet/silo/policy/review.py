@@ -173,6 +173,8 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
 
 def _check_label(plan: Plan, policy: Policy) -> None:
     allowed, label = policy.data.labels, plan.data.label
+    if plan.data.asked is True:
+        return  # no label is read; which columns may be asked, 'columns' says
     if allowed is not None and label not in allowed:
         raise _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
 
