@@ -282,7 +282,7 @@ def test_the_dry_run_says_what_becomes_of_the_records(
     policy = load_policy(consortium.folder.policy(VICTIM))
     found = dry_run(policy, (consortium.folder.server.path / "plan.json").read_bytes())
     assert words in found.held_out
-    assert ("set data.test_fraction = 0" in found.held_out) == (fraction > 0)
+    assert ("Set data.test_fraction = 0" in found.held_out) == (fraction > 0)
     assert found.features == 4
     assert any(
         note.startswith(
