@@ -31,6 +31,7 @@ from discreet.arrays import Floats
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
 from discreet.engines.local.engine import LocalEngine
+from discreet.kinds.questions import RISKS
 from discreet.plan import Plan
 from discreet.plan.asked import asked_blocks, variables
 from discreet.plan.public_model import public_model
@@ -143,28 +144,31 @@ def survival_errors(seeds: int) -> None:
 
 
 def auc_errors(seeds: int) -> None:
-    print("held out   ε    bins   mean absolute error of the AUC   intervals that cover")
+    print("held out   positive   ε    mean absolute error of the AUC   intervals that cover")
     silos = ("a", "b", "c", "d")
     for held_out in (200, 5_000):
-        for epsilon in (0.2, 1.0):
-            for bins in (6, 10):
-                print(_auc_line(silos, held_out, epsilon, bins, seeds))
+        for share in (0.4, 0.05):
+            for epsilon in (0.2, 1.0):
+                print(_auc_line(silos, held_out, share, epsilon, seeds))
 
 
-def _auc_line(silos: tuple[str, ...], held_out: int, epsilon: float, bins: int, seeds: int) -> str:
+def _auc_line(
+    silos: tuple[str, ...], held_out: int, positive_share: float, epsilon: float, seeds: int
+) -> str:
     data = {
         "asked": "held-out", "test_fraction": 0.25, "label": "ill", "ranges": {"age": [0, 100]}
     }  # fmt: skip
-    asked = [
-        {"kind": "evaluation", "weights": [[1.0, 0.0]], "trained": "0" * 64, "silos": silos, "bins": bins}
-    ]
+    asked = [{"kind": "evaluation", "weights": [[1.0, 0.0]], "trained": "0" * 64, "silos": silos}]
     plan = question_plan(silos, held_out, data, asked, epsilon)
     variance, rng = variance_of(plan, len(silos)), np.random.default_rng(1)
-    edges = np.linspace(0.0, 1.0, bins + 1)
+    edges, odds = np.array([0.0, *RISKS, 1.0]), math.log(positive_share / (1.0 - positive_share))
+    bins = len(edges) - 1
     errors, covered, told = [], 0, 0
     for _ in range(seeds):
-        labels = (rng.uniform(size=held_out) < 0.4).astype(int)
-        scores = 1.0 / (1.0 + np.exp(-(rng.normal(size=held_out) + 1.6 * labels - 0.8)))
+        labels = (rng.uniform(size=held_out) < positive_share).astype(int)
+        # The probability that somebody is positive whose evidence is normal, 1.6 apart between the two.
+        evidence = rng.normal(size=held_out) + 1.6 * labels
+        scores = 1.0 / (1.0 + np.exp(-(1.6 * evidence - 1.6**2 / 2 + odds)))
         counts = np.zeros((bins, 2))
         np.add.at(counts, (np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, bins - 1), labels), 1)
         order = np.argsort(np.argsort(scores)) + 1.0
@@ -179,7 +183,7 @@ def _auc_line(silos: tuple[str, ...], held_out: int, epsilon: float, bins: int, 
         covered += found.low <= 0.8711 <= found.high  # Φ(1.6/√2), the population's
     shown = f"{np.mean(errors):.4f} ± {np.std(errors) / math.sqrt(len(errors)):.4f}" if errors else "not told"
     share = f"{100 * covered / told:.1f} % of {told}" if told else "–"
-    return f"{held_out:<10} {epsilon:<4} {bins:<6} {shown:<32} {share}"
+    return f"{held_out:<10} {positive_share:<10} {epsilon:<4} {shown:<32} {share}"
 
 
 def speed() -> None:
