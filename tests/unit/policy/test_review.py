@@ -15,6 +15,7 @@ from discreet.models import build_model, described
 from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
 from discreet.privacy.units import Status, Unit
+from discreet.session import plan_without_data
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, read_plan, review
 from tests.support.honest_plans import plan_again
 
@@ -350,3 +351,27 @@ def test_whose_a_record_is_is_the_owners_word(
         assert words in str(refusal(document, owner))
     else:
         assert review(document, owner, NOTHING, today=TODAY, approved=frozenset()).plan.unit is Unit.PERSON
+
+
+def test_questions_are_about_the_columns_that_the_owner_permits_and_need_no_label(policy: Policy) -> None:
+    silos = ("cleveland", "hungary", "long_beach_va", "switzerland")
+    asked = {
+        "data": {
+            "source": "csv:tables/",
+            "record_capacity": dict.fromkeys(silos, 400),
+            "ranges": {"age": [20, 90]},
+            "categories": {"sex": ["f", "m"]},
+        },
+        "ask": [{"kind": "table", "of": ["sex", "age"]}],
+        "privacy": {"epsilon": 0.5, "delta": 1e-6},
+        "aggregation": {"min_survivors": 4},
+    }
+    document = plan_without_data(parse_config(asked)).document()
+    own = changed(changed(policy, "require", models=("answers",)), "data", source="csv:own.csv")
+    permitting = changed(own, "data", columns=("age", "sex"), labels=("outcome",))
+    cost = review(document, permitting, NOTHING, today=TODAY, approved=frozenset()).cost
+    assert cost.epsilon <= 0.6
+    by_age = changed(own, "data", columns=("age",))
+    assert "feature columns must be among age" in str(refusal(document, by_age))
+    training = changed(own, "require", models=("logistic",))
+    assert "model must be one of logistic" in str(refusal(document, training))
