@@ -2,9 +2,9 @@
 
     python examples/stays.py FOLDER
 
-It writes a table for each hospital there. Nobody had these stays: days grow with age, with other illnesses and
-with an unplanned admission, and vary a good deal beside that. Of every hundredth patient no day was written
-down.
+It writes a table for each hospital there. Nobody had these stays: days grow with age, with other illnesses
+and with an unplanned admission, and vary a good deal beside that. Of every hundredth patient no day was
+written down.
 """
 
 from __future__ import annotations
