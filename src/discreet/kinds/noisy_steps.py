@@ -92,7 +92,7 @@ class NoisySteps(LocalTraining):
         expected: public guess of the size of a step's batch, which only the time depends on.
         batch_bound: public size that a step's batch almost never exceeds; the sum is projected onto what so
             many records can reach.
-        persons: how a person's clipped gradients count; as for single-step.
+        persons: how a person's gradients count; as for single-step.
 
     Raises:
         ConfigurationError: if a number is out of range, or the rates have no small common unit.

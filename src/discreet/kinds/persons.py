@@ -2,7 +2,7 @@ r"""The unit person: how much each record of a person counts, so that all of the
 
 A person's records get weights of their own that sum to at most 1. In stable- and tangent-steps all of them
 are in one local step, where the weights times gradients are at most L long and at most β smooth together; in
-single- and noisy-steps each gradient is clipped, and the weighted sum is at most C long. So a person moves an
+single- and noisy-steps the weighted sum of the gradients is clipped to C, once a person. So a person moves an
 update no further than one record does where records are the unit (docs/theory/persons.md, theorem 2).
 """
 

@@ -65,8 +65,8 @@ class SingleStep(LocalTraining):
             sensitivity and lets the ring be smaller; infinite leaves it alone.
         style: how gradients are brought into the ball; the sensitivity is the same for all styles.
         expected: public guess of the batch's size, which only the time depends on.
-        persons: how a person's clipped gradients count, all of which enter together; None where each record
-            is by itself. Persons are then what is sampled.
+        persons: how a person's gradients count in the one vector that is clipped; None where each record is
+            by itself. Persons are then what is sampled.
 
     Raises:
         ConfigurationError: if a number is out of range.

@@ -79,12 +79,11 @@ def _step(
     """One noisy integer gradient sum, the batch's summed loss and size, and the seconds of encoding."""
     units = units_of(records, kind.persons)
     chosen = Poisson(kind.sampling_prob).draw(units.count, randomness)
-    rows = units.rows(chosen)
     total = clipped_gradient_sum(
         model,
         place,
-        records.take(rows),
-        shares=units.weights(rows),
+        records.take(units.rows(chosen)),
+        persons=units.owners(chosen),
         clip_norm=kind.clip_norm,
         style=kind.style,
         randomness=randomness,

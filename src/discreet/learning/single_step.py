@@ -20,12 +20,11 @@ def single_step_update(
     """Sums a batch of clipped gradients and counts those within ``clip_norm``; an empty one gives 0."""
     units = units_of(records, kind.persons)
     batch = kind.sampler.draw(units.count, randomness)
-    rows = units.rows(batch)
     total = clipped_gradient_sum(
         model,
         parameters,
-        records.take(rows),
-        shares=units.weights(rows),
+        records.take(units.rows(batch)),
+        persons=units.owners(batch),
         clip_norm=kind.clip_norm,
         style=kind.style,
         randomness=randomness,

@@ -10,6 +10,7 @@ from discreet.arrays import Floats, Indices, Integers
 from discreet.data.records import Records
 from discreet.errors import PrivacyViolation
 from discreet.kinds.persons import PersonWeights
+from discreet.learning.clipping.person_rows import PersonRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ class RecordUnits:
         """Returns nothing: each record counts once."""
         return
 
+    def owners(self, units: Indices) -> None:  # noqa: ARG002 - one contract for both
+        """Returns nothing: rows belong to nobody."""
+        return
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PersonUnits:
@@ -40,11 +45,13 @@ class PersonUnits:
             if they lie so already, as loaded ones do.
         starts: where each person begins in it, and its length last; shape ``(count + 1,)``.
         by_row: the weight of each row, shape ``(n,)``.
+        most: public; nobody has more rows.
     """
 
     order: Indices | None
     starts: Integers
     by_row: Floats
+    most: int
 
     @property
     def count(self) -> int:
@@ -67,6 +74,11 @@ class PersonUnits:
     def weights(self, rows: Indices) -> Floats:
         """Returns what each of some rows counts; those of one person sum to at most 1."""
         return self.by_row[rows]
+
+    def owners(self, units: Indices) -> PersonRows:
+        """Returns whose the `rows` of some persons are."""
+        starts = np.concatenate([[0], np.cumsum(self.sizes(units))]).astype(np.int64)
+        return PersonRows(starts, self.weights(self.rows(units)), self.most)
 
 
 Units = RecordUnits | PersonUnits
@@ -106,4 +118,4 @@ def units_of(records: Records, persons: PersonWeights | None) -> Units:
     if order is not None:
         unordered, by_row = by_row, np.empty_like(by_row)
         by_row[order] = unordered
-    return PersonUnits(order, starts, by_row)
+    return PersonUnits(order, starts, by_row, persons.most_records)

@@ -44,11 +44,6 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         if isinstance(question, EvaluationQuestion):
             question.require_of(facts.silos, math.prod(facts.feature_shape))
     person = config.data.person
-    if person is not None and isinstance(privacy.clip_norm, QuantileNormConfig):
-        raise ConfigurationError(
-            "'privacy.clip_norm' must be a number where persons are protected; got a quantile, whose count "
-            "one person would move by all of its records."
-        )
     return SiloSetting(
         kind=local.kind,
         model=config.model.name,

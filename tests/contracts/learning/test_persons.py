@@ -19,6 +19,8 @@ from discreet.kinds import (
     Huber,
     LocalSgd,
     OneRelease,
+    QuantileClipped,
+    QuantileClipping,
     Sharded,
     SingleStep,
     Softmax,
@@ -28,6 +30,7 @@ from discreet.kinds import (
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import local_update
+from discreet.learning.units import PersonUnits
 from discreet.models import LinearHead, flatten
 from discreet.privacy.units import Unit
 from discreet.sampling import FixedSize, Poisson
@@ -37,12 +40,18 @@ MOST = 6
 EQUAL, BY_RECORD = PersonWeights(MOST), PersonWeights(MOST, over_records=True)
 PEOPLE = 9
 WEIGHTED = Weighted(Softmax(3), (0.3, 1.0, 0.7))
+MEDIAN = QuantileClipping(initial_norm=0.5)
 AUTOMATIC = Automatic(kind="automatic", stability=0.01)
 
 
 def network() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+
+
+def unbounded() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 3))
 
 
 def stable(loss: ConvexLoss, persons: PersonWeights) -> StableSteps:
@@ -66,6 +75,9 @@ MADE: dict[str, tuple[Callable[[PersonWeights], OneRelease], Callable[[], nn.Mod
     "single, network": (lambda p: SingleStep(0.5, persons=p), network),
     "single, automatic": (lambda p: SingleStep(0.5, style=AUTOMATIC, persons=p), network),
     "single, sampled": (lambda p: SingleStep(0.5, Poisson(0.7), persons=p), network),
+    "single, quantile": (
+        lambda p: QuantileClipped(SingleStep(0.5, persons=p), MEDIAN), lambda: LinearHead(3, 3)
+    ),
     "sharded": (lambda p: Sharded(0.5, 4, LocalSgd(0.5, 2, 1), persons=p), network),
 }  # fmt: skip
 
@@ -114,11 +126,34 @@ def test_a_person_moves_no_more_than_the_claim(name: str, persons: PersonWeights
         assert max(found) >= 0.95
 
 
-@pytest.mark.parametrize("name", ["stable, softmax", "stable, huber", "single, linear", "single, network"])
+@pytest.mark.parametrize("name", ["stable, softmax", "stable, huber"])
 def test_records_that_each_count_in_full_are_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, model = MADE[name][0](EQUAL), MADE[name][1]()
     monkeypatch.setattr(PersonWeights, "of", lambda _, counts: np.ones(len(counts)))
     assert max(moved(kind, model, trial) for trial in range(60)) > 1.5
+
+
+@pytest.mark.parametrize("name", ["single, linear", "single, network", "single, quantile"])
+def test_records_that_are_each_clipped_and_added_up_are_found_out(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, model = MADE[name][0](EQUAL), MADE[name][1]()
+    monkeypatch.setattr(PersonUnits, "owners", lambda *_: None)
+    assert max(moved(kind, model, trial) for trial in range(60)) > 1.5
+
+
+@pytest.mark.parametrize("model", [LinearHead(3, 3), unbounded()], ids=["linear", "network"])
+def test_somebody_with_one_unusable_record_gives_nothing(model: nn.Module) -> None:
+    one, fewer = pair(2, 3)
+    own = np.flatnonzero(one.persons == PEOPLE - 1)
+    assert len(own) > 1
+    features = one.features.copy()
+    features[own[-1]] = 3e38  # logits overflow
+    odd = Records(features, one.labels, one.persons)
+    weights = np.random.default_rng(4).normal(size=len(flatten(model)))
+    kind = SingleStep(0.3, persons=EQUAL)
+    left, right = (local_update(kind, model, weights, part, Coupled(0)).vector for part in (odd, fewer))
+    np.testing.assert_allclose(left, right, rtol=0, atol=1e-12)
 
 
 def test_one_record_of_a_person_who_stays_moves_no_more_than_the_claim() -> None:
@@ -138,7 +173,7 @@ def test_one_record_of_a_person_who_stays_moves_no_more_than_the_claim() -> None
         assert share <= 2.0 / len(own)
 
 
-@pytest.mark.parametrize("weights", [EQUAL, None])
+@pytest.mark.parametrize("weights", [PersonWeights(1), None])
 def test_persons_of_one_record_are_records(weights: PersonWeights | None) -> None:
     """To the bit: the unit person costs and changes nothing where everybody has one record."""
     one, _ = pair(0, 3)

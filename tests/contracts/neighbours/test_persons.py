@@ -25,7 +25,7 @@ from tests.contracts.neighbours import own_code
 from tests.contracts.neighbours.test_neighbours import told_apart
 from tests.contracts.neighbours.worlds import IMAGE, KINDS, LINEAR_ONLY, OWN
 
-PERSON_KINDS = [name for name in KINDS if name not in ("quantile", "clipped-update")]
+PERSON_KINDS = [name for name in KINDS if name != "clipped-update"]
 MOST = 4
 HEADER = "who,age,smoker,sick,site"
 # What a cell or a name may hold.

@@ -12,7 +12,7 @@ from discreet.accounting.gdp import gaussian_epsilon
 from discreet.config import parse_config
 from discreet.config.data import PERSON_CAPACITY
 from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
-from discreet.kinds import StableSteps
+from discreet.kinds import QuantileClipped, StableSteps
 from discreet.plan import Plan
 from discreet.plan.capacity import beyond_capacity
 from discreet.plan.judged import public_units
@@ -63,6 +63,17 @@ def test_at_several_silos_noise_grows_with_their_number(local: dict[str, Any] | 
     spent = planned.spent(planned.rounds)
     assert exact <= spent.epsilon <= 2.0
     assert spent.epsilon <= 1.003 * exact
+
+
+def test_a_norm_that_follows_a_quantile_counts_persons() -> None:
+    """Sensitivity and noise are those of records, and s times as large for persons at s silos."""
+    one, two, records = of_persons(**QUANTILE), of_persons(silos=2, **QUANTILE), plan(**QUANTILE)
+    assert one.noise_multiplier == pytest.approx(records.noise_multiplier, rel=1e-9)
+    assert two.noise_multiplier == pytest.approx(2.0 * one.noise_multiplier, rel=1e-3)
+    training = one.silo_training("silo-0")
+    assert isinstance(training, QuantileClipped)
+    assert training.l2_sensitivity() >= math.sqrt(1.0 + training.rule.weight**2 / 4.0)
+    assert training.kind.unit is Unit.PERSON
 
 
 def test_with_sampling_each_silo_tosses_its_own_coin() -> None:
@@ -120,7 +131,6 @@ def test_the_value_that_runs_knows_of_persons() -> None:
     ("local", "settings", "error", "message"),
     [
         (CLIENT, {}, ConfigurationError, "'privacy.unit' must be client"),
-        (None, QUANTILE, ConfigurationError, "'privacy.clip_norm' must be a number"),
         (NOISY, {"silos": 2, "epsilon": 20.0}, ConfigurationError, "most_silos' must be 1 for noisy-steps"),
         (None, FIXED, UnsupportedAnalysisError, "independent coins"),
         (None, {"silos": 6}, ConfigurationError, "at most the number of silos; got 6 of 5"),

@@ -1,4 +1,4 @@
-"""The sum of clipped per-record gradients of any model, by the fastest rule that applies."""
+"""The sum of clipped gradients, one a record or person, of any model, by the fastest rule that applies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from discreet.kinds.styles import ClippingStyle, Flat
 from discreet.learning.clipping.chunks import in_order, models_for_threads
 from discreet.learning.clipping.ghost import ghost_gradients, layer_without_rule
 from discreet.learning.clipping.linear import clipped_linear_sum
+from discreet.learning.clipping.linear_persons import clipped_linear_sum_of_persons
 from discreet.learning.clipping.per_record import warn_fallback, written_out_gradients
+from discreet.learning.clipping.person_rows import PersonRows
 from discreet.learning.clipping.record_gradients import RecordGradients
-from discreet.learning.clipping.shapes import chunk_length, chunks, longest_chunk, padded
+from discreet.learning.clipping.shapes import (
+    chunk_length,
+    chunks,
+    longest_chunk,
+    padded,
+    units_of_a_chunk,
+)
 from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
@@ -27,12 +35,12 @@ from discreet.randomness import RandomSource
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClippedSum:
-    """Private: the sum of clipped gradients, shape ``(d,)``, float64, and two sums over the records.
+    """Private: the sum of clipped gradients, shape ``(d,)``, float64, and two sums over the batch.
 
     Attributes:
         vector: the sum.
-        loss: the records' summed loss.
-        within: how many records' whole gradients were no longer than the clipping norm.
+        loss: the records' summed loss; of persons their weighted one.
+        within: how many whole gradients were no longer than the clipping norm, one a record or person.
     """
 
     vector: Floats
@@ -48,17 +56,18 @@ def clipped_gradient_sum(
     clip_norm: float,
     style: ClippingStyle,
     randomness: RandomSource,
-    shares: Floats | None = None,
+    persons: PersonRows | None = None,
     expected: ExpectedBatch = UNKNOWN_BATCH,
 ) -> ClippedSum:
-    """Sums the clipped gradients of all ``records`` at ``parameters``.
+    """Sums the clipped gradients of all ``records`` at ``parameters``, or of all ``persons``.
 
     Guarantee:
         Each record's contribution is finite, has norm at most ``clip_norm``, and depends on no other record,
         whatever the model computes that is a function of weights and record, with no memory of earlier calls;
         `discreet.kinds.float_error` says under which assumption. A record
         for which the model gives a logit, a loss or a gradient that is not finite contributes zero. What is
-        raised depends on the model and the parameters only.
+        raised depends on the model and the parameters only. With ``persons`` the same holds of each person,
+        who contributes the weighted sum of the own records' gradients, clipped once.
 
     Args:
         model: the architecture; scratch space. Networks run on the device that it is on.
@@ -67,25 +76,34 @@ def clipped_gradient_sum(
         clip_norm: largest L2 norm of one record's contribution.
         style: how gradients are brought into the ball.
         randomness: source of dropout masks, if the model draws any.
-        shares: what each record's clipped gradient and loss count, shape ``(n,)``, in [0, 1]; None for 1.
-        expected: public guess of the number of records; only the time depends on how good it is.
+        persons: whose the records are; None where each is by itself.
+        expected: public guess of the number of records or persons; only the time depends on how good it is.
     """
     head = convexity(model)
     if head is not None and isinstance(style, Flat):
         weights = parameters.reshape(head.outputs, -1)
-        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm, shares))
+        if persons is not None:
+            return ClippedSum(
+                *clipped_linear_sum_of_persons(head, weights, records, clip_norm, persons=persons)
+            )
+        return ClippedSum(*clipped_linear_sum(head, weights, records, clip_norm))
     prepare(model, parameters)
     record_gradients = differentiation_of(model)
-    length = chunk_length(expected, longest_chunk(model))
     features, labels = on_device_of(model, records)
-    counts = None if shares is None else torch.from_numpy(shares).to(features.device)
-    parts = chunks(len(records), length)
+    most = 1 if persons is None else persons.most
+    length = units_of_a_chunk(chunk_length(expected.times(most), longest_chunk(model)), most)
+    parts = chunks(len(records) if persons is None else persons.count, length)
     models = models_for_threads(model, features.new_zeros((1, *features.shape[1:])), len(parts))
 
     def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float, int]:
-        found = record_gradients(own, padded(features[part], length), padded(labels[part], length))
-        own_shares = None if counts is None else padded(counts[part], length)
-        return found.clipped_sum(part.stop - part.start, style, clip_norm, own_shares)
+        if persons is None:
+            found = record_gradients(own, padded(features[part], length), padded(labels[part], length))
+        else:
+            rows, shares = (torch.from_numpy(own_part).to(features.device) for own_part in persons.part(part))
+            found = record_gradients(
+                own, padded(features[rows], length * most), padded(labels[rows], length * most)
+            ).of_persons(padded(shares, length))
+        return found.clipped_sum(part.stop - part.start, style, clip_norm)
 
     total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
     within = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ def flat_features(records: Records) -> Float32s:
 
 
 def clipped_linear_sum(
-    head: ConvexHead, weights: Floats, records: Records, clip_norm: float, shares: Floats | None = None
+    head: ConvexHead, weights: Floats, records: Records, clip_norm: float
 ) -> tuple[Floats, float, int]:
     """Returns the sum of clipped per-record gradients, shape ``(d,)``, float64, the summed loss, the count.
 
@@ -36,25 +37,25 @@ def clipped_linear_sum(
         weights: shape ``(outputs, p)``.
         records: the batch.
         clip_norm: largest L2 norm of one record's contribution.
-        shares: what each record's contribution and loss count, shape ``(n,)``, in [0, 1]; None for 1.
     """
     total, loss, within = np.zeros_like(weights), 0.0, 0
+    for found in rows_by_chunk(head, weights, records):
+        kept = slice(None) if found.usable.all() else np.flatnonzero(found.usable)
+        residuals, norms = found.residuals[kept], found.norms[kept]
+        within += int(np.count_nonzero(norms <= clip_norm))
+        loss += float(found.losses[kept].sum())
+        total += (residuals * (clip_norm / np.maximum(norms, clip_norm))[:, None]).T @ found.features[kept]
+    return total.ravel(), loss, within
+
+
+def rows_by_chunk(head: ConvexHead, weights: Floats, records: Records) -> Iterator[LinearRows]:
+    """Yields what the rows of each chunk give, in order; every chunk has one shape when it is computed."""
     features, single = flat_features(records), in_single_precision(weights)
     rows, labels = np.zeros((CHUNK, features.shape[1]), np.float32), np.zeros(CHUNK, np.int64)
     for part in chunks(len(records), CHUNK):
         count = part.stop - part.start
         rows[:count], labels[:count] = features[part], records.labels[part]  # padding may be any row
-        found = linear_rows(head, single, rows, labels)
-        usable = found.usable[:count]
-        kept = slice(0, count) if usable.all() else np.flatnonzero(usable)
-        residuals, norms = found.residuals[kept], found.norms[kept]
-        within += int(np.count_nonzero(norms <= clip_norm))
-        losses, factors = found.losses[kept], clip_norm / np.maximum(norms, clip_norm)
-        if shares is not None:
-            losses, factors = losses * shares[part][kept], factors * shares[part][kept]
-        loss += float(losses.sum())
-        total += (residuals * factors[:, None]).T @ found.features[kept]
-    return total.ravel(), loss, within
+        yield linear_rows(head, single, rows, labels).first(count)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,6 +75,13 @@ class LinearRows:
     residuals: Floats
     norms: Floats
     usable: npt.NDArray[np.bool_]
+
+    def first(self, count: int) -> LinearRows:
+        """Returns the first rows, without padding."""
+        kept = slice(0, count)
+        return LinearRows(
+            self.features[kept], self.losses[kept], self.residuals[kept], self.norms[kept], self.usable[kept]
+        )
 
 
 def linear_rows(

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import torch
 
-from discreet.learning.clipping.products import weighted_rows
+from discreet.learning.clipping.products import multiply, weighted_rows
 
 _COORDINATES_PER_BLOCK = 1024
 # A gradient that is shorter than this share of its terms' lengths together counts as so long, because the
@@ -27,6 +27,10 @@ class Piece(Protocol):
 
     def of(self, records: slice | torch.Tensor) -> Piece:
         """Returns the gradients of some of the records."""
+        ...
+
+    def of_persons(self, shares: torch.Tensor) -> Piece:
+        """Returns weighted sums over each person's records; ``shares`` has shape ``(persons, records)``."""
         ...
 
     def norms_squared(self) -> torch.Tensor:
@@ -47,6 +51,12 @@ class Explicit:
     def of(self, records: slice | torch.Tensor) -> Explicit:
         """A view, if the records are a slice."""
         return Explicit(self.gradients[records])
+
+    def of_persons(self, shares: torch.Tensor) -> Explicit:
+        """Written out; what is clipped and summed is what was rounded here."""
+        gradients = self.gradients.reshape(*shares.shape, -1)
+        summed = torch.bmm(shares.to(gradients.dtype).unsqueeze(1), gradients)
+        return Explicit(summed.view(len(shares), *self.gradients.shape[1:]))
 
     def norms_squared(self) -> torch.Tensor:
         """Sums the squares, rounded upwards."""
@@ -82,6 +92,15 @@ class OuterSum:
         """Views, if the records are a slice."""
         return OuterSum(self.backprops[records], self.activations[records])
 
+    def of_persons(self, shares: torch.Tensor) -> Piece:
+        """A person's records are positions of one sequence."""
+        backprops, activations = self.backprops, self.activations
+        scaled = backprops * shares.to(backprops.dtype).view(-1, 1, 1)
+        return outer_sum(
+            scaled.reshape(len(shares), -1, scaled.shape[2]),
+            activations.reshape(len(shares), -1, activations.shape[2]),
+        )
+
     def norms_squared(self) -> torch.Tensor:
         """The product of two norms for one position, a product of two Gram matrices for several."""
         bound = _norms_squared(self.backprops.flatten(1)) * _norms_squared(self.activations.flatten(1))
@@ -102,6 +121,20 @@ class OuterSum:
         return total.flatten()
 
 
+def outer_sum(backprops: torch.Tensor, activations: torch.Tensor) -> OuterSum | Explicit:
+    """Chooses between writing gradients out and keeping factors.
+
+    Args:
+        backprops: shape ``(n, positions, rows)``.
+        activations: shape ``(n, positions, columns)``.
+    """
+    if factors_are_cheaper(backprops.shape[1], backprops.shape[2], activations.shape[2]):
+        return OuterSum(backprops, activations)
+    gradients = backprops.new_empty(len(backprops), backprops.shape[2], activations.shape[2])
+    multiply(backprops.transpose(1, 2), activations, out=gradients)
+    return Explicit(gradients)
+
+
 @dataclass(frozen=True, slots=True)
 class Reordered:
     """Another piece whose gradients have their coordinates in another order than the parameter.
@@ -119,6 +152,10 @@ class Reordered:
     def of(self, records: slice | torch.Tensor) -> Reordered:
         """The other piece's, in the same order."""
         return Reordered(self.piece.of(records), self.shape, self.order)
+
+    def of_persons(self, shares: torch.Tensor) -> Reordered:
+        """The other piece's, in the same order."""
+        return Reordered(self.piece.of_persons(shares), self.shape, self.order)
 
     def norms_squared(self) -> torch.Tensor:
         """A norm does not depend on the order."""
@@ -146,6 +183,12 @@ class Lookup:
     def of(self, records: slice | torch.Tensor) -> Lookup:
         """Views, if the records are a slice."""
         return Lookup(self.indices[records], self.backprops[records], self.rows)
+
+    def of_persons(self, shares: torch.Tensor) -> Lookup:
+        """A person's records are positions of one sequence."""
+        persons, width = len(shares), self.backprops.shape[2]
+        scaled = self.backprops * shares.to(self.backprops.dtype).view(-1, 1, 1)
+        return Lookup(self.indices.reshape(persons, -1), scaled.reshape(persons, -1, width), self.rows)
 
     def norms_squared(self) -> torch.Tensor:
         """Positions with equal indices add up before the norm is taken, so only their products count."""

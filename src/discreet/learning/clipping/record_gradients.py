@@ -1,4 +1,4 @@
-"""The gradients of the records of one chunk, and which of them may enter a sum."""
+"""The gradients of the records of one chunk, or of its persons, and which of them may enter a sum."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from discreet.learning.clipping.styles import count_within, factors
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RecordGradients:
-    """Private: L records, padding included, at one model; nothing here mixes records.
+    """Private: L records or persons, padding included, at one model; nothing here mixes them.
 
     Attributes:
-        outputs: logits, shape ``(L, K)``.
+        outputs: logits, shape ``(L, K)``; of persons those of all of their records.
         losses: shape ``(L,)``.
         labelled: whether the label is one that the outputs know, shape ``(L,)``.
         pieces: the gradients by each trainable parameter, by its name, in `flatten` order.
@@ -28,6 +28,20 @@ class RecordGradients:
     labelled: torch.Tensor
     pieces: Mapping[str, Piece]
 
+    def of_persons(self, shares: torch.Tensor) -> RecordGradients:
+        """Returns the persons' gradients: of each the weighted sum over as many rows as ``shares`` says.
+
+        Args:
+            shares: what each row counts, person after person, shape ``(persons, rows of each)``.
+        """
+        count, rows = shares.shape
+        return RecordGradients(
+            self.outputs.reshape(count, -1),
+            (self.losses.double().view(count, rows) * shares).sum(dim=1),
+            self.labelled.view(count, rows).all(dim=1),
+            {name: piece.of_persons(shares) for name, piece in self.pieces.items()},
+        )
+
     def norms_squared(self) -> torch.Tensor:
         """Squared norms layer by layer, never too small, shape ``(layers, L)``, float64."""
         by_layer: dict[str, torch.Tensor] = {}
@@ -37,7 +51,7 @@ class RecordGradients:
         return torch.stack(list(by_layer.values()))
 
     def clipped_sum(
-        self, records: int, style: ClippingStyle, clip_norm: float, shares: torch.Tensor | None = None
+        self, records: int, style: ClippingStyle, clip_norm: float
     ) -> tuple[torch.Tensor, float, int]:
         """Returns the sum of clipped gradients, flat float64, the summed loss, and `ClippedSum.within`.
 
@@ -45,15 +59,12 @@ class RecordGradients:
         not one of the model's classes. Each is judged by itself, and selected before anything is summed.
 
         Args:
-            records: how many of the rows are records; the rest is padding.
+            records: how many of the L are records or persons; the rest is padding.
             style: how gradients are brought into the ball.
             clip_norm: largest L2 norm of one record's contribution.
-            shares: what each of the L records counts, shape ``(L,)``, in [0, 1]; None for 1.
         """
         norms = self.norms_squared()
         scales, losses = factors(style, norms, clip_norm), self.losses.double()
-        if shares is not None:
-            scales, losses = scales * shares, losses * shares
         usable = self.labelled & self.losses.isfinite() & self.outputs.isfinite().all(dim=1)
         kept = selected(usable & norms.isfinite().all(dim=0), records)
         places = {layer: place for place, layer in enumerate(dict.fromkeys(map(_layer_of, self.pieces)))}

@@ -56,6 +56,19 @@ def chunk_length(expected: ExpectedBatch, longest: int) -> int:
     return best
 
 
+def units_of_a_chunk(length: int, most: int) -> int:
+    """Returns how many units with room for ``most`` records each make a chunk of about ``length`` records.
+
+    The records of a chunk are a multiple of 32, as those of ``length`` are.
+
+    Example:
+        >>> units_of_a_chunk(256, most=1), units_of_a_chunk(256, most=20), units_of_a_chunk(64, most=7)
+        (256, 16, 32)
+    """
+    together = _LENGTH_UNIT // math.gcd(_LENGTH_UNIT, most)
+    return together * max(1, length // (together * most))
+
+
 def chunks(records: int, length: int) -> list[slice]:
     """Cuts ``records`` into chunks of ``length``; there is one even for no records.
 

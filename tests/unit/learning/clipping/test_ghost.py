@@ -16,6 +16,7 @@ from discreet.kinds import Automatic, ClippedUpdate, Flat, LocalSgd, PerLayer, S
 from discreet.learning import local_update
 from discreet.learning.clipping import PerRecordFallbackWarning, clipped_gradient_sum
 from discreet.learning.clipping.ghost import trainable_layers
+from discreet.learning.clipping.person_rows import PersonRows
 from discreet.learning.losses import record_losses
 from discreet.models import LinearHead, flatten, load_flat, trainable
 from discreet.randomness import SeededRandom
@@ -84,11 +85,16 @@ CASES = {
     "conv1d": (_conv1d, (2, 6), 3),
     "embedding": (Tokens, (4,), 3),
 }
+# For persons only; the records' own tests of them are elsewhere.
+OTHERS = {
+    "no rule": (lambda: nn.Sequential(nn.Linear(4, 4), Scaled(), nn.Tanh(), nn.Linear(4, 3)), (4,), 3),
+    "head": (lambda: LinearHead(5, 3), (5,), 3),
+}
 STYLES = [Flat(), PerLayer(), Automatic()]
 
 
 def make(name: str, seed: int = 0) -> tuple[nn.Module, Records]:
-    factory, shape, classes = CASES[name]
+    factory, shape, classes = (CASES | OTHERS)[name]
     torch.manual_seed(seed)
     model = factory().double()
     for _, param in trainable(model):
@@ -99,24 +105,33 @@ def make(name: str, seed: int = 0) -> tuple[nn.Module, Records]:
     return model, Records(features.astype(np.float32), rng.integers(0, classes, 9))
 
 
+def by_layer(model: nn.Module, records: Records, row: int) -> list[np.ndarray]:
+    """One record's own autograd gradient, layer by layer."""
+    one = torch.from_numpy(records.features[row : row + 1])
+    one = one if isinstance(model, Tokens) else one.double()
+    loss = record_losses(model(one), torch.from_numpy(records.labels[row : row + 1])).sum()
+    names = [name for name, _ in trainable(model)]
+    parts = torch.autograd.grad(loss, [param for _, param in trainable(model)])
+    layers: dict[str, list[np.ndarray]] = {}
+    for name, part in zip(names, parts, strict=True):
+        layers.setdefault(name.rpartition(".")[0], []).append(part.numpy().ravel())
+    return [np.concatenate(of_layer) for of_layer in layers.values()]
+
+
 def by_definition(
-    model: nn.Module, records: Records, style: Automatic | Flat | PerLayer, clip_norm: float
+    model: nn.Module,
+    records: Records,
+    style: Automatic | Flat | PerLayer,
+    clip_norm: float,
+    people: list[list[int]] | None = None,
 ) -> tuple[np.ndarray, list[Any]]:
-    """Clips each record's own autograd gradient; the factors are recomputed here, not imported."""
+    """Clips each record's own gradient, or each person's mean; the factors are recomputed, not imported."""
     total, norms = np.zeros(len(flatten(model))), []
-    for row in range(len(records)):
-        one = torch.from_numpy(records.features[row : row + 1])
-        one = one if isinstance(model, Tokens) else one.double()
-        loss = record_losses(model(one), torch.from_numpy(records.labels[row : row + 1])).sum()
-        names = [name for name, _ in trainable(model)]
-        parts = torch.autograd.grad(loss, [param for _, param in trainable(model)])
-        layers: dict[str, list[np.ndarray]] = {}
-        for name, part in zip(names, parts, strict=True):
-            layers.setdefault(name.rpartition(".")[0], []).append(part.numpy().ravel())
-        clipped = []
-        whole = np.concatenate([part for of_layer in layers.values() for part in of_layer])
-        for of_layer in layers.values():
-            vector = np.concatenate(of_layer)
+    for rows in people or [[row] for row in range(len(records))]:
+        each = [by_layer(model, records, row) for row in rows]
+        layers = [np.mean(of_layer, axis=0) for of_layer in zip(*each, strict=True)]
+        clipped, whole = [], np.concatenate(layers)
+        for vector in layers:
             match style:
                 case Flat():
                     factor = min(1.0, clip_norm / np.linalg.norm(whole))
@@ -154,6 +169,33 @@ def test_sum_equals_clipping_one_record_at_a_time(name: str, style: Automatic | 
         randomness=SeededRandom(0),
     )
     np.testing.assert_allclose(got.vector, expected, rtol=1e-7, atol=1e-9)
+
+
+PEOPLE = [[0, 1, 2, 3], [4], [5, 6], [7, 8]]
+OWNERS = PersonRows(np.array([0, 4, 5, 7, 9]), np.repeat([0.25, 1.0, 0.5, 0.5], [4, 1, 2, 2]), most=5)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: type(style).__name__)
+@pytest.mark.parametrize("name", [*CASES, "no rule", "head"])
+def test_sum_equals_clipping_one_person_at_a_time(name: str, style: Automatic | Flat | PerLayer) -> None:
+    model, records = make(name)
+    expected, norms = by_definition(model, records, style, 0.7, PEOPLE)
+    assert min(norms) > 0.07
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerRecordFallbackWarning)
+        got = clipped_gradient_sum(
+            doubled(model),
+            flatten(model),
+            records,
+            clip_norm=0.7,
+            style=style,
+            randomness=SeededRandom(0),
+            persons=OWNERS,
+        )
+    # a linear head's logits are float32
+    rtol, atol = (1e-5, 1e-6) if name == "head" else (1e-7, 1e-9)
+    np.testing.assert_allclose(got.vector, expected, rtol=rtol, atol=atol)
+    assert got.within == sum(norm <= 0.7 for norm in norms)
 
 
 def test_clipping_binds_for_some_records_and_not_for_others() -> None:

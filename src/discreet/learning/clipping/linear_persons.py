@@ -1,0 +1,66 @@
+"""Clipped sums of linear heads where persons are protected: each gives one vector, which is written out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.arrays import Floats, Indices
+from discreet.data.records import Records
+from discreet.kinds.heads import ConvexHead
+from discreet.learning.clipping.linear import flat_features, rows_by_chunk
+from discreet.learning.clipping.person_rows import PersonRows
+
+# So many persons' vectors are written out at once.
+_AT_ONCE = 64
+
+
+def clipped_linear_sum_of_persons(
+    head: ConvexHead, weights: Floats, records: Records, clip_norm: float, *, persons: PersonRows
+) -> tuple[Floats, float, int]:
+    """Returns what `clipped_linear_sum` does, of persons.
+
+    A person's vector is Σ share · residual ⊗ features over the own records, in float64. It is clipped as it
+    was written out, so it is no longer than ``clip_norm`` however much its terms cancel. Somebody with a
+    record whose logits, loss or norm are not finite, or with an unknown label, contributes zero.
+
+    Args:
+        head: the convex head.
+        weights: shape ``(outputs, p)``.
+        records: the batch, person after person.
+        clip_norm: largest L2 norm of one person's contribution.
+        persons: whose the records are.
+    """
+    residuals, losses, usable = np.zeros((len(records), head.outputs)), np.zeros(len(records)), []
+    place = 0
+    for found in rows_by_chunk(head, weights, records):
+        part = slice(place, place + len(found.losses))
+        residuals[part], losses[part] = found.residuals, found.losses
+        usable.append(found.usable)
+        place = part.stop
+    with np.errstate(all="ignore"):  # what is not usable may be anything
+        residuals *= persons.shares[:, None]
+        losses *= persons.shares
+    kept = _whole(np.concatenate(usable), persons)
+    features = flat_features(records)
+    total, loss, within = np.zeros(weights.size), 0.0, 0
+    written = np.empty((_AT_ONCE, head.outputs, features.shape[1]))
+    for first in range(0, len(kept), _AT_ONCE):
+        some = kept[first : first + _AT_ONCE]
+        for place, person in enumerate(some.tolist()):
+            own = slice(persons.starts[person], persons.starts[person + 1])
+            np.matmul(residuals[own].T, features[own].astype(np.float64), out=written[place])
+            loss += math.fsum(losses[own])
+        vectors = written[: len(some)].reshape(len(some), -1)
+        norms = np.sqrt(np.vecdot(vectors, vectors))
+        within += int(np.count_nonzero(norms <= clip_norm))
+        total += (clip_norm / np.maximum(norms, clip_norm)) @ vectors
+    return total, loss, within
+
+
+def _whole(usable: npt.NDArray[np.bool_], persons: PersonRows) -> Indices:
+    """Returns the numbers of the persons all of whose rows are usable."""
+    unusable = np.concatenate([[0], np.cumsum(~usable)])
+    return np.flatnonzero(unusable[persons.starts[1:]] == unusable[persons.starts[:-1]])
