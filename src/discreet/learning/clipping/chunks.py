@@ -19,6 +19,7 @@ from torch import nn
 from discreet.learning.torch_state import device_of, draws_random_numbers, one_thread
 
 _Part = TypeVar("_Part")
+_Found = TypeVar("_Found")
 
 
 def _convolves(model: nn.Module) -> bool:
@@ -52,8 +53,8 @@ def models_for_threads(model: nn.Module, one: torch.Tensor, parts: int) -> list[
 
 
 def in_order(
-    work: Callable[[nn.Module, slice], _Part], models: list[nn.Module], parts: list[slice]
-) -> Iterator[_Part]:
+    work: Callable[[nn.Module, _Part], _Found], models: list[nn.Module], parts: list[_Part]
+) -> Iterator[_Found]:
     """Yields ``work(model, part)`` for every part in order, on as many threads as there are models."""
     with one_thread():
         if len(models) == 1:
@@ -63,13 +64,13 @@ def in_order(
 
 
 def _on_threads(
-    work: Callable[[nn.Module, slice], _Part], models: list[nn.Module], parts: list[slice]
-) -> Iterator[_Part]:
+    work: Callable[[nn.Module, _Part], _Found], models: list[nn.Module], parts: list[_Part]
+) -> Iterator[_Found]:
     free: SimpleQueue[nn.Module] = SimpleQueue()
     for model in models:
         free.put(model)
 
-    def on_a_copy(part: slice) -> _Part:
+    def on_a_copy(part: _Part) -> _Found:
         own = free.get()
         try:
             return work(own, part)

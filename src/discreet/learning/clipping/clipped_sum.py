@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Indices
 from discreet.data.records import Records
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.styles import ClippingStyle, Flat
@@ -90,20 +90,17 @@ def clipped_gradient_sum(
     prepare(model, parameters)
     record_gradients = differentiation_of(model)
     features, labels = on_device_of(model, records)
-    most = 1 if persons is None else persons.most
-    length = units_of_a_chunk(chunk_length(expected.times(most), longest_chunk(model)), most)
-    parts = chunks(len(records) if persons is None else persons.count, length)
+    parts = _parts(len(records), persons, chunk_length(expected, longest_chunk(model)))
     models = models_for_threads(model, features.new_zeros((1, *features.shape[1:])), len(parts))
 
-    def part_of(own: nn.Module, part: slice) -> tuple[torch.Tensor, float, int]:
-        if persons is None:
-            found = record_gradients(own, padded(features[part], length), padded(labels[part], length))
-        else:
-            rows, shares = (torch.from_numpy(own_part).to(features.device) for own_part in persons.part(part))
-            found = record_gradients(
-                own, padded(features[rows], length * most), padded(labels[rows], length * most)
-            ).of_persons(padded(shares, length))
-        return found.clipped_sum(part.stop - part.start, style, clip_norm)
+    def part_of(own: nn.Module, part: _Part) -> tuple[torch.Tensor, float, int]:
+        found = record_gradients(
+            own, padded(features[part.rows], part.length), padded(labels[part.rows], part.length)
+        )
+        if part.shares is not None:
+            shares = torch.from_numpy(part.shares).to(features.device)
+            found = found.of_persons(padded(shares, part.length // shares.shape[1]))
+        return found.clipped_sum(part.units, style, clip_norm)
 
     total, loss = torch.zeros(len(parameters), dtype=torch.float64, device=features.device), 0.0
     within = 0
@@ -113,6 +110,29 @@ def clipped_gradient_sum(
             loss += part_loss
             within += part_within
     return ClippedSum(total.cpu().numpy(), loss, within)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Part:
+    """Rows of a chunk of ``length``, padding included; ``shares`` of persons, shape ``(units, rows)``."""
+
+    rows: slice | Indices
+    length: int
+    units: int
+    shares: Floats | None = None
+
+
+def _parts(records: int, persons: PersonRows | None, length: int) -> list[_Part]:
+    """Cuts a batch into chunks; there is one even for no records."""
+    if persons is None:
+        return [_Part(part, length, part.stop - part.start) for part in chunks(records, length)]
+    found = []
+    for width, chosen in persons.by_width():
+        count = units_of_a_chunk(length, width)
+        for part in chunks(len(chosen), count):
+            rows, shares = persons.padded(chosen[part], width)
+            found.append(_Part(rows, count * width, len(shares), shares))
+    return found or _parts(0, None, length)
 
 
 def differentiation_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.linear import flat_features, rows_by_chunk
 from discreet.learning.clipping.person_rows import PersonRows
 
-# So many persons' vectors are written out at once.
-_AT_ONCE = 64
+# So many rows are written out at once; they stay in the cache.
+_ROWS_AT_ONCE = 512
 
 
 def clipped_linear_sum_of_persons(
@@ -44,20 +44,25 @@ def clipped_linear_sum_of_persons(
         residuals *= persons.shares[:, None]
         losses *= persons.shares
     kept = _whole(np.concatenate(usable), persons)
-    features = flat_features(records)
     total, loss, within = np.zeros(weights.size), 0.0, 0
-    written = np.empty((_AT_ONCE, head.outputs, features.shape[1]))
-    for first in range(0, len(kept), _AT_ONCE):
-        some = kept[first : first + _AT_ONCE]
-        for place, person in enumerate(some.tolist()):
-            own = slice(persons.starts[person], persons.starts[person + 1])
-            np.matmul(residuals[own].T, features[own].astype(np.float64), out=written[place])
-            loss += math.fsum(losses[own])
-        vectors = written[: len(some)].reshape(len(some), -1)
+    for rows in _alike_in_size(kept, persons):
+        own = flat_features(records)[rows].astype(np.float64)
+        vectors = np.matmul(residuals[rows].swapaxes(1, 2), own).reshape(len(rows), -1)
         norms = np.sqrt(np.vecdot(vectors, vectors))
         within += int(np.count_nonzero(norms <= clip_norm))
         total += (clip_norm / np.maximum(norms, clip_norm)) @ vectors
+        loss += float(losses[rows].sum())
     return total, loss, within
+
+
+def _alike_in_size(chosen: Indices, persons: PersonRows) -> Iterator[Indices]:
+    """Yields the rows of persons who have as many each, shape ``(persons, rows)``; blocks fit the cache."""
+    sizes = np.diff(persons.starts)[chosen]
+    for size in np.unique(sizes).tolist():
+        begins = persons.starts[:-1][chosen[sizes == size]]
+        at_once = max(1, _ROWS_AT_ONCE // size)
+        for first in range(0, len(begins), at_once):
+            yield begins[first : first + at_once, None] + np.arange(size)
 
 
 def _whole(usable: npt.NDArray[np.bool_], persons: PersonRows) -> Indices:

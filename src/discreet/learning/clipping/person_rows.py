@@ -20,27 +20,30 @@ class PersonRows:
 
     Example:
         >>> rows = PersonRows(np.array([0, 2, 3]), np.array([0.5, 0.5, 1.0]), most=3)
-        >>> [found.tolist() for found in rows.part(slice(0, 2))]
+        >>> [found.tolist() for found in rows.padded(np.array([0, 1]), 3)]
         [[0, 1, 0, 2, 2, 2], [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]]
+        >>> [(width, chosen.tolist()) for width, chosen in rows.by_width()]
+        [(1, [1]), (2, [0])]
     """
 
     starts: Integers
     shares: Floats
     most: int
 
-    @property
-    def count(self) -> int:
-        """How many persons there are."""
-        return len(self.starts) - 1
+    def by_width(self) -> list[tuple[int, Indices]]:
+        """Returns who fits into 1, 2, 4 … rows, at last ``most``: a width is a function of one person."""
+        sizes = np.diff(self.starts)
+        widths = np.minimum(2 ** np.ceil(np.log2(sizes)).astype(np.int64), self.most)
+        return [(width, np.flatnonzero(widths == width)) for width in np.unique(widths).tolist()]
 
-    def part(self, persons: slice) -> tuple[Indices, Floats]:
-        """Returns ``most`` rows of each of some persons, flat, and their shares, shape ``(persons, most)``.
+    def padded(self, persons: Indices, width: int) -> tuple[Indices, Floats]:
+        """Returns ``width`` rows of each of some persons, flat, and their shares, shape ``(persons, width)``.
 
         Somebody with fewer gives the own first row again, which then counts nothing: what is computed of a
         person is of that person's rows only.
         """
         begins, ends = self.starts[:-1][persons, None], self.starts[1:][persons, None]
-        rows = begins + np.arange(self.most)
+        rows = begins + np.arange(width)
         own = rows < ends
         rows = np.where(own, rows, begins)
         return rows.ravel(), np.where(own, self.shares[rows], 0.0)
