@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,11 +38,16 @@ seed = 3
 
 @pytest.fixture
 def go(tmp_path: Path) -> Run:
-    rows = [f"{['north', 'south'][n % 2]},{20 + n},{['no', 'yes'][n % 3 % 2]}" for n in range(60)]
-    (tmp_path / "t.csv").write_text("\n".join(["site,age,ill", *rows]))
+    rows = [f"{['north', 'south'][n % 2]},{20 + n},{['no', 'yes'][n % 3 % 2]},p{n // 2}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["site,age,ill,who", *rows]))
 
-    def run(*options: str, capacity: int = 40) -> Result:
-        (tmp_path / "t.toml").write_text(CONFIG.format(folder=tmp_path, capacity=capacity))
+    def run(*options: str, capacity: int = 40, persons: bool = False) -> Result:
+        config = CONFIG.format(folder=tmp_path, capacity=capacity)
+        if persons:
+            person = f'person = {{ column = "who", capacity = {capacity}, most_records = 3, most_silos = 2 }}'
+            config = config.replace(f"record_capacity = {capacity}", person)
+            config = config.replace("[privacy]", '[privacy]\nunit = "person"')
+        (tmp_path / "t.toml").write_text(config)
         return CliRunner().invoke(
             app, ["run", str(tmp_path / "t.toml"), "--out", str(tmp_path / "out"), *options]
         )
@@ -80,6 +86,21 @@ def test_a_capacity_that_was_exceeded_stands_beside_the_status(go: Run) -> None:
     assert "PROVEN, but A1 FAILS" in shown
     # Two steps of one record: twice ε, and (1 + e) δ = 3.72e-5.
     assert "knows its own noise, ε 2.000, δ 3.72e-5 in place of ε 1.000, δ 1e-5" in one_line(shown)
+
+
+def test_a_capacity_of_persons_that_was_exceeded_stands_there_too(go: Run) -> None:
+    shown = one_line(go(capacity=10, persons=True).stdout)
+    found = re.search(r"(A\d+) FAILS HERE: north held 10 more, south held 10 more than the capacity", shown)
+    assert found is not None
+    assert f"PROVEN, but {found[1]} FAILS" in shown
+
+
+@pytest.mark.parametrize("persons", [False, True])
+def test_quiet_says_what_fails(go: Run, persons: bool) -> None:
+    assert "FAILS" not in go("--quiet", persons=persons).output
+    failing = go("--quiet", "--overwrite", capacity=10, persons=persons)
+    assert failing.stdout == ""
+    assert re.match(r"A\d+ FAILS HERE: north held ", failing.stderr.splitlines()[-1])
 
 
 def test_the_base_rate_stands_beside_every_accuracy(go: Run, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ the noise in a logit after all T rounds: more noise hides the signal, less of it
 With N silos whose mean update is followed, z the noise multiplier that one release would need, L the
 Lipschitz constant, R the bound on features and γ the learning rate, κ = z·γ·L·R·T/N · √(N/shares): so many
 shares of noise are sure to protect a record, and N of them are in a sum of all silos. Many records bear a
-little more: κ = (n/10⁴)^0.2, between 1 and 1.5.
+little more: κ = (n/10⁴)^0.2, between 1 and 1.5. Persons at s silos need s times the noise, so z is s times as
+large.
 
 Where the label is a number, outputs lie in [-1, 1] and its mean is found to the noise's own size: κ is
 2.5·√(z·√(N/shares)/n), between 0.07 and 0.28, and the models of the last half of the rounds are averaged.
@@ -37,7 +38,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
-from discreet.plan.training import stated_loss
+from discreet.plan.training import silos_of_a_unit, stated_loss
 from discreet.privacy.events import GaussianNoise, Release
 
 _BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.5, 0.35, 0.2
@@ -138,7 +139,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         total=sum(capacities),
         silos=len(facts.silos),
         shares=plan_thresholds(config, len(facts.silos)).honest_survivors,
-        multiplier=multiplier,
+        multiplier=silos_of_a_unit(config) * multiplier,
         outputs=facts.outputs,
         norm_bound=facts.feature_norm_bound,
         cap=None if local.residual_cap == "auto" else local.residual_cap,

@@ -177,10 +177,12 @@ def plan_without_data(config: Config) -> Plan:
     if not (source == IN_MEMORY or (of_tables(source) and config.data.transform is None)):
         return plan_over_records(config).plan
     shape = _shape(config)
-    capacity = config.data.unit_capacity
+    data = config.data
+    capacity = data.unit_capacity
     if not isinstance(capacity, dict):
+        key, units = ("record_capacity", "records") if data.person is None else ("person.capacity", "persons")
         raise ConfigurationError(
-            "'data.record_capacity' must name every silo with its public bound on records, "
+            f"'data.{key}' must name every silo with its public bound on {units}, "
             "as in { north = 500, south = 300, west = 400 }."
         )
     facts = federation_facts(

@@ -19,6 +19,7 @@ import pytest
 
 from discreet.cli import main
 from discreet.config import load_config, parse_config
+from discreet.config.data import PersonConfig
 from discreet.engines.flower.scaffold import write_consortium
 from discreet.engines.flower.service import ServerFolder, serve_training
 from discreet.engines.local import prepare
@@ -227,6 +228,16 @@ def test_capacities_by_name_are_what_names_the_silos(project: Path) -> None:
     config = load_config(project / "config.toml")
     data = config.data.model_copy(update={"record_capacity": 300})
     with pytest.raises(ConfigurationError, match="record_capacity"):
+        plan_without_data(config.model_copy(update={"data": data}))
+
+
+def test_capacities_of_persons_are_asked_for_by_name(project: Path) -> None:
+    config = load_config(project / "config.toml")
+    person = PersonConfig(column="patient", capacity=300, most_records=5)
+    data = config.data.model_copy(update={"record_capacity": None, "person": person})
+    with pytest.raises(
+        ConfigurationError, match=r"'data\.person\.capacity' must name every silo .* on persons"
+    ):
         plan_without_data(config.model_copy(update={"data": data}))
 
 

@@ -135,3 +135,19 @@ def test_what_the_rule_does_not_know_is_refused(training: dict[str, Any], named:
 def test_no_public_numbers_no_rule(facts: FederationFacts, privacy: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"'training\.local\.learning_rate' must be given unless"):
         make_plan(config(None, **privacy), facts)
+
+
+def test_persons_at_several_silos_are_hidden_by_shorter_steps() -> None:
+    """Noise for s silos is s times as large, so a step that it bears is an s-th."""
+    found = []
+    for silos in (1, 2):
+        person = {"column": "who", "capacity": 400, "most_records": 4, "most_silos": silos}
+        data = {"source": "csv:t.csv", "label": "ill", "ranges": {"age": [0, 90]}, "person": person}
+        training = {"local": {"kind": "stable-steps"}}
+        privacy = {"epsilon": 1.0, "delta": 1e-5, "unit": "person"}
+        found.append(choice(parse_config({"data": data, "training": training, "privacy": privacy}), FACTS))
+    one, two = found
+    assert one is not None
+    assert two is not None
+    assert two.local.learning_rate == pytest.approx(one.local.learning_rate / 2, rel=1e-6)
+    assert two.rounds == one.rounds
