@@ -103,6 +103,18 @@ def test_quiet_says_what_fails(go: Run, persons: bool) -> None:
     assert re.match(r"A\d+ FAILS HERE: north held ", failing.stderr.splitlines()[-1])
 
 
+def test_intervals_are_about_persons_where_persons_are_protected(go: Run, tmp_path: Path) -> None:
+    shown = one_line(go("--quiet", persons=True).output + go("--overwrite", persons=True).stdout)
+    assert re.search(r"\d+ held-out records of \d+ persons, not private", shown)
+    told = CliRunner().invoke(app, ["evaluate", str(tmp_path / "out"), str(tmp_path / "t.csv")])
+    assert re.search(r"records +│ +60 of 30 persons", told.output)
+    rows = [line.rpartition(",")[0] for line in (tmp_path / "t.csv").read_text().splitlines()]
+    (tmp_path / "nameless.csv").write_text("\n".join(rows))
+    told = CliRunner().invoke(app, ["evaluate", str(tmp_path / "out"), str(tmp_path / "nameless.csv")])
+    assert re.search(r"records +│ +60\n", told.output)
+    assert "there is no column 'who', so every row is taken for another person's" in one_line(told.output)
+
+
 def test_the_base_rate_stands_beside_every_accuracy(go: Run, tmp_path: Path) -> None:
     shown = one_line(go().stdout)
     lines = [json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()]

@@ -12,6 +12,7 @@ from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
 from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.owners import of_persons
 from discreet.released import evaluate_file, load_model
 
 _NOT_PRIVATE = (
@@ -67,7 +68,7 @@ def evaluate(
 def _errors(quality: NumberQuality, file: str) -> list[Listing]:
     """Returns what is shown of a regression: the whole, and each group that was asked for."""
     whole = (
-        ("records", f"{quality.records:,}"),
+        ("records", of_persons(quality.records, quality.persons)),
         ("mean absolute error", off_by(quality.mae)),
         ("… of always naming the median", f"{quality.constant_mae:.4g}"),
         ("root mean square error", off_by(quality.rmse)),
@@ -86,7 +87,7 @@ def _errors(quality: NumberQuality, file: str) -> list[Listing]:
 def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
     """Returns what is shown: the whole, each class, and each group that was asked for."""
     whole = (
-        ("records", f"{quality.records:,}"),
+        ("records", of_persons(quality.records, quality.persons)),
         ("accuracy", percents(quality.accuracy)),
         ("base rate", f"{100 * quality.against.base_rate:.1f} %"),
         ("balanced accuracy", percents(quality.balanced_accuracy)),

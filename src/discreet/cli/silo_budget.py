@@ -15,7 +15,7 @@ from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.documents import shown
 from discreet.privacy.ledger import read_ledger
-from discreet.privacy.notation import delta_text, epsilon_text, pair_text
+from discreet.privacy.notation import pair_text
 from discreet.silo.policy import load_policy, read_plan_file
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
@@ -24,7 +24,10 @@ from discreet.silo.state import SiloState
 _LONGEST_NAME = 80
 _COMPOSED = {
     "sum": "ε and δ of all trainings are added",
-    "renyi": "trainings compose by a filter of Rényi divergences",
+    "renyi": (
+        "trainings compose by a filter of Rényi divergences, whose ε is high after the first release and "
+        "grows slowly: go by the percentage"
+    ),
     "gaussian": "trainings compose by a filter of Gaussian releases",
 }
 
@@ -115,9 +118,6 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
 
 
 def _line(what: str, level: Level, limits: Limits) -> str:
-    left = max(0.0, 1.0 - level.share)
-    return (
-        f"{what}: {epsilon_text(level.epsilon)} at {delta_text(level.delta) if level.delta else 'no'} δ, of "
-        f"{epsilon_text(limits.epsilon, down=True)} at {delta_text(limits.delta, down=True)}; "
-        f"{100.0 * left:.1f} % of the budget is left"
-    )
+    budget = pair_text(limits.epsilon, limits.delta, down=True)
+    used = f"{100.0 * level.share:.1f} % of the budget of {budget} is used"
+    return f"{what}: {used}; by then {pair_text(level.epsilon, level.delta)}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -10,6 +12,7 @@ import scipy
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
 from discreet.quality.intervals import Interval, bounded_mean, harmonic, mean_of, proportion, wilson
+from discreet.quality.owners import NOBODYS, Owners
 from discreet.quality.quality import (
     MOST_CLASSES,
     MOST_GROUPS,
@@ -32,6 +35,7 @@ def assess(
     *,
     classes: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
+    owners: Owners = NOBODYS,
 ) -> Quality:
     """Measures a model's answers.
 
@@ -43,6 +47,7 @@ def assess(
         labels: shape ``(n,)``, in ``[0, k)``.
         classes: k names; left out, the numbers.
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
+        owners: whose the records are; intervals and the test take all records of a person for alike.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -54,28 +59,56 @@ def assess(
     """
     _check(probabilities, labels)
     num_classes = probabilities.shape[1]
-    named = probabilities.argmax(axis=1)
+    answers = _Answers(probabilities, probabilities.argmax(axis=1), labels, owners)
     both = num_classes == 2 and 0 < int((labels == 1).sum()) < len(labels)
     second, positive = probabilities[:, 1], labels == 1
     few = num_classes <= MOST_CLASSES
     texts = [str(number) for number in range(num_classes)] if classes is None else list(classes)
     return Quality(
         records=len(labels),
-        accuracy=_share(named == labels),
-        against=_against(named, labels),
-        balanced_accuracy=_balanced(named, labels),
-        brier=bounded_mean(_squared_errors(probabilities, labels)),
-        classes=tuple(
-            _class(texts[number], number, probabilities, named, labels)
-            for number in range(num_classes)
-            if few
-        ),
-        confusion=_confusion(named, labels, num_classes) if few else (),
-        calibration=_calibration(probabilities, labels, named),
+        accuracy=answers.share(answers.right),
+        against=_against(answers),
+        balanced_accuracy=_balanced(answers),
+        brier=bounded_mean(_squared_errors(probabilities, labels), owners.worth()),
+        classes=tuple(_class(texts[number], number, answers) for number in range(num_classes) if few),
+        confusion=_confusion(answers.named, labels, num_classes) if few else (),
+        calibration=_calibration(answers),
         roc=roc_curve(second, positive) if both else (),
         precision_recall=precision_recall_curve(second, positive) if both else (),
-        groups=tuple(_groups(groups or {}, probabilities, labels, named)),
+        groups=tuple(_groups(groups or {}, answers)),
+        persons=owners.count,
     )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Answers:
+    """What a model said of n records: probabilities ``(n, k)``, the likeliest class, the label, the owner."""
+
+    probabilities: Floats
+    named: Integers
+    labels: Integers
+    owners: Owners
+
+    @property
+    def right(self) -> Booleans:
+        """Whether the likeliest class is the label, shape ``(n,)``."""
+        found: Booleans = self.named == self.labels
+        return found
+
+    def of(self, chosen: Booleans) -> _Answers:
+        """Returns those of some of the records."""
+        return _Answers(
+            self.probabilities[chosen], self.named[chosen], self.labels[chosen], self.owners.among(chosen)
+        )
+
+    def part(self, hits: Booleans, chosen: Booleans) -> Interval | None:
+        """Returns the share of ``hits`` among the chosen; None if there are none."""
+        worth = self.owners.among(chosen).worth()
+        return wilson(worth * int((hits & chosen).sum()), worth * int(chosen.sum()))
+
+    def share(self, hits: Booleans) -> Interval:
+        """Returns the share of ``hits``; at least one record."""
+        return proportion(self.owners.worth() * int(hits.sum()), self.owners.worth() * len(hits))
 
 
 def _check(probabilities: Floats, labels: Integers) -> None:
@@ -94,23 +127,21 @@ def _check(probabilities: Floats, labels: Integers) -> None:
         raise DataError(f"labels must be in [0, {probabilities.shape[1]}); some are not.")
 
 
-def _share(right: Booleans) -> Interval:
-    return proportion(int(right.sum()), len(right))
-
-
-def _against(named: Integers, labels: Integers) -> AgainstBaseRate:
-    always, right = labels == np.bincount(labels).argmax(), named == labels
+def _against(answers: _Answers) -> AgainstBaseRate:
+    always, right = answers.labels == np.bincount(answers.labels).argmax(), answers.right
     gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
-    p_value = float(scipy.stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    worth = answers.owners.among(right != always).worth()
+    some, others = math.ceil(worth * gained), math.ceil(worth * lost)
+    p_value = float(scipy.stats.binomtest(some, some + others).pvalue) if gained + lost else 1.0
     verdict = Verdict.NOT_DISTINGUISHABLE
     if p_value <= _SIGNIFICANT:
         verdict = Verdict.ABOVE if gained > lost else Verdict.BELOW
     return AgainstBaseRate(float(always.mean()), gained, lost, p_value, verdict)
 
 
-def _balanced(named: Integers, labels: Integers) -> Interval:
-    occurring = np.unique(labels)
-    return mean_of([_share(named[labels == number] == number) for number in occurring])
+def _balanced(answers: _Answers) -> Interval:
+    parts = [answers.of(answers.labels == number) for number in np.unique(answers.labels)]
+    return mean_of([part.share(part.right) for part in parts])
 
 
 def _squared_errors(probabilities: Floats, labels: Integers) -> Floats:
@@ -121,17 +152,18 @@ def _squared_errors(probabilities: Floats, labels: Integers) -> Floats:
     return errors
 
 
-def _class(name: str, number: int, probabilities: Floats, named: Integers, labels: Integers) -> ClassQuality:
-    positive, chosen = labels == number, named == number
-    hits = int((positive & chosen).sum())
+def _class(name: str, number: int, answers: _Answers) -> ClassQuality:
+    positive, chosen = answers.labels == number, answers.named == number
+    hits, scores = positive & chosen, answers.probabilities[:, number]
+    worth = answers.owners.among(positive | chosen).worth()
     return ClassQuality(
         name=name,
         records=int(positive.sum()),
-        recall=wilson(hits, int(positive.sum())),
-        precision=wilson(hits, int(chosen.sum())),
-        f1=harmonic(hits, int((positive ^ chosen).sum())),
-        auc=roc_area(probabilities[:, number], positive),
-        average_precision=average_precision(probabilities[:, number], positive),
+        recall=answers.part(hits, positive),
+        precision=answers.part(hits, chosen),
+        f1=harmonic(worth * int(hits.sum()), worth * int((positive ^ chosen).sum())),
+        auc=roc_area(scores, positive, answers.owners),
+        average_precision=average_precision(scores, positive, answers.owners),
     )
 
 
@@ -140,55 +172,50 @@ def _confusion(named: Integers, labels: Integers, num_classes: int) -> tuple[tup
     return tuple(tuple(row) for row in counts.reshape(num_classes, num_classes).tolist())
 
 
-def _calibration(probabilities: Floats, labels: Integers, named: Integers) -> tuple[Bin, ...]:
+def _calibration(answers: _Answers) -> tuple[Bin, ...]:
     """Returns bins between quantiles of the stated probability; equal ones stay together."""
+    probabilities = answers.probabilities
     if probabilities.shape[1] == 2:
-        stated, happened = probabilities[:, 1], labels == 1
+        stated, happened = probabilities[:, 1], answers.labels == 1
     else:
-        stated, happened = probabilities.max(axis=1), named == labels
+        stated, happened = probabilities.max(axis=1), answers.right
     edges = np.unique(np.quantile(stated, np.linspace(0, 1, _BINS + 1)))
     place = np.searchsorted(edges[1:-1], stated)
     return tuple(
-        Bin(int(inside.sum()), float(np.sort(stated[inside]).mean()), _share(happened[inside]))
+        Bin(
+            int(inside.sum()),
+            float(np.sort(stated[inside]).mean()),
+            answers.of(inside).share(happened[inside]),
+        )
         for inside in (place == number for number in np.unique(place))
     )
 
 
-def _groups(
-    groups: Mapping[str, Sequence[str]], probabilities: Floats, labels: Integers, named: Integers
-) -> list[Group]:
+def _groups(groups: Mapping[str, Sequence[str]], answers: _Answers) -> list[Group]:
     found: list[Group] = []
     for title, texts in groups.items():
-        if len(texts) != len(labels):
+        if len(texts) != len(answers.labels):
             raise DataError(
-                f"there must be one {title!r} for each of {len(labels)} records; got {len(texts)}."
+                f"there must be one {title!r} for each of {len(answers.labels)} records; got {len(texts)}."
             )
         of_record = np.array(texts, dtype=np.str_)
         found += [
-            _group(
-                title,
-                str(name),
-                probabilities[of_record == name],
-                labels[of_record == name],
-                named[of_record == name],
-            )
-            for name in np.unique(of_record)
-            if name
+            _group(title, str(name), answers.of(of_record == name)) for name in np.unique(of_record) if name
         ]
     return found[:MOST_GROUPS]
 
 
-def _group(title: str, name: str, probabilities: Floats, labels: Integers, named: Integers) -> Group:
+def _group(title: str, name: str, answers: _Answers) -> Group:
     second = None
-    if probabilities.shape[1] == 2:
-        second = _class("", 1, probabilities, named, labels)
+    if answers.probabilities.shape[1] == 2:
+        second = _class("", 1, answers)
     return Group(
         by=title,
         name=name,
-        records=len(labels),
-        base_rate=_against(named, labels).base_rate,
-        accuracy=_share(named == labels),
-        balanced_accuracy=_balanced(named, labels),
+        records=len(answers.labels),
+        base_rate=_against(answers).base_rate,
+        accuracy=answers.share(answers.right),
+        balanced_accuracy=_balanced(answers),
         recall=None if second is None else second.recall,
         precision=None if second is None else second.precision,
         auc=None if second is None else second.auc,

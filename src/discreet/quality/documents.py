@@ -21,14 +21,22 @@ _METHOD = (
     "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test"
 )
 _NUMBERS_METHOD = "95 % intervals: percentiles of 200 to 1000 bootstrap resamples of the records"
+_PERSONS = {
+    _METHOD: f"{_METHOD}; a person's records are taken for alike (Kish's effective number)",
+    _NUMBERS_METHOD: "95 % intervals: percentiles of 200 to 1000 bootstrap resamples of persons",
+}
 _VERSION = 1
 
 
 def quality_json(quality: AnyQuality) -> dict[str, Any]:
     """Returns the measurements as plain JSON, with the note that they are not private."""
-    if isinstance(quality, Quality):
-        return {**_about(_METHOD), **_QUALITY.dump_python(quality, mode="json")}
-    return {**_about(_NUMBERS_METHOD), **_NUMBERS.dump_python(quality, mode="json")}
+    method = _METHOD if isinstance(quality, Quality) else _NUMBERS_METHOD
+    about = _about(method if quality.persons is None else _PERSONS[method])
+    adapter = _QUALITY if isinstance(quality, Quality) else _NUMBERS
+    found = adapter.dump_python(quality, mode="json")
+    if quality.persons is None:
+        del found["persons"]
+    return about | found
 
 
 def quality_from_json(data: object, *, source: str = "evaluation.json") -> AnyQuality:
@@ -37,8 +45,10 @@ def quality_from_json(data: object, *, source: str = "evaluation.json") -> AnyQu
     Raises:
         ConfigurationError: one line, if it is anything else.
     """
-    number = isinstance(data, dict) and data.get("method") == _NUMBERS_METHOD
-    about = _about(_NUMBERS_METHOD if number else _METHOD)
+    method = data.get("method") if isinstance(data, dict) else None
+    number = method in (_NUMBERS_METHOD, _PERSONS[_NUMBERS_METHOD])
+    usual = _NUMBERS_METHOD if number else _METHOD
+    about = _about(_PERSONS[usual] if method == _PERSONS[usual] else usual)
     if not isinstance(data, dict) or any(data.get(key) != value for key, value in about.items()):
         raise ConfigurationError(f"{source} must hold measurements of version {_VERSION}; it does not.")
     fields = {key: data[key] for key in data if key not in about}

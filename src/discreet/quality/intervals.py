@@ -76,7 +76,7 @@ def mean_of(parts: Sequence[Interval]) -> Interval:
     return Interval(value, max(0.0, value - below), min(1.0, value + above))
 
 
-def harmonic(true_positives: int, wrong: int) -> Interval | None:
+def harmonic(true_positives: float, wrong: float) -> Interval | None:
     """Returns F1 = 2 TP / (2 TP + wrong), where ``wrong`` counts false positives and false negatives.
 
     F1 grows with TP / (TP + wrong), a proportion: Wilson's ends of that one are mapped.
@@ -85,16 +85,21 @@ def harmonic(true_positives: int, wrong: int) -> Interval | None:
     return None if share is None else Interval(*(2 * end / (1 + end) for end in share))
 
 
-def bounded_mean(losses: Floats) -> Interval:
-    """Returns the mean of losses in [0, 1] and its normal interval; [0, 1] for a single record."""
+def bounded_mean(losses: Floats, worth: float = 1.0) -> Interval:
+    """Returns the mean of losses in [0, 1] and its normal interval; [0, 1] for a single record.
+
+    Args:
+        losses: one a record.
+        worth: how many independent records one is worth, at most 1.
+    """
     value = float(losses.mean())
     if len(losses) < 2:
         return Interval(value, 0.0, 1.0)
-    half = _Z * float(losses.std(ddof=1)) / math.sqrt(len(losses))
+    half = _Z * float(losses.std(ddof=1)) / math.sqrt(worth * len(losses))
     return Interval(value, max(0.0, value - half), min(1.0, value + half))
 
 
-def area_interval(area: float, positives: int, negatives: int) -> Interval:
+def area_interval(area: float, positives: float, negatives: float) -> Interval:
     """Returns Newcombe's interval of an area under the ROC curve (2006, part 2, method 5).
 
     Its ends are the areas from which the measured one lies 1.96 standard errors away, by the formula of

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from discreet.arrays import Floats
 from discreet.errors import DataError
 from discreet.quality.intervals import Interval
+from discreet.quality.owners import NOBODYS, Owners
 from discreet.quality.quality import MOST_GROUPS
 
 _STRICT: ConfigDict = {"extra": "forbid"}
@@ -59,6 +60,7 @@ class NumberQuality:
         constant_rmse: root mean square error of the best constant for it, their mean.
         gain: by how much ``mae`` is below ``constant_mae``, record by record.
         groups: the same by silo and by public columns.
+        persons: whose the records are, where several may be one person's; intervals count these then.
     """
 
     __pydantic_config__ = _STRICT
@@ -71,6 +73,7 @@ class NumberQuality:
     constant_rmse: float
     gain: Interval
     groups: Annotated[tuple[NumberGroup, ...], Field(max_length=MOST_GROUPS)]
+    persons: int | None = None
 
     @property
     def warning(self) -> str:
@@ -85,11 +88,16 @@ class NumberQuality:
 
 
 def assess_numbers(
-    predictions: Floats, labels: Floats, *, groups: Mapping[str, Sequence[str]] | None = None
+    predictions: Floats,
+    labels: Floats,
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    owners: Owners = NOBODYS,
 ) -> NumberQuality:
     """Measures a regression's answers.
 
-    Intervals are between percentiles of resamples (Efron 1979), drawn by fixed coins.
+    Intervals are between percentiles of resamples (Efron 1979) of records, or of persons with all of theirs,
+    drawn by fixed coins.
 
     Guarantee:
         The order of the records does not matter. Nothing is private.
@@ -98,6 +106,7 @@ def assess_numbers(
         predictions: shape ``(n,)``, n at least 1.
         labels: shape ``(n,)``, in the same unit.
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
+        owners: whose the records are.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -119,7 +128,7 @@ def assess_numbers(
     off, median = np.abs(predictions - labels), float(np.median(labels))
     always, centred = np.abs(labels - median), labels - float(np.sort(labels).mean())
     rows = np.stack([off, off**2, always, centred, centred**2], axis=1)
-    found = _resampled(rows)
+    found = _resampled(rows, owners)
     return NumberQuality(
         records=len(labels),
         mae=_interval(found[:, 0]),
@@ -128,19 +137,27 @@ def assess_numbers(
         constant_mae=float(found[0, 2]),
         constant_rmse=float(np.sqrt(found[0, 4])),
         gain=_interval(found[:, 2] - found[:, 0]),
-        groups=tuple(_groups(groups or {}, rows)),
+        groups=tuple(_groups(groups or {}, rows, owners)),
+        persons=owners.count,
     )
 
 
-def _resampled(rows: Floats) -> Floats:
+def _resampled(rows: Floats, owners: Owners) -> Floats:
     """Returns means of the columns: of all rows first, then of each resample."""
-    rows = rows[np.lexsort(rows.T)]
-    count = len(rows)
+    order = np.lexsort(rows.T)
+    summed = np.column_stack([np.ones(len(rows)), rows[order]])
+    if owners.persons is not None:
+        _, places = np.unique(owners.persons[order], return_inverse=True)
+        whole = np.zeros((places.max() + 1, summed.shape[1]))
+        np.add.at(whole, places, summed)
+        summed = whole[np.lexsort(whole.T)]
+    count = len(summed)
     coins = np.random.default_rng(0)
     resamples = max(_FEWEST_RESAMPLES, min(_MOST_RESAMPLES, _DRAWS // count))
-    means = [rows.mean(axis=0)]
-    means += [rows[coins.integers(0, count, count)].mean(axis=0) for _ in range(resamples)]
-    return np.stack(means)
+    sums = [summed.sum(axis=0)]
+    sums += [summed[coins.integers(0, count, count)].sum(axis=0) for _ in range(resamples)]
+    found = np.stack(sums)
+    return np.asarray(found[:, 1:] / found[:, :1])
 
 
 def _explained(means: Floats) -> Floats:
@@ -157,18 +174,22 @@ def _interval(values: Floats) -> Interval:
     return Interval(value, min(value, float(low)), max(value, float(high)))
 
 
-def _groups(groups: Mapping[str, Sequence[str]], rows: Floats) -> list[NumberGroup]:
+def _groups(groups: Mapping[str, Sequence[str]], rows: Floats, owners: Owners) -> list[NumberGroup]:
     found: list[NumberGroup] = []
     for title, texts in groups.items():
         if len(texts) != len(rows):
             raise DataError(f"there must be one {title!r} for each of {len(rows)} records; got {len(texts)}.")
         of_record = np.array(texts, dtype=np.str_)
-        found += [_group(title, str(name), rows[of_record == name]) for name in np.unique(of_record) if name]
+        found += [
+            _group(title, str(name), rows[of_record == name], owners.among(of_record == name))
+            for name in np.unique(of_record)
+            if name
+        ]
     return found[:MOST_GROUPS]
 
 
-def _group(title: str, name: str, rows: Floats) -> NumberGroup:
-    found = _resampled(rows)
+def _group(title: str, name: str, rows: Floats, owners: Owners) -> NumberGroup:
+    found = _resampled(rows, owners)
     return NumberGroup(
         by=title,
         name=name,

@@ -132,6 +132,7 @@ class Quality:
         roc: two classes that both occur: (false-positive rate, true-positive rate), else empty.
         precision_recall: two classes that both occur: (recall, precision), else empty.
         groups: the same by silo and by public columns.
+        persons: whose the records are, where several may be one person's; intervals count these then.
     """
 
     __pydantic_config__ = _STRICT
@@ -147,6 +148,7 @@ class Quality:
     roc: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
     precision_recall: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
     groups: Annotated[tuple[Group, ...], Field(max_length=MOST_GROUPS)]
+    persons: int | None = None
 
     @property
     def warning(self) -> str:

@@ -7,6 +7,7 @@ import scipy
 
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.quality.intervals import Interval, area_interval, wilson
+from discreet.quality.owners import NOBODYS, Owners
 
 Curve = tuple[tuple[float, float], ...]
 
@@ -30,16 +31,18 @@ def area_under_roc(scores: Floats, labels: Integers) -> float | None:
     return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)
 
 
-def roc_area(scores: Floats, positive: Booleans) -> Interval | None:
+def roc_area(scores: Floats, positive: Booleans, owners: Owners = NOBODYS) -> Interval | None:
     """Returns the area under the ROC curve with its interval; None when a class is absent."""
     area = area_under_roc(scores, positive.astype(np.int64))
     if area is None:
         return None
-    found = int(positive.sum())
-    return area_interval(area, found, len(positive) - found)
+    positives, negatives = (
+        owners.among(chosen).worth() * int(chosen.sum()) for chosen in (positive, ~positive)
+    )
+    return area_interval(area, positives, negatives)
 
 
-def average_precision(scores: Floats, positive: Booleans) -> Interval | None:
+def average_precision(scores: Floats, positive: Booleans, owners: Owners = NOBODYS) -> Interval | None:
     """Returns the area under the precision-recall curve, as a sum over thresholds; None without positives.
 
     The interval is that of a proportion of as many trials as there are positives (Boyd, Eng and Page 2013),
@@ -56,7 +59,8 @@ def average_precision(scores: Floats, positive: Booleans) -> Interval | None:
     hits, alarms = _counts(scores, positive)
     gained = np.diff(hits, prepend=0)
     area = float((gained * (hits / (hits + alarms))).sum() / number)
-    return wilson(area * number, number)
+    trials = owners.among(positive).worth() * number
+    return wilson(area * trials, trials)
 
 
 def roc_curve(scores: Floats, positive: Booleans) -> Curve:

@@ -14,6 +14,7 @@ from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.quality import AnyQuality, NumberQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.owners import of_persons
 from discreet.released.model import rules_of
 from discreet.report import ReportInput, collect
 from discreet.report.overview import GUARANTEE_COLUMNS, guarantee_cells
@@ -162,7 +163,7 @@ def _evaluation(quality: AnyQuality | None) -> str:
 
 def _errors(quality: NumberQuality) -> list[tuple[str, str]]:
     return [
-        ("Records", f"{quality.records:,}"),
+        ("Records", of_persons(quality.records, quality.persons)),
         ("Mean absolute error", off_by(quality.mae)),
         ("Mean absolute error of always naming the median", f"{quality.constant_mae:.4g}"),
         ("Root mean square error", off_by(quality.rmse)),
@@ -177,7 +178,7 @@ def _errors(quality: NumberQuality) -> list[tuple[str, str]]:
 
 def _measures(quality: Quality) -> list[tuple[str, str]]:
     rows = [
-        ("Records", f"{quality.records:,}"),
+        ("Records", of_persons(quality.records, quality.persons)),
         ("Accuracy", percents(quality.accuracy)),
         ("Base rate: always the commonest class", accuracy_text(quality.against.base_rate)),
         ("Balanced accuracy", percents(quality.balanced_accuracy)),

@@ -20,6 +20,7 @@ from discreet.errors import DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.quality.owners import NOBODYS, Owners
 from discreet.released.model import Model
 
 
@@ -114,6 +115,8 @@ def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
 def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evaluated:
     """Compares predictions with the label column of a CSV or Parquet file; rows without a label are left out.
 
+    Where persons were protected, the file's person column says whose the rows are, if it has one.
+
     Args:
         model: what predicts.
         path: the file.
@@ -124,8 +127,11 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
         DataError: if the file cannot be read, a column is missing, or no row has a label.
     """
     rules = model.require_rules()
-    used = [*rules.used, rules.schema.label, *by]
     file, counted = rules.file(path), list[Counted]()
+    person = model.plan.config.data.person
+    whose = [] if person is None else [column for column in file.header() if column == person.column]
+    used = [*rules.used, rules.schema.label, *by, *whose]
+    names = list[str]()
     outputs, every, tally = list[torch.Tensor](), list[Integers](), np.zeros(1, dtype=np.int64)
     groups: dict[str, list[str]] = {column: [] for column in by}
     for table in file.tables(used):
@@ -138,8 +144,14 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
         every.append(labels)
         for column in by:
             groups[column] += known.column(column)
+        for column in whose:
+            names += known.column(column)
     labels, logits = np.concatenate(every), torch.cat(outputs)
     notes = (*rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
+    if person is not None and not whose:
+        alone = f"there is no column {person.column!r}, so every row is taken for another person's"
+        notes = (*notes, f"{file.name}: {alone}.")
+    owners = Owners(np.unique(names, return_inverse=True)[1]) if whose else NOBODYS
     if not (labels >= 0).any():
         what = "a class" if model.outcome is None else "a number"
         nothing = DataError(f"{file.name}: one row at least must have a label that is {what}; none has.")
@@ -148,7 +160,9 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
         raise nothing
     right, outcome = labels[labels >= 0], model.outcome
     if outcome is not None:
-        off = assess_numbers(_numbers(logits, outcome), outcome.read_back(right), groups=groups)
+        off = assess_numbers(
+            _numbers(logits, outcome), outcome.read_back(right), groups=groups, owners=owners
+        )
         return Evaluated(off, None, notes)
-    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups)
+    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups, owners=owners)
     return Evaluated(quality, evaluation(logits, right).loss, notes)

@@ -83,6 +83,8 @@ def test_the_text_says_what_is_left_of_the_year_too(
     (line,) = [line for line in status.lines() if line.startswith("left")]
     assert f"{100 * (1 - status.share):.1f} % of the budget, and " in line
     assert f"{100 * (1 - status.year_share):.1f} % of the budget of this year" in line
+    (spent,) = [line for line in status.lines() if line.startswith("spent")]
+    assert spent.startswith(f"spent  {100 * status.share:.1f} % of the budget; by now ε ")
 
 
 @pytest.mark.parametrize("composition", ["sum", "renyi"])

@@ -15,6 +15,7 @@ from sklearn.calibration import calibration_curve
 from discreet.errors import ConfigurationError, DataError
 from discreet.quality import Quality, Verdict, assess, quality_from_json, quality_json
 from discreet.quality.intervals import area_interval, harmonic, mean_of, wilson
+from discreet.quality.owners import Owners
 
 
 def answers(seed: int, n: int, k: int) -> tuple[Any, Any]:
@@ -222,3 +223,41 @@ def test_another_document_is_refused_in_one_line(path: str, value: Any) -> None:
 
 def test_a_measurement_is_a_value() -> None:
     assert isinstance(assess(np.eye(2), np.array([0, 1])), Quality)
+
+
+def test_copies_of_a_persons_record_narrow_no_interval() -> None:
+    """Every interval and the test are those of one record a person, the values those of all."""
+    rng = np.random.default_rng(3)
+    scores = rng.uniform(size=60)
+    once = np.stack([1 - scores, scores], axis=1)
+    labels = (rng.uniform(size=60) < scores).astype(np.int64)
+    sites = {"site": [str(n % 2) for n in range(60)]}
+    alone = assess(once, labels, groups=sites)
+    copies = np.repeat(np.arange(60), 5)
+    many = assess(
+        once[copies],
+        labels[copies],
+        groups={"site": [sites["site"][n] for n in copies]},
+        owners=Owners(copies),
+    )
+    assert (many.records, many.persons, alone.persons) == (300, 60, None)
+    assert many.against.p_value == pytest.approx(alone.against.p_value)
+    for field in ("accuracy", "balanced_accuracy", "brier"):
+        assert getattr(many, field) == pytest.approx(getattr(alone, field), abs=2e-3), field
+    for one, other in zip(many.classes, alone.classes, strict=True):
+        for field in ("recall", "precision", "f1", "auc", "average_precision"):
+            assert getattr(one, field) == pytest.approx(getattr(other, field), abs=1e-9), field
+    for one_group, other_group in zip(many.groups, alone.groups, strict=True):
+        assert one_group.accuracy == pytest.approx(other_group.accuracy)
+        assert one_group.auc == pytest.approx(other_group.auc)
+    for one_bin, other_bin in zip(many.calibration, alone.calibration, strict=True):
+        assert one_bin.observed == pytest.approx(other_bin.observed)
+    assert quality_from_json(quality_json(many)) == many
+
+
+def test_records_of_persons_have_wider_intervals_than_as_many_independent_ones() -> None:
+    labels = np.tile([0, 1], 50)
+    found = np.stack([1.0 - 0.8 * labels, 0.8 * labels], axis=1)
+    wide = assess(found, labels, owners=Owners(np.arange(100) // 10)).accuracy
+    narrow = assess(found, labels).accuracy
+    assert wide.low < narrow.low

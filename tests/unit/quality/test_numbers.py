@@ -7,6 +7,7 @@ import pytest
 
 from discreet.errors import ConfigurationError, DataError
 from discreet.quality import NumberQuality, assess_numbers, quality_from_json, quality_json
+from discreet.quality.owners import Owners
 
 DRAW = np.random.default_rng(0)
 LABELS = DRAW.normal(10.0, 3.0, 400)
@@ -95,3 +96,19 @@ def test_json_is_read_back_as_it_was_written() -> None:
     assert isinstance(quality_from_json(written), NumberQuality)
     with pytest.raises(ConfigurationError, match="'mae' must be as it was written"):
         quality_from_json(written | {"mae": "much"})
+
+
+def test_resamples_are_of_persons() -> None:
+    """Copies of a person's only record change no interval; the coins are the same."""
+    rng = np.random.default_rng(3)
+    labels = rng.normal(size=40)
+    found = labels + rng.normal(size=40)
+    copies = np.repeat(np.arange(40), 4)
+    alone, many = (
+        assess_numbers(found, labels),
+        assess_numbers(found[copies], labels[copies], owners=Owners(copies)),
+    )
+    assert (many.persons, alone.persons, many.records) == (40, None, 160)
+    for field in ("mae", "rmse", "r2", "gain"):
+        assert getattr(many, field) == pytest.approx(getattr(alone, field)), field
+    assert quality_from_json(quality_json(many)) == many

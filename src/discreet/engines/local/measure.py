@@ -17,6 +17,7 @@ from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
 from discreet.models import load_flat
 from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.quality.owners import Owners
 
 # A column of many categories would have groups of few records each.
 _MOST_CATEGORIES = 12
@@ -96,9 +97,10 @@ def quality_of(
         return None  # a model that diverged; its loss, in metrics.jsonl, says so
     silo = [silo.name for silo in federation.silos for _ in range(len(silo.test))]
     groups = {"silo": silo, **categories_of(federation.feature_names, test.features)}
+    owners = Owners(test.persons)
     if outcome is not None:
-        return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups)
-    return assess(found, test.labels, classes=classes, groups=groups)
+        return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups, owners=owners)
+    return assess(found, test.labels, classes=classes, groups=groups, owners=owners)
 
 
 def categories_of(names: Sequence[str], features: Float32s) -> dict[str, list[str]]:
