@@ -30,13 +30,16 @@ _VERSION = 1
 
 def quality_json(quality: AnyQuality) -> dict[str, Any]:
     """Returns the measurements as plain JSON, with the note that they are not private."""
-    method = _METHOD if isinstance(quality, Quality) else _NUMBERS_METHOD
-    about = _about(method if quality.persons is None else _PERSONS[method])
-    adapter = _QUALITY if isinstance(quality, Quality) else _NUMBERS
-    found = adapter.dump_python(quality, mode="json")
-    if quality.persons is None:
-        del found["persons"]
-    return about | found
+    method, found = _NUMBERS_METHOD, dict[str, Any]()
+    if isinstance(quality, Quality):
+        method = _METHOD
+        found |= _QUALITY.dump_python(quality, mode="json")
+    else:
+        found |= _NUMBERS.dump_python(quality, mode="json")
+    if quality.persons is not None:
+        return _about(_PERSONS[method]) | found
+    del found["persons"]
+    return _about(method) | found
 
 
 def quality_from_json(data: object, *, source: str = "evaluation.json") -> AnyQuality:
