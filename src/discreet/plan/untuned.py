@@ -58,7 +58,7 @@ class PublicNumbers:
     """What the rule may know.
 
     Attributes:
-        total: n, the public bound on all silos' training records.
+        total: n, the public bound on all silos' training records, or persons.
         silos: N.
         shares: shares of noise that are sure to protect a record.
         multiplier: z that the whole budget would need for a single release.
@@ -69,6 +69,7 @@ class PublicNumbers:
         number: whether the label is a number.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
+        units: what n counts, in a word; the rule does not look at it.
     """
 
     total: int
@@ -82,6 +83,7 @@ class PublicNumbers:
     rounds: int | None = None
     class_weights: tuple[float, ...] | None = None
     number: bool = False
+    units: str = "records"
 
     @property
     def sum_multiplier(self) -> float:
@@ -147,6 +149,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         rounds=None if rounds == "auto" else rounds,
         class_weights=local.class_weights,
         number=facts.num_classes == NUMBER,
+        units="records" if config.data.person is None else "persons",
     )
     return choose(numbers)
 
@@ -184,8 +187,8 @@ def choose(numbers: PublicNumbers) -> Chosen:
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     reason = (
-        f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
-        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by {kappa:.2g}{short}"
+        f"public numbers alone ({numbers.total:,} {numbers.units} at most, {numbers.silos} silos, "
+        f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by {kappa:.2g}{short}"
     )
     return Chosen(rounds, local, server, reason)
 

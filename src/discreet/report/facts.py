@@ -24,7 +24,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
     return (
         Fact("Data", source_text(plan.data.source), "where the records come from"),
-        Fact("Record capacity", capacities, "public upper bounds; the true numbers are not in the plan"),
+        Fact("Capacity", capacities, f"most {_counted(plan)} of a silo; the true numbers are not in the plan"),
         _model(plan),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(
@@ -34,6 +34,18 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
     )
+
+
+def _counted(plan: Plan) -> str:
+    """Names what a capacity bounds."""
+    units = "records" if plan.data.person is None else "persons"
+    match plan.data.asked:
+        case None:
+            return f"training {units}"
+        case "held-out":
+            return f"held-out {units}"
+        case _:
+            return units
 
 
 def _model(plan: Plan) -> Fact:

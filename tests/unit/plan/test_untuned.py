@@ -151,3 +151,4 @@ def test_persons_at_several_silos_are_hidden_by_shorter_steps() -> None:
     assert two is not None
     assert two.local.learning_rate == pytest.approx(one.local.learning_rate / 2, rel=1e-6)
     assert two.rounds == one.rounds
+    assert "(2,000 persons at most, 5 silos" in one.reason
