@@ -188,7 +188,8 @@ def choose(numbers: PublicNumbers) -> Chosen:
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     reason = (
         f"public numbers alone ({numbers.total:,} {numbers.units} at most, {numbers.silos} silos, "
-        f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by {kappa:.2g}{short}"
+        f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by "
+        f"{kappa:.2g}{short}"
     )
     return Chosen(rounds, local, server, reason)
 

@@ -24,7 +24,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
     return (
         Fact("Data", source_text(plan.data.source), "where the records come from"),
-        Fact("Capacity", capacities, f"most {_counted(plan)} of a silo; the true numbers are not in the plan"),
+        Fact("Capacity", capacities, f"most {_counted(plan)} of a silo; true numbers are not in the plan"),
         _model(plan),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(
