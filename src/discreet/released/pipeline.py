@@ -34,7 +34,7 @@ def sklearn_pipeline(model: Model) -> Any:
     """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities, or numbers.
 
     It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
-    ``columns_`` names: a frame of them, or an array of objects. A number that is missing is NaN or None, a
+    ``columns_`` names: a frame of them, or an array of objects. What is missing is NaN or None, a
     date is the number that `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What
     the weights come from is in ``discreet_``, as JSON.
 
@@ -170,7 +170,12 @@ def _columns(model: Model) -> tuple[Any, Any]:
     known = [np.array([text.texts[at] for at in _told(text)], dtype=object) for text in texts]
     encoder = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
     places = [place for place, column in enumerate(columns) if not isinstance(column, Numbers)]
-    steps.append(("texts", encoder, places))
+    # A text that is missing is an empty cell of a file.
+    blanks = [
+        SimpleImputer(missing_values=absent, strategy="constant", fill_value="", keep_empty_features=True)
+        for absent in (np.nan, None)
+    ]
+    steps.append(("texts", make_pipeline(*blanks, encoder), places))
     ends = {column.column: (column.low, column.high) for column in columns if isinstance(column, Numbers)}
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T

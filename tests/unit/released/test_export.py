@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import io
 import json
 import subprocess
@@ -186,6 +187,32 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) ->
     assert_close(pipeline.predict_proba(table), model.predict_proba(rows))
     assert pipeline.predict(table).tolist() == model.predict(rows).tolist()
     assert json.loads(pipeline.discreet_)["plan"]["digest"] == model.plan.digest()
+
+
+@pytest.mark.parametrize("absent", [float("nan"), None])
+@pytest.mark.parametrize(
+    "name", ["only texts", "several classes", "blanks marked", "bins among others, blanks marked"]
+)
+def test_scikit_learn_reads_what_is_missing_as_an_empty_cell(name: str, absent: float | None) -> None:
+    import joblib
+
+    model = TABLES[name]()
+    used = model.require_rules().used
+    pipeline = joblib.load(io.BytesIO(sklearn_file(model)))
+    dated = {"born": datetime.date(1960, 5, 1), "seen": datetime.date(2020, 5, 1)}
+    filled = {"age": 44.0, "weight": 71.0, "sex": "f", "ward": "8", "note": "b"} | dated
+    rows = [[filled[column] if column != blank else None for column in used] for blank in ("", *used)]
+    texts = {
+        column: ["" if row[at] is None else str(row[at]) for row in rows] for at, column in enumerate(used)
+    }
+    raw = [
+        [
+            absent if cell is None else cell.toordinal() if isinstance(cell, datetime.date) else cell
+            for cell in row
+        ]
+        for row in rows
+    ]
+    assert_close(pipeline.predict_proba(np.array(raw, dtype=object)), model.predict_proba(texts))
 
 
 ALONE = """
