@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from discreet.silo.policy import Policy
     from discreet.silo.state import SiloState
 
+_Reason = Annotated[
+    str, typer.Option(help="One line that the owner's page keeps with the decision.", show_default=False)
+]
+
 silo = typer.Typer(
     name="silo",
     help="The data owner's side: serve a silo, see how it stands, make its key, approve a plan.",
@@ -171,6 +175,7 @@ def keygen(
 def approve(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to approve.", show_default=False)],
+    reason: _Reason = "",
 ) -> None:
     """Approve a plan in person, where the policy says approval = "person".
 
@@ -178,30 +183,34 @@ def approve(
     """
     from discreet.silo.state import SiloState
 
-    _decide(policy, plan, SiloState.approve, "approved")
+    _decide(policy, plan, SiloState.approve, "approved", reason)
 
 
 @silo.command()
 def refuse(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to refuse.", show_default=False)],
+    reason: _Reason = "",
 ) -> None:
     """Refuse a plan in person: it waits no longer, and is refused if it is proposed again.
 
-    Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json[/bold]
+    Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json
+    --reason "no consent for research"[/bold]
     """
     from discreet.silo.state import SiloState
 
-    _decide(policy, plan, SiloState.refuse, "refused")
+    _decide(policy, plan, SiloState.refuse, "refused", reason)
 
 
-def _decide(policy: Path, plan: Path, verdict: Callable[[SiloState, str], None], done: str) -> None:
+def _decide(
+    policy: Path, plan: Path, verdict: Callable[[SiloState, str, str], None], done: str, reason: str
+) -> None:
     """Records what a person decided on a plan, and shows it on the owner's page."""
     from discreet.silo.policy import load_policy, read_plan_file
     from discreet.silo.state import SiloState
 
     digest, rules = read_plan_file(plan).digest(), load_policy(policy)
-    verdict(SiloState(rules), digest)
+    verdict(SiloState(rules), digest, reason)
     _renew_page(rules, policy)
     typer.echo(f"{done} plan {digest}")
     sys.stdout.flush()
