@@ -10,6 +10,7 @@ import scipy
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
 from discreet.quality.intervals import Interval, bounded_mean, harmonic, mean_of, proportion, wilson
+from discreet.quality.levels import assess_levels
 from discreet.quality.quality import (
     MOST_CLASSES,
     MOST_GROUPS,
@@ -32,6 +33,7 @@ def assess(
     *,
     classes: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
+    ordinal: bool = False,
 ) -> Quality:
     """Measures a model's answers.
 
@@ -43,6 +45,7 @@ def assess(
         labels: shape ``(n,)``, in ``[0, k)``.
         classes: k names; left out, the numbers.
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
+        ordinal: whether the classes are levels in their order.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -75,6 +78,7 @@ def assess(
         roc=roc_curve(second, positive) if both else (),
         precision_recall=precision_recall_curve(second, positive) if both else (),
         groups=tuple(_groups(groups or {}, probabilities, labels, named)),
+        levels=assess_levels(named, labels) if ordinal else None,
     )
 
 

@@ -19,6 +19,7 @@ from discreet.data.rows import Counted
 from discreet.errors import DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
+from discreet.models import OrdinalHead
 from discreet.quality import AnyQuality, assess, assess_numbers
 from discreet.released.model import Model
 
@@ -150,5 +151,6 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
     if outcome is not None:
         off = assess_numbers(_numbers(logits, outcome), outcome.read_back(right), groups=groups)
         return Evaluated(off, None, notes)
-    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups)
+    ordinal = isinstance(model.network, OrdinalHead)
+    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups, ordinal=ordinal)
     return Evaluated(quality, evaluation(logits, right).loss, notes)
