@@ -70,7 +70,7 @@ def test_what_makes_the_ring_smaller() -> None:
 
 
 def test_stable_steps_need_no_more_noise_for_more_steps() -> None:
-    config = load_config(ROOT / "examples" / "heart.toml")
+    config = load_config(ROOT / "tests" / "support" / "tuned_heart.toml")
     prepared = prepare(config)
     rows = sweep(config, prepared.plan.facts, [parse_axis("local.steps=4,16,64", config)])
     multipliers = [row.outcome.noise_multiplier for row in rows if isinstance(row.outcome, Costs)]

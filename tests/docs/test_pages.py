@@ -58,7 +58,7 @@ def test_everything_on_a_page_runs(
 def check_config(block: Block) -> None:
     """Checks a part of a config inside the example, with what its local kind replaces left out."""
     part = tomllib.loads(block.text)
-    whole = tomllib.loads((ROOT / "examples" / "heart.toml").read_text(encoding="utf-8"))
+    whole = tomllib.loads((ROOT / "tests" / "support" / "tuned_heart.toml").read_text(encoding="utf-8"))
     whole["data"] = part.pop("data", whole["data"])
     merge(whole, part)
     parse_config(whole)

@@ -8,12 +8,12 @@ import pytest
 
 from discreet.config import Config, load_config
 
-HEART = Path(__file__).parents[2] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[1] / "support" / "tuned_heart.toml"
 
 
 @pytest.fixture
 def heart() -> Config:
-    """The demo's config, seeded, without the comparison models."""
+    """The demo's hospitals with few rounds, seeded, without the comparison models."""
     config = load_config(HEART)
     return config.model_copy(update={"run": config.run.model_copy(update={"seed": 11, "compare": False})})
 

@@ -10,7 +10,7 @@ import pytest
 from discreet.cli import main
 from discreet.errors import EXIT_BAD_REQUEST, EXIT_PRIVACY_REFUSAL
 
-HEART = (Path(__file__).parents[2] / "examples" / "heart.toml").read_text()
+HEART = (Path(__file__).parents[1] / "support" / "tuned_heart.toml").read_text()
 
 Run = Callable[[str], tuple[int, str]]
 

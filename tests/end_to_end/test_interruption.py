@@ -18,7 +18,7 @@ from discreet.privacy.ledger import Completed, Intent, LedgerWriter, Lost, Resum
 from discreet.randomness import Label, SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, RunDirectory
 
-HEART = Path(__file__).parents[2] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[1] / "support" / "tuned_heart.toml"
 
 
 Kill = Callable[[pytest.MonkeyPatch, int], None]

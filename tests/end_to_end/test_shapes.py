@@ -15,13 +15,14 @@ from discreet.report.shapes import NORMAL_95
 from discreet.rounds import read_record
 from discreet.session import open_run
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+ADDITIVE = "examples/heart_additive.toml"
 SEEDS = 40
 
 
 def repeated(name: str, seed: int) -> Config:
-    """An example with sums that are not masked, which changes nothing in them, and noise from a seed."""
-    config = load_config(EXAMPLES / name)
+    """A config with sums that are not masked, which changes nothing in them, and noise from a seed."""
+    config = load_config(ROOT / name)
     aggregation = config.aggregation.model_copy(update={"protocol": "ideal", "mode": "semi-honest"})
     speed = config.run.model_copy(update={"seed": seed, "compare": False})
     return config.model_copy(update={"aggregation": aggregation, "run": speed})
@@ -29,7 +30,7 @@ def repeated(name: str, seed: int) -> Config:
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", ["heart_additive.toml", "heart.toml"])
+@pytest.mark.parametrize("name", [ADDITIVE, "tests/support/tuned_heart.toml"])
 def test_trainings_with_other_noise_lie_within_the_band_and_use_it(tmp_path: Path, name: str) -> None:
     """Seeds draw the order of records too, whose effect is small beside noise; the second has momentum."""
     ends = []
@@ -53,7 +54,7 @@ def test_where_training_hardly_reacts_the_band_is_exact(tmp_path: Path) -> None:
     steps = StableStepsConfig(kind="stable-steps", learning_rate=1e-4, steps="each")
     ends = []
     for seed in range(60):
-        config = repeated("heart_additive.toml", seed)
+        config = repeated(ADDITIVE, seed)
         training = config.training.model_copy(update={"rounds": 3, "local": steps})
         config = config.model_copy(update={"training": training})
         record = read_record(run(config, tmp_path / str(seed)).directory.path)
@@ -64,7 +65,7 @@ def test_where_training_hardly_reacts_the_band_is_exact(tmp_path: Path) -> None:
 
 
 def test_a_program_reads_the_curves(tmp_path: Path) -> None:
-    run(repeated("heart_additive.toml", 1), tmp_path / "run")
+    run(repeated(ADDITIVE, 1), tmp_path / "run")
     shapes = open_run(tmp_path / "run").shapes()
     assert shapes.factors == (1.0, 1.0)
     assert shapes.proven

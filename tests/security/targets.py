@@ -277,7 +277,7 @@ def _documents() -> Iterator[Target]:
         yield Target(name.removesuffix(".json"), of_folder, VerificationFailure, (valid,), Form())
     text = _folder().policy("cleveland").read_bytes()
     yield Target("policy", partial(_from_file, load_policy, "policy.toml"), ConfigurationError, (text,))
-    heart = (Path(__file__).parents[2] / "examples" / "heart.toml").read_bytes()
+    heart = (Path(__file__).parents[1] / "support" / "tuned_heart.toml").read_bytes()
     yield Target("config", partial(_from_file, load_config, "config.toml"), ConfigurationError, (heart,))
 
 

@@ -12,6 +12,7 @@ from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
 from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
 from discreet.released import evaluate_file, load_model
 
@@ -86,11 +87,17 @@ def _errors(quality: NumberQuality, file: str) -> list[Listing]:
 
 def _listings(quality: Quality, loss: float | None, file: str) -> list[Listing]:
     """Returns what is shown: the whole, each class, and each group that was asked for."""
+    levels = (
+        ()
+        if quality.levels is None
+        else tuple((name.lower(), value) for name, value, _ in level_rows(quality.levels))
+    )
     whole = (
         ("records", of_persons(quality.records, quality.persons)),
         ("accuracy", percents(quality.accuracy)),
         ("base rate", f"{100 * quality.against.base_rate:.1f} %"),
         ("balanced accuracy", percents(quality.balanced_accuracy)),
+        *levels,
         ("Brier score", f"{quality.brier.value:.3f}"),
         ("log loss", "–" if loss is None else f"{loss:.3f}"),
     )

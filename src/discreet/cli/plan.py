@@ -56,7 +56,7 @@ def plan(
 
     With --sweep, --html shows the sweep; alone, it varies rounds, ε, local steps, silos and dropouts.
 
-    Example: [bold]discreet plan examples/heart.toml --sweep local.steps=4,16 rounds=5,10,20[/bold]
+    Example: [bold]discreet plan examples/heart.toml --sweep epsilon=0.5,1,2 rounds=5,10,20[/bold]
     """
     if not sweeping and (settings or plot):
         raise ConfigurationError("settings and --plot belong to --sweep; give --sweep, or leave them out.")

@@ -21,7 +21,7 @@ def write_neighbourhood(planned: Planned, path: Path) -> None:
 
 def write_sweep(planned: Planned, axes: Iterable[Axis], rows: Iterable[SweepRow], path: Path) -> None:
     """Writes a page of a sweep whose axes the user chose."""
-    _write(from_sweep(planned.plan, planned.config, axes, rows), path)
+    _write(from_sweep(planned.plan, axes, rows), path)
 
 
 def _write(exploration: Exploration, path: Path) -> None:

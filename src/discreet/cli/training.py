@@ -29,6 +29,7 @@ from discreet.plan.untuned import settled
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.quality import AnyQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.levels import level_rows
 from discreet.rounds import RunDirectory
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
@@ -177,6 +178,8 @@ def _how_good(quality: AnyQuality) -> str:
         explained = "–" if quality.r2 is None else off_by(quality.r2)
         return f"{found}root mean square error {off_by(quality.rmse)}, R² {explained}"
     parts: list[tuple[str, Interval | None]] = [("balanced accuracy", quality.balanced_accuracy)]
+    if quality.levels is not None:
+        found += ", ".join(f"{name.lower()} {value}" for name, value, _ in level_rows(quality.levels)) + ", "
     if len(quality.classes) == 2:
         parts += [("recall", quality.classes[1].recall), ("precision", quality.classes[1].precision)]
     return found + ", ".join(

@@ -136,9 +136,9 @@ class Days:
 
     def encode(self, table: Table) -> tuple[Floats, Unusable]:
         """Returns the features, shape ``(n, 1)`` or ``(n, 2)``, and what could not be read."""
-        days = np.array(
-            [day_number(cell, self.order) for cell in table.column(self.column)], dtype=np.float64
-        )
+        cells = table.column(self.column)
+        number = {cell: day_number(cell, self.order) for cell in set(cells)}
+        days = np.array([number[cell] for cell in cells], dtype=np.float64)
         return _on_a_scale(table, self, days, np.zeros(len(days), dtype=np.bool_))
 
     def notes(self, name: str, rows: int, found: Unusable) -> tuple[str, ...]:
@@ -250,8 +250,9 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> Intege
         DataError: if there is no such column.
     """
     place = {spelling(value): number for number, value in enumerate(values)}
-    found = [place.get(spelling(cell), -1) for cell in table.column(column)]
-    return np.array(found, dtype=np.int64)
+    cells = table.column(column)
+    number = {cell: place.get(spelling(cell), -1) for cell in set(cells)}
+    return np.array([number[cell] for cell in cells], dtype=np.int64)
 
 
 def encode(table: Table, columns: Sequence[Column]) -> tuple[Floats, tuple[Unusable, ...]]:

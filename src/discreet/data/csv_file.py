@@ -22,8 +22,8 @@ from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.table import Table, no_column
 from discreet.errors import DataError
 
-CELLS_AT_A_TIME = 500_000
-"""Of the cells that are kept as text at once; some 40 MB."""
+CELLS_AT_A_TIME = 250_000
+"""Of the cells that are kept as text at once; some 20 MB."""
 
 _COMMA_WHOLE = re.compile(r"([+-]?[0-9]+),0*")
 

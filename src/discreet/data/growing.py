@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_GROWTH = 1.25
+from discreet.arrays import Booleans
+
+# New rows are pages that are written at once, and growing copies nothing.
+_GROWTH = 1.0625
+_ROWS_AT_A_TIME = 1 << 16
 
 
 class GrowingRows:
@@ -23,6 +27,9 @@ class GrowingRows:
         self._rows: npt.NDArray[Any] = np.empty(0)
         self._count = 0
 
+    def __len__(self) -> int:
+        return self._count
+
     def add(self, part: npt.NDArray[Any]) -> None:
         """Appends rows of one shape and type."""
         if not len(self._rows):
@@ -33,8 +40,23 @@ class GrowingRows:
         self._rows[self._count : count] = part
         self._count = count
 
+    def keep(self, kept: Booleans) -> None:
+        """Leaves the other rows out; ``kept`` has one entry for each row."""
+        count = 0
+        rows = self.so_far()
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            own = slice(first, first + _ROWS_AT_A_TIME)
+            part = rows[own][kept[own]]
+            self._rows[count : count + len(part)] = part
+            count += len(part)
+        self._count = count
+
+    def so_far(self) -> npt.NDArray[Any]:
+        """Returns a view of the rows, which is no longer one when a row is added."""
+        return self._rows[: self._count]
+
     def whole(self) -> npt.NDArray[Any]:
-        """Returns all rows."""
+        """Returns all rows; none may be added after."""
         self._resize(self._count)
         return self._rows
 

@@ -87,8 +87,12 @@ class Identities:
         # One buffer and no list: objects for millions of records would weigh more than their features.
         digests = bytearray()
         for first in range(0, len(self.rows), _ROWS_AT_A_TIME):
-            for row in self.rows[first : first + _ROWS_AT_A_TIME].tolist():
-                digests += _digest(keyed.copy(), [column[row] for column in self.columns])
+            own = self.rows[first : first + _ROWS_AT_A_TIME]
+            content = np.concatenate([column[own] for column in self.columns], axis=1)
+            for row in content:
+                state = keyed.copy()
+                state.update(row)
+                digests += state.digest()
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
     def __repr__(self) -> str:
@@ -122,12 +126,6 @@ class Marks:
                 let a record that is exchanged change sides.
         """
         return Identities.of_places(self.places) if exchanged and not self.named else self.identities
-
-
-def _digest(state: hashlib.blake2b, parts: list[Bytes]) -> bytes:
-    for part in parts:
-        state.update(part.tobytes())
-    return state.digest()
 
 
 def _as_bytes(values: npt.NDArray[Any]) -> Bytes:

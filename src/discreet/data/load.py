@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Booleans
+from discreet.arrays import Integers
 from discreet.data.array_source import pool_of_arrays
 from discreet.data.bundled import digits, heart_disease
 from discreet.data.facts import PublicFacts
@@ -18,15 +18,15 @@ from discreet.data.frames import table_of
 from discreet.data.function_source import federation_of_function
 from discreet.data.identity import Identities
 from discreet.data.npz_source import pool_of_npz
-from discreet.data.partition import ColumnSilos, Partition, deal
-from discreet.data.persons import PersonRule, frequent_note, of_persons, spread_note
-from discreet.data.pool import SILO, Pool
-from discreet.data.records import Records
+from discreet.data.partition import ColumnSilos, Dealer, Partition
+from discreet.data.persons import PersonRule, of_persons, spread_note
+from discreet.data.pool import SILO, Pool, whole
 from discreet.data.remarks import unused_note
+from discreet.data.silo_rows import SiloRows
 from discreet.data.split import Side, Split
 from discreet.data.table import nearest_hint
 from discreet.data.table_files import Source, missing_columns, of_several, of_tables, table_files, together
-from discreet.data.table_source import pool_of_tables
+from discreet.data.table_source import pools_of_tables
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
 
@@ -91,15 +91,16 @@ def load_federation(
         _require_training(split, source)
         own = federation_of_function(source, test_fraction=test_fraction, split_seed=split_seed)
         return _cut_to_capacity(own, split)
+    pools: Iterable[Pool]
     if source == IN_MEMORY or by_silo is not None:
-        pool, partition = _memory_pool(source, by_silo, facts, partition)
+        pools, partition = _memory_pools(source, by_silo, facts, partition)
     elif of_tables(source):
-        pool, partition = _table_pool(source, facts, partition)
+        pools, partition = _table_pools(source, facts, partition)
     else:
-        pool = _pool(str(source), facts, keep_test_set=keep_test_set)
+        pools = [_pool(str(source), facts, keep_test_set=keep_test_set)]
     if facts.person is not None:
-        pool = of_persons(pool)
-    return _federation(pool, partition or _own_partition(pool), split, exchanged=exchanged, rule=facts.person)
+        pools = [of_persons(whole(pools))]
+    return _federation(pools, partition, split, exchanged=exchanged, rule=facts.person)
 
 
 def bundled_attribution(source: Source) -> str:
@@ -159,9 +160,9 @@ def _pool(source: str, facts: PublicFacts, *, keep_test_set: bool) -> Pool:
     return BUNDLED[source](norm_bound=None) if facts.asked else BUNDLED[source]()
 
 
-def _memory_pool(
+def _memory_pools(
     source: Source, by_silo: Mapping[str, Any] | None, facts: PublicFacts, partition: Partition | None
-) -> tuple[Pool, ColumnSilos]:
+) -> tuple[Iterable[Pool], ColumnSilos]:
     """Reads what all silos hold, each by itself; a silo without a record is a silo all the same."""
     if source != IN_MEMORY or by_silo is None:
         raise DataError(
@@ -173,15 +174,15 @@ def _memory_pool(
     silos = ColumnSilos(SILO, names=tuple(sorted(by_silo)))
     arrays = facts.array_facts()
     if arrays is not None:
-        return pool_of_arrays(by_silo, arrays, name=source), silos
+        return [pool_of_arrays(by_silo, arrays, name=source)], silos
     schema = facts.schema(source, silo=SILO)
     tables = {silo: [table_of(by_silo[silo], schema.used, name=silo)] for silo in sorted(by_silo)}
-    return pool_of_tables(tables, schema, name=source, feature_norm_bound=facts.norm_bound()), silos
+    return pools_of_tables(tables, schema, name=source, feature_norm_bound=facts.norm_bound()), silos
 
 
-def _table_pool(
+def _table_pools(
     source: Source, facts: PublicFacts, partition: Partition | None
-) -> tuple[Pool, Partition | None]:
+) -> tuple[Iterable[Pool], Partition | None]:
     """Reads tables whose features are numbers, dates and categories that the user named.
 
     Everything that is wrong with the columns of any file is said at once.
@@ -196,50 +197,78 @@ def _table_pool(
     if problems:
         raise together(problems, f"{found.name}: the files do not fit the config")
     tables = {silo: file.tables(schema.used) for silo, file in found.files.items()}
-    pool = pool_of_tables(tables, schema, name=found.name, feature_norm_bound=facts.norm_bound())
-    unused = [
+    pools = pools_of_tables(tables, schema, name=found.name, feature_norm_bound=facts.norm_bound())
+    unused = tuple(
         line
         for silo, header in headers.items()
         for line in unused_note(found.files[silo].name, header, (*schema.used, *facts.drop))
-    ]
-    return replace(pool, notes=(*pool.notes, *unused)), partition
+    )
+    return _with_notes(pools, unused), partition
+
+
+def _with_notes(pools: Iterable[Pool], notes: tuple[str, ...]) -> Iterator[Pool]:
+    """Yields some pools, at least one, and then one without records that has more notes."""
+    last: Pool | None = None
+    for last in pools:
+        yield last
+    if last is not None:
+        yield last.emptied(notes)
 
 
 def _federation(
-    pool: Pool, partition: Partition, split: Split, *, exchanged: bool, rule: PersonRule | None
+    pools: Iterable[Pool],
+    partition: Partition | None,
+    split: Split,
+    *,
+    exchanged: bool,
+    rule: PersonRule | None,
 ) -> Federation:
-    """Deals the pool out and holds test records out."""
-    names, assigned, test_silos = deal(pool, partition, SeededRandom(split.seed).derive("partition"))
-    coins = pool.marks.coins(exchanged=exchanged)
-    silos, notes = [], list(pool.notes)
-    if elsewhere := int((assigned < 0).sum()):
+    """Deals pools of one source out as they are read, and holds test records out."""
+    randomness = SeededRandom(split.seed).derive("partition")
+    silos: dict[str, SiloRows] = {}
+    notes, records, elsewhere, spread = list[str](), 0, 0, tuple[str, ...]()
+    dealer: Dealer | None = None
+    for pool in pools:
+        dealer = dealer or Dealer(partition or _own_partition(pool), randomness)
+        if pool.test is not None:
+            _require_training(split, pool.name)
+        names, assigned, test_silos = dealer.deal(pool)
+        for number, name in enumerate(names):
+            rows = silos.setdefault(name, SiloRows(name, split, rule))
+            _add(rows, pool, (assigned, test_silos), number, exchanged=exchanged)
+        notes += pool.notes
+        records, elsewhere = records + len(assigned), elsewhere + int((assigned < 0).sum())
+        if rule is not None and pool.records.persons is not None:
+            spread = spread_note(pool.name, pool.records.persons, assigned, rule)
+    if dealer is not None:
+        dealer.require_readable(pool.name)
+    if elsewhere:
         notes.append(
-            f"{pool.name}: {elsewhere} of {len(assigned)} records are of no silo of the federation; they are "
+            f"{pool.name}: {elsewhere} of {records} records are of no silo of the federation; they are "
             "left out."
         )
-    if not names:
+    if not silos:
         nothing = DataError(f"{pool.name}: no record can be used, so there is no silo to train.")
         for note in notes:
             nothing.add_note(note)
         raise nothing
-    for number, name in enumerate(names):
-        own = np.flatnonzero(assigned == number)
-        held_out = np.zeros(len(own), dtype=np.bool_)
-        if pool.test is not None and test_silos is not None:
-            _require_training(split, pool.name)
-            test = pool.test.take(np.flatnonzero(test_silos == number))
-        else:
-            held_out = _held_out(split, coins.take(own), name, rule)
-            test = pool.records.take(own[held_out] if split.side is Side.TRAINING else own[:0])
-        if rule is not None and pool.records.persons is not None:
-            notes += frequent_note(name, pool.records.persons[own], rule)
-        left = own[~held_out]
-        kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
-        silos.append(Silo(name, _by_person(pool.records.take(left[kept])), test, surplus=surplus))
-        notes += more
-    notes += _empty(silos)
-    if rule is not None and pool.records.persons is not None:
-        notes += spread_note(pool.name, pool.records.persons, assigned, rule)
+    found = [silos.pop(name).silo() for name in sorted(silos)]
+    notes += [note for _, own in found for note in own]
+    return _public(pool, [silo for silo, _ in found], (*notes, *_empty([silo for silo, _ in found]), *spread))
+
+
+def _add(
+    rows: SiloRows, pool: Pool, dealt: tuple[Integers, Integers | None], number: int, *, exchanged: bool
+) -> None:
+    """Gives one silo what is its own of a pool."""
+    own, test_silos = np.flatnonzero(dealt[0] == number), dealt[1]
+    rows.add(pool.records, own, pool.marks.coins(exchanged=exchanged), holds_out=pool.test is None)
+    if pool.test is not None and test_silos is not None:
+        rows.add_test(pool.test, np.flatnonzero(test_silos == number))
+
+
+def _public(pool: Pool, silos: Sequence[Silo], notes: tuple[str, ...]) -> Federation:
+    """Returns a federation of silos whose records are of a pool's kind."""
     return Federation(
         name=pool.name,
         silos=tuple(silos),
@@ -248,38 +277,9 @@ def _federation(
         feature_norm_bound=pool.feature_norm_bound,
         feature_names=pool.feature_names,
         attribution=pool.attribution,
-        warnings=tuple(notes),
+        warnings=notes,
         outcome=pool.outcome,
     )
-
-
-def _held_out(split: Split, coins: Identities, silo: str, rule: PersonRule | None) -> Booleans:
-    return split.held_out(coins, silo) if rule is None else split.persons_held_out(coins)
-
-
-def _used(
-    split: Split, coins: Identities, records: Records, silo: str, rule: PersonRule | None
-) -> tuple[Booleans, int, list[str]]:
-    """Says which training records are used, how many units were too many, and what the owner is told."""
-    if rule is None or records.persons is None:
-        kept, notes = split.used(coins, silo)
-        return kept, int((~kept).sum()), list(notes)
-    kept, left_out, notes = split.persons_used(coins, records.persons, silo)
-    first = rule.used(records.persons)
-    told = list(notes)
-    if further := int((kept & ~first).sum()):
-        told.append(
-            f"silo {silo!r}: {further} of {len(first)} training records are further ones of persons who have "
-            f"more than most_records = {rule.most_records}; they are left out."
-        )
-    return kept & first, left_out, told
-
-
-def _by_person(records: Records) -> Records:
-    """Puts the records of each person side by side, where they are asked for in every round."""
-    if records.persons is None:
-        return records
-    return records.take(np.argsort(records.persons, kind="stable").astype(np.int64))
 
 
 def _cut_to_capacity(federation: Federation, split: Split) -> Federation:

@@ -83,5 +83,9 @@ def scaled_with_constant(features: npt.NDArray[np.floating], bound: float) -> Fl
 
 def largest_norm(features: Float32s) -> float:
     """Returns the largest L2 norm of a record in float64 arithmetic; 0 if there is no record."""
-    squares = np.square(features, dtype=np.float64).sum(axis=tuple(range(1, features.ndim)))
-    return float(np.sqrt(squares.max(initial=0.0)))
+    axes, largest = tuple(range(1, features.ndim)), 0.0
+    for first in range(0, len(features), _ROWS_AT_A_TIME):
+        part = features[first : first + _ROWS_AT_A_TIME]
+        squares = np.square(part, dtype=np.float64).sum(axis=axes)
+        largest = float(squares.max(initial=largest))
+    return math.sqrt(largest)

@@ -54,7 +54,7 @@ class ParquetFile:
                     raise DataError(f"{self.name}: {no_column(column, known)}")
             first = 0
             rows = max(1, CELLS_AT_A_TIME // max(1, len(names)))
-            for batch in file.iter_batches(batch_size=rows, columns=names):
+            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
                 columns = {name: _cells(batch.column(name)) for name in names}
                 yield Table(self.name, columns, np.arange(first, first + batch.num_rows, dtype=np.int64))
                 first += batch.num_rows
@@ -78,7 +78,8 @@ class ParquetFile:
                 "Run: pip install 'discreet[parquet]'"
             ) from None
         try:
-            with parquet.ParquetFile(self.path) as file:
+            # Buffered ahead, the file would be in memory beside its records; so would a part for each thread.
+            with parquet.ParquetFile(self.path, pre_buffer=False) as file:
                 yield file
         except FileNotFoundError as error:
             raise DataError(f"the data must be a readable file; {self.path}: {error.strerror}.") from None

@@ -1,11 +1,14 @@
-"""A pool: the records of one source, before they are dealt out to silos."""
+"""A pool: the records of one source, or some of them, before they are dealt out to silos."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from discreet.data.identity import Marks
+import numpy as np
+
+from discreet.data.growing import GrowingRows
+from discreet.data.identity import Identities, Marks
 from discreet.data.labels import Outcome
 from discreet.data.records import Records
 
@@ -15,7 +18,7 @@ SILO = "(silo)"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Records of one source with the public facts about them.
+    """Records of one source, all or some that follow on each other, with the public facts about them.
 
     Attributes:
         name: what to call the data.
@@ -44,3 +47,38 @@ class Pool:
     attribution: str = ""
     notes: tuple[str, ...] = ()
     outcome: Outcome | None = None
+
+    def emptied(self, notes: tuple[str, ...]) -> Pool:
+        """Returns the same pool with other notes and without a record."""
+        none = np.zeros(0, dtype=np.int64)
+        groups = {name: tuple[str, ...]() for name in self.groups}
+        records, marks = self.records.take(none), self.marks.take(none)
+        return replace(self, records=records, marks=marks, groups=groups, notes=notes)
+
+
+def whole(pools: Iterable[Pool]) -> Pool:
+    """Returns one pool of all records of some pools of one source, at least one and without test records."""
+    features, labels, places = GrowingRows(), GrowingRows(), GrowingRows()
+    columns: list[GrowingRows] = []
+    groups: dict[str, list[str]] = {}
+    notes: list[str] = []
+    for pool in pools:
+        identities, last = pool.marks.identities, pool
+        columns = columns or [GrowingRows() for _ in identities.columns]
+        features.add(pool.records.features)
+        labels.add(pool.records.labels)
+        places.add(pool.marks.places)
+        for column, own in zip(columns, identities.columns, strict=True):
+            column.add(own[identities.rows])
+        for name, cells in pool.groups.items():
+            groups.setdefault(name, []).extend(cells)
+        notes += pool.notes
+    rows = np.arange(len(labels), dtype=np.int64)
+    known = Identities(tuple(column.whole() for column in columns), rows)
+    return replace(
+        last,
+        records=replace(last.records, features=features.whole(), labels=labels.whole()),
+        marks=replace(last.marks, identities=known, places=places.whole()),
+        groups=groups,
+        notes=tuple(notes),
+    )

@@ -9,6 +9,8 @@ import numpy as np
 from discreet.arrays import Booleans, Float32s, Integers
 from discreet.errors import DataError, UnusableRecords
 
+_ROWS_AT_A_TIME = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -52,8 +54,7 @@ class Records:
             )
         if self.persons is not None and not _numbers(self.persons, len(self.labels)):
             raise DataError("persons must be int64 >= 0, one for each record; they are not.")
-        feature_axes = tuple(range(1, self.features.ndim))
-        unusable = int((~np.isfinite(self.features).all(axis=feature_axes)).sum())
+        unusable = _unusable(self.features)
         if unusable:
             raise UnusableRecords(
                 f"every feature must be a finite number; {unusable} of {len(self.labels)} records hold "
@@ -79,6 +80,15 @@ class Records:
 
     def __repr__(self) -> str:
         return f"Records({len(self)} of shape {self.features.shape[1:]})"
+
+
+def _unusable(features: Float32s) -> int:
+    """Counts the records with a number that is not finite, some at a time: what is told of all has a size."""
+    axes, count = tuple(range(1, features.ndim)), 0
+    for first in range(0, len(features), _ROWS_AT_A_TIME):
+        part = features[first : first + _ROWS_AT_A_TIME]
+        count += len(part) - int(np.isfinite(part).all(axis=axes).sum())
+    return count
 
 
 def _numbers(persons: Integers, count: int) -> bool:

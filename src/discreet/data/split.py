@@ -14,6 +14,8 @@ from discreet.arrays import Booleans, Integers
 from discreet.data.identity import Identities
 from discreet.errors import DataError
 
+Words = npt.NDArray[np.uint64]
+
 _WORDS = 2**64
 _ALL_SILOS = ""  # the name of no silo
 
@@ -79,6 +81,13 @@ def test_rows(identities: Identities, *, test_fraction: float, split_seed: int, 
     return identities.words("held out", split_seed, silo) < threshold
 
 
+def lowest(words: Words, count: int) -> Booleans:
+    """Says which are the ``count`` lowest words, or all; of equal ones, those that come first."""
+    kept = np.zeros(len(words), dtype=np.bool_)
+    kept[np.argsort(words, kind="stable")[:count]] = True
+    return kept
+
+
 class Side(Enum):
     """Which of the records take part: those that a training uses, or those that it holds out."""
 
@@ -128,14 +137,21 @@ class Split:
         Returns:
             True for a record that is used, shape ``(n,)``, and a note for the owner about the others.
         """
-        capacity = self._of(silo)
-        kept = np.ones(len(identities), dtype=np.bool_)
+        capacity = self.capacity_of(silo)
         if capacity is None or len(identities) <= capacity:
-            return kept, ()
-        order = np.argsort(identities.words("capacity", self.seed, silo), kind="stable")
-        kept[order[capacity:]] = False
-        return kept, (
-            f"silo {silo!r}: {len(kept) - capacity} of {len(kept)} training records are more than its "
+            return np.ones(len(identities), dtype=np.bool_), ()
+        kept = lowest(self.capacity_words(identities, silo), capacity)
+        return kept, self.surplus_note(silo, len(kept), capacity)
+
+    def capacity_words(self, identities: Identities, silo: str) -> Words:
+        """Returns the words of training records of ``silo``; where not all fit, the lowest are used."""
+        return identities.words("capacity", self.seed, silo)
+
+    @staticmethod
+    def surplus_note(silo: str, records: int, capacity: int) -> tuple[str, ...]:
+        """Returns a note for the owner of more training records than fit."""
+        return (
+            f"silo {silo!r}: {records - capacity} of {records} training records are more than its "
             f"record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
             "that there are none. Agree on a larger capacity.",
         )
@@ -153,13 +169,11 @@ class Split:
         Returns:
             True for a record that is used, how many persons were too many, and a note about them.
         """
-        capacity = self._of(silo)
+        capacity = self.capacity_of(silo)
         own, first, whose = np.unique(persons, return_index=True, return_inverse=True)
         if capacity is None or len(own) <= capacity:
             return np.ones(len(persons), dtype=np.bool_), 0, ()
-        chosen = np.zeros(len(own), dtype=np.bool_)
-        words = identities.take(first.astype(np.int64)).words("capacity", self.seed, silo)
-        chosen[np.argsort(words, kind="stable")[:capacity]] = True
+        chosen = lowest(self.capacity_words(identities.take(first.astype(np.int64)), silo), capacity)
         return (
             chosen[whose],
             len(own) - capacity,
@@ -170,5 +184,6 @@ class Split:
             ),
         )
 
-    def _of(self, silo: str) -> int | None:
+    def capacity_of(self, silo: str) -> int | None:
+        """Returns the bound on the training records, or persons, of a silo; None: there is none."""
         return self.capacity.get(silo) if isinstance(self.capacity, Mapping) else self.capacity

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from operator import add
 
 import numpy as np
 
-from discreet.arrays import Floats, Integers
+from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.columns import Column, encode, feature_names
-from discreet.data.growing import GrowingRows
 from discreet.data.identity import Identities, Marks
 from discreet.data.labels import NUMBER, Classes, LabelRule, NoLabel, Outcome
 from discreet.data.norm import scale_to_norm, with_constant
@@ -87,98 +85,61 @@ def _known(cell: str) -> str:
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """The records of some tables, part by part, and of the table at hand what its owner is told."""
+class _Told:
+    """What the owner of one file is told of it, from the rows that were read so far."""
 
     schema: TableSchema
-    feature_norm_bound: float | None
-    encoded: GrowingRows = field(default_factory=GrowingRows)
-    features: GrowingRows = field(default_factory=GrowingRows)
-    labels: GrowingRows = field(default_factory=GrowingRows)
-    places: GrowingRows = field(default_factory=GrowingRows)
-    silos: list[str] = field(default_factory=list)
-    ids: list[Identities] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    name: str = ""
+    counts: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    found: tuple[Unusable, ...] = ()
+    left_out: int = 0
+    blank: int = 0
+    foreign: int = 0
+    ids: set[str] = field(default_factory=set)
 
-    def add_file(self, silo: str, number: int, tables: Iterable[Table]) -> None:
-        """Reads the rows of one file."""
-        schema, few = self.schema, 0
-        counts = np.zeros(1, dtype=np.int64)
-        found: list[tuple[Unusable, ...]] = []
-        left_out, blank, foreign = 0, 0, 0
-        known: set[str] = set()
-        for table in tables:
-            name, rows = table.name, len(table)
-            labels, own = schema.rule.read(table, schema.label)
-            counts = counts + own
-            encoded, unusable = encode(table, schema.columns)
-            found.append(unusable)
-            left_out += table.left_out
-            foreign += sum("\ufffd" in cell for cells in table.columns.values() for cell in cells)
-            if schema.id is not None:
-                cells = table.column(schema.id)
-                blank += 0 if schema.persons else sum(not cell for cell in cells)
-                if len(known) <= len(counts):
-                    known.update(filter(None, cells))
-            self._add(table, silo, number, labels, encoded)
-        rows, few = int(counts.sum()), int((counts > 0).sum())
-        self.notes += left_out_note(name, left_out, rows)
-        self.notes += encoding_note(name, foreign)
-        self.notes += schema.rule.notes(name, schema.label, counts)
-        for column, parts in zip(schema.columns, zip(*found, strict=True), strict=True):
-            self.notes += column.notes(name, rows, reduce(add, parts))
-        if schema.id is not None:
-            self.notes += id_notes(name, schema.id, rows, blank=blank, distinct=len(known), few=few)
-
-    def _add(self, table: Table, silo: str, number: int, labels: Integers, encoded: Floats) -> None:
-        """Keeps the rows whose label is a class, or a number."""
-        usable = labels >= 0
-        table, encoded, labels = table.take(usable), encoded[usable], labels[usable]
-        schema = self.schema
-        if schema.id is None:
-            self.encoded.add(encoded)
-        else:
-            cells = table.column(schema.id)
-            known = [_known(cell) for cell in cells] if schema.persons else [spelling(cell) for cell in cells]
-            self.ids.append(Identities.of_texts(known))
-        if self.feature_norm_bound is None:
-            self.features.add(encoded.astype(np.float32))
-        else:
-            self.features.add(scale_to_norm(with_constant(encoded), self.feature_norm_bound))
-        self.labels.add(labels)
-        self.places.add(table.places + (number << _FILE_BITS))
-        if schema.silo == SILO:
-            self.silos += [silo] * len(labels)
-        elif schema.silo is not None:
-            self.silos += table.column(schema.silo)
-
-    def marks(self, labels: Integers) -> Marks:
-        """Returns what tells the records apart."""
-        places = self.places.whole()
+    def add(self, table: Table, counts: Integers, unusable: tuple[Unusable, ...]) -> None:
+        """Counts some rows."""
+        self.name = table.name
+        self.counts = self.counts + counts
+        self.found = tuple(map(add, self.found, unusable)) if self.found else unusable
+        self.left_out += table.left_out
+        self.foreign += sum("\ufffd" in cell for cells in table.columns.values() for cell in cells)
         if self.schema.id is not None:
-            rows = np.concatenate([part.columns[0] for part in self.ids])
-            return Marks(Identities((rows,), np.arange(len(rows), dtype=np.int64)), places, named=True)
-        return Marks(Identities.of_content(self.encoded.whole(), labels), places)
+            cells = table.column(self.schema.id)
+            self.blank += 0 if self.schema.persons else sum(not cell for cell in cells)
+            if len(self.ids) <= len(self.counts):
+                self.ids.update(filter(None, cells))
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns the lines about the whole file."""
+        schema, name, rows = self.schema, self.name, int(self.counts.sum())
+        notes = [*left_out_note(name, self.left_out, rows), *encoding_note(name, self.foreign)]
+        notes += schema.rule.notes(name, schema.label, self.counts)
+        for column, unusable in zip(schema.columns, self.found, strict=True):
+            notes += column.notes(name, rows, unusable)
+        if schema.id is not None:
+            distinct, few = len(self.ids), int((self.counts > 0).sum())
+            notes += id_notes(name, schema.id, rows, blank=self.blank, distinct=distinct, few=few)
+        return tuple(notes)
 
 
 # A place in the second of several files of one silo is another place than in the first.
 _FILE_BITS = 40
 
 
-def pool_of_tables(
+def pools_of_tables(
     tables: Mapping[str, Iterable[Table]],
     schema: TableSchema,
     *,
     name: str,
     feature_norm_bound: float | None,
     attribution: str = "",
-) -> Pool:
+) -> Iterator[Pool]:
     """Encodes every row by itself: public rules, a constant feature, then scaling to the norm bound.
 
     Without a bound the features stay as the rules make them, and there is no constant.
 
-    A row whose label is none of the classes, or no number, is left out. Only the rows at hand are kept as
-    text.
+    A row whose label is none of the classes, or no number, is left out. Only the rows at hand are kept.
 
     Args:
         tables: the rows of each file, some at a time and at least once; by silo, if ``schema.silo``
@@ -188,23 +149,56 @@ def pool_of_tables(
         feature_norm_bound: the public norm of every record; None if none is promised.
         attribution: who made the data.
 
+    Yields:
+        The records of each table; and after those of a file a pool of none, with what its owner is told.
+
     Raises:
         DataError: if a column is missing.
     """
-    gathered = _Gathered(schema, feature_norm_bound)
+    names = (*feature_names(schema.columns), *([] if feature_norm_bound is None else [CONSTANT]))
     for number, (silo, parts) in enumerate(tables.items()):
-        gathered.add_file(silo, 0 if schema.silo == SILO else number, parts)
-    labels = gathered.labels.whole()
-    return Pool(
-        name=name,
-        records=Records(gathered.features.whole(), labels),
-        marks=gathered.marks(labels),
-        num_classes=schema.num_classes,
-        outcome=schema.outcome,
-        groups={} if schema.silo is None else {schema.silo: gathered.silos},
-        own_silos=schema.silo,
-        feature_norm_bound=feature_norm_bound,
-        feature_names=(*feature_names(schema.columns), *([] if feature_norm_bound is None else [CONSTANT])),
-        attribution=attribution,
-        notes=tuple(gathered.notes),
-    )
+        told = _Told(schema)
+        for table in parts:
+            labels, counts = schema.rule.read(table, schema.label)
+            encoded, unusable = encode(table, schema.columns)
+            told.add(table, counts, unusable)
+            usable = labels >= 0
+            encoded, labels, kept = encoded[usable], labels[usable], table.take(usable)
+            places = kept.places + ((0 if schema.silo == SILO else number) << _FILE_BITS)
+            pool = Pool(
+                name=name,
+                records=Records(_scaled(encoded, feature_norm_bound), labels),
+                marks=_marks(kept, schema, encoded, labels, places),
+                num_classes=schema.num_classes,
+                outcome=schema.outcome,
+                groups=_groups(kept, schema, silo),
+                own_silos=schema.silo,
+                feature_norm_bound=feature_norm_bound,
+                feature_names=names,
+                attribution=attribution,
+            )
+            yield pool
+        yield pool.emptied(told.notes())
+
+
+def _scaled(encoded: Floats, feature_norm_bound: float | None) -> Float32s:
+    if feature_norm_bound is None:
+        return encoded.astype(np.float32)
+    return scale_to_norm(with_constant(encoded), feature_norm_bound)
+
+
+def _groups(table: Table, schema: TableSchema, silo: str) -> dict[str, tuple[str, ...]]:
+    """Says which silo each row is of, if the tables say it; ``silo`` is whose table it is."""
+    if schema.silo is None:
+        return {}
+    own = (silo,) * len(table) if schema.silo == SILO else table.column(schema.silo)
+    return {schema.silo: own}
+
+
+def _marks(table: Table, schema: TableSchema, encoded: Floats, labels: Integers, places: Integers) -> Marks:
+    """Returns what tells the records apart."""
+    if schema.id is None:
+        return Marks(Identities.of_content(encoded, labels), places)
+    cells = table.column(schema.id)
+    known = [_known(cell) for cell in cells] if schema.persons else [spelling(cell) for cell in cells]
+    return Marks(Identities.of_texts(known), places, named=True)

@@ -14,7 +14,7 @@ from discreet.kinds.capped import Capped
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
-from discreet.kinds.heads import BinaryLogistic, ConvexHead, Softmax
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal, Softmax
 from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
@@ -90,6 +90,7 @@ __all__ = [
     "NoisySteps",
     "NoisyStepsConfig",
     "OneRelease",
+    "Ordinal",
     "PerLayer",
     "PoissonConfig",
     "QuantileClipped",

@@ -13,7 +13,8 @@ features of norm at most R:
 
 q* is e_y plus the head's own residual, shortened by c / (1 - p) where 1 - p > c. For two classes this is
 Huber's idea, and equals clipping gradients (Song, Steinke, Thakkar, Thakurta 2021, section 5); for more,
-clipping by the own class's entry, not by the norm, is what keeps the residual a gradient.
+clipping by the own class's entry, not by the norm, is what keeps the residual a gradient. Of levels in an
+order, the loss of each level is capped, and their mean has c times the bound of the mean.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
-from discreet.kinds.heads import ConvexHead
+from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal
 from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 
@@ -69,6 +70,8 @@ class Capped:
 
     def losses_and_residuals(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
         """Each record's loss, shape ``(n,)``, and its derivative by the logits, ``(n, outputs)``."""
+        if isinstance(self.head, Ordinal):
+            return self.head.by_level(Capped(BinaryLogistic(), self.cap), logits, labels)
         losses, residuals = self.head.losses_and_residuals(logits, labels)
         # The own class has the largest entry, 1 - p: the others share it (softmax), or there is none.
         missing = np.abs(residuals).max(axis=1, initial=0.0)

@@ -112,6 +112,24 @@ def entropy_residual_error(outputs: int) -> float:
     return 3 * (outputs + 8) * _UNIT_ROUNDOFF
 
 
+MARGIN_TERMS = 3
+"""As by so many features more, at most, rounding moves the logits of an ordinal head in its margins."""
+
+
+def ordinal_residual_error(outputs: int) -> float:
+    """Bounds the rounding of an ordinal residual, 3·(k + 20)·2^-53, beside `MARGIN_TERMS`.
+
+    A margin m_k = z_0 + z_k + t_k is off by 2u·(|z_0| + |z_k| + |t_k|), and the residual by s times that over
+    √(1 + 1/(k - 1)), for its derivative by all margins is shorter by this than by the logits: at most
+    s·u·(3‖z‖ + 2·log k). The k - 1 binary residuals are each off by 27u, together by √2 times that, and
+    their sum by k·u more.
+
+    Args:
+        outputs: k, number of levels.
+    """
+    return 3 * (outputs + 20) * _UNIT_ROUNDOFF
+
+
 def weighted_residual_error(residual_norm: float, residual_error: float) -> float:
     """Bounds the rounding of a residual that is multiplied by a weight of at most 1: one product more.
 

@@ -15,6 +15,11 @@ from discreet.errors import ConfigurationError
 LINEAR = "logistic"
 """The bundled name of a linear head: logistic regression, or softmax for more than two classes."""
 
+ORDINAL = "ordinal"
+"""The bundled name of a linear head for levels in an order: cumulative logits."""
+
+LINEAR_HEADS = (LINEAR, ORDINAL)
+
 _MAIN = "__main__:"
 
 

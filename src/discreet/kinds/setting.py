@@ -31,6 +31,7 @@ class SiloSetting:
         own_loss: the user's own, in place of the head's; None for the latter.
         asked: what answers the questions of the config; None if it trains a model.
         number: whether the label is a number, so that the model is a regression.
+        ordinal: whether the classes are levels in an order, which the head counts.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class SiloSetting:
     own_loss: StatedLoss | None = None
     asked: tuple[AskedBlock, ...] | None = None
     number: bool = False
+    ordinal: bool = False
 
     @property
     def share(self) -> float:
@@ -59,7 +61,7 @@ class SiloSetting:
     @property
     def head(self) -> ConvexHead:
         """The loss on the model's outputs."""
-        return head_on(self.outputs)
+        return head_on(self.outputs, ordinal=self.ordinal)
 
     @property
     def expected(self) -> ExpectedBatch:

@@ -12,12 +12,15 @@ from discreet.kinds.batch_guard import guarded_batches, random_order, require_ca
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
     FLOAT_SLACK,
+    MARGIN_TERMS,
     entropy_residual_error,
     huber_residual_error,
     linear_step_error,
+    ordinal_residual_error,
     project,
     weighted_residual_error,
 )
+from discreet.kinds.heads import Ordinal
 from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
@@ -120,9 +123,15 @@ def _residual_error(kind: StableSteps) -> float:
         error = ROUNDING * loss.residual_norm
     elif isinstance(loss, Huber):
         error = huber_residual_error(loss.threshold)
+    elif _is_ordinal(kind):
+        error = ordinal_residual_error(loss.outputs)
     else:
         error = entropy_residual_error(loss.outputs)
     return weighted_residual_error(loss.lipschitz(1.0), error) if isinstance(kind.loss, Weighted) else error
+
+
+def _is_ordinal(kind: StableSteps) -> bool:
+    return isinstance(linear_head_of(kind.loss), Ordinal)
 
 
 def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
@@ -143,7 +152,7 @@ def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
 def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
     """Checks, from public numbers only, that rounding stays within the claimed slack."""
     error = linear_step_error(
-        num_features=num_features,
+        num_features=num_features + MARGIN_TERMS * _is_ordinal(kind),
         residual_norm=kind.loss.lipschitz(1.0),
         residual_lipschitz=kind.loss.smoothness(1.0),
         residual_error=_residual_error(kind),

@@ -3,7 +3,7 @@
 from discreet.models.answers import Answers
 from discreet.models.build import build_model, count_weights
 from discreet.models.checks import check_model
-from discreet.models.convexity import LinearHead, convexity
+from discreet.models.convexity import LinearHead, OrdinalHead, convexity
 from discreet.models.described import described
 from discreet.models.parameters import (
     ModelFile,
@@ -19,6 +19,7 @@ __all__ = [
     "Answers",
     "LinearHead",
     "ModelFile",
+    "OrdinalHead",
     "build_model",
     "check_model",
     "convexity",

@@ -12,13 +12,14 @@ from torch import nn
 from discreet.errors import ConfigurationError, DiscreetError, HowTo
 from discreet.kinds.model_facts import (
     LINEAR,
+    ORDINAL,
     linear_outputs,
     names_own_code,
     require_classes,
 )
 from discreet.models import networks
 from discreet.models.checks import check_model, check_records_independent
-from discreet.models.convexity import LinearHead
+from discreet.models.convexity import LinearHead, OrdinalHead
 from discreet.models.own_code import imported
 
 ModelFactory = Callable[[tuple[int, ...], int], nn.Module]
@@ -29,8 +30,14 @@ def linear_head(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return LinearHead(math.prod(feature_shape), linear_outputs(num_classes))
 
 
+def ordinal_head(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Cumulative logits for three classes or more, which are levels in their order; no bias."""
+    return OrdinalHead(math.prod(feature_shape), num_classes)
+
+
 BUNDLED: dict[str, ModelFactory] = {
     LINEAR: linear_head,
+    ORDINAL: ordinal_head,
     "mlp": networks.mlp,
     "cnn-tanh": networks.cnn_tanh,
     "cnn-tanh-standardised": networks.cnn_tanh_standardised,

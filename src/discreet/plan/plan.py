@@ -17,7 +17,7 @@ from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
-from discreet.kinds.model_facts import LINEAR
+from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
 from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
@@ -108,7 +108,9 @@ class Plan:
 
     @property
     def model_title(self) -> str:
-        """What a reader calls the model: its name, but for the bundled linear head of a number."""
+        """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
+        if self.model.name == ORDINAL:
+            return "ordinal regression"
         number = self.data.label_range is not None and self.model.name == LINEAR
         return "linear regression" if number else self.model.name
 

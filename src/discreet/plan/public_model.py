@@ -9,7 +9,7 @@ from torch import nn
 from discreet.config import Config
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
-from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts
+from discreet.kinds.model_facts import LINEAR_HEADS, ModelFacts, answers_facts
 from discreet.models import Answers, build_model, count_weights, described
 from discreet.models.build import BUNDLED
 from discreet.plan.asked import asked_blocks
@@ -41,9 +41,9 @@ def public_model(plan: Plan) -> nn.Module:
         ConfigurationError: if it cannot be built here, or is another one than was planned for.
     """
     model, facts = plan.model, plan.facts
-    if model.name in BUNDLED and facts.linear != (model.name == LINEAR):
+    if model.name in BUNDLED and facts.linear != (model.name in LINEAR_HEADS):
         raise ConfigurationError(
-            f"'facts.linear' must be {model.name == LINEAR} for {model.name!r}; the plan names "
+            f"'facts.linear' must be {model.name in LINEAR_HEADS} for {model.name!r}; the plan names "
             f"{facts.linear}. Plan again."
         )
     # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.

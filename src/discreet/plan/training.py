@@ -10,6 +10,7 @@ from discreet.config.data import LossConfig, PersonConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
+from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.questions import EvaluationQuestion
 from discreet.kinds.stated_loss import StatedLoss
@@ -58,6 +59,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         own_loss=None if own is None else stated_loss(own, facts.outputs),
         asked=asked_blocks(config),
         number=number,
+        ordinal=_is_ordinal(config, facts),
     )
 
 
@@ -87,6 +89,23 @@ def _is_number(config: Config, facts: FederationFacts) -> bool:
         raise ConfigurationError(
             "'model.loss' must be left out where 'data.label_range' is given: a regression has Huber's loss, "
             "whose threshold is training.local.residual_cap."
+        )
+    return True
+
+
+def _is_ordinal(config: Config, facts: FederationFacts) -> bool:
+    """Says whether the classes are levels in an order.
+
+    Raises:
+        ConfigurationError: if no loss is proven for what is to train.
+    """
+    if config.model.name != ORDINAL:
+        return False
+    if not (config.training.local.takes_own_loss and facts.linear) or config.model.loss is not None:
+        raise ConfigurationError(
+            f"'model.name' {ORDINAL!r} must be with stable-steps and without a loss of your own, for it has "
+            f"one; the local kind is {config.training.local.kind}. Change them, or use another model.",
+            see=HowTo.LOCAL_KIND,
         )
     return True
 

@@ -35,6 +35,7 @@ from discreet.kinds import (
 from discreet.kinds.capped import capped
 from discreet.kinds.heads import head_on
 from discreet.kinds.huber import Huber
+from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
@@ -67,6 +68,7 @@ class PublicNumbers:
         cap: the residual cap that the user states, or None.
         own_loss: the user's own loss, which nothing caps; None for the head's.
         number: whether the label is a number.
+        ordinal: whether the classes are levels in an order.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
         units: what n counts, in a word; the rule does not look at it.
@@ -84,6 +86,7 @@ class PublicNumbers:
     class_weights: tuple[float, ...] | None = None
     number: bool = False
     units: str = "records"
+    ordinal: bool = False
 
     @property
     def sum_multiplier(self) -> float:
@@ -150,6 +153,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         class_weights=local.class_weights,
         number=facts.num_classes == NUMBER,
         units="records" if config.data.person is None else "persons",
+        ordinal=config.model.name == ORDINAL,
     )
     return choose(numbers)
 
@@ -161,7 +165,8 @@ def choose(numbers: PublicNumbers) -> Chosen:
         ConfigurationError: if steps must be so short that training would take too many rounds.
     """
     cap = 1.0 if numbers.own_loss is not None else numbers.cap or _usual_cap(numbers)
-    loss = numbers.own_loss or (Huber(cap) if numbers.number else capped(head_on(numbers.outputs), cap))
+    head = Huber(cap) if numbers.number else capped(head_on(numbers.outputs, ordinal=numbers.ordinal), cap)
+    loss = numbers.own_loss or head
     lipschitz, smoothness = loss.lipschitz(numbers.norm_bound), loss.smoothness(numbers.norm_bound)
     # Standard deviation of the noise in a logit, for each unit of T·γ/N.
     noise = numbers.sum_multiplier * lipschitz * numbers.norm_bound
@@ -207,4 +212,4 @@ def _usual_cap(numbers: PublicNumbers) -> float:
     """Returns the residual cap where nobody states one: of a number, Huber's threshold."""
     if numbers.number:
         return _NUMBER_CAP
-    return _BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP
+    return _BINARY_CAP if numbers.outputs == 1 or numbers.ordinal else _SOFTMAX_CAP

@@ -11,6 +11,7 @@ from discreet.quality.quality import (
     Bin,
     ClassQuality,
     Group,
+    LevelQuality,
     Quality,
     Verdict,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Bin",
     "ClassQuality",
     "Group",
+    "LevelQuality",
     "NumberGroup",
     "NumberQuality",
     "Quality",

@@ -12,6 +12,7 @@ import scipy
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
 from discreet.quality.intervals import Interval, bounded_mean, harmonic, mean_of, proportion, wilson
+from discreet.quality.levels import assess_levels
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.quality.quality import (
     MOST_CLASSES,
@@ -36,6 +37,7 @@ def assess(
     classes: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     owners: Owners = NOBODYS,
+    ordinal: bool = False,
 ) -> Quality:
     """Measures a model's answers.
 
@@ -48,6 +50,7 @@ def assess(
         classes: k names; left out, the numbers.
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
         owners: whose the records are; intervals and the test take all records of a person for alike.
+        ordinal: whether the classes are levels in their order.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -77,6 +80,7 @@ def assess(
         precision_recall=precision_recall_curve(second, positive) if both else (),
         groups=tuple(_groups(groups or {}, answers)),
         persons=owners.count,
+        levels=assess_levels(answers.named, labels, owners) if ordinal else None,
     )
 
 

@@ -117,6 +117,24 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelQuality:
+    """How far off the likeliest level is, where classes are levels in an order.
+
+    Attributes:
+        error: mean number of levels between the likeliest one and the label.
+        constant_error: that of the best constant, the median level of these very labels.
+        kappa: Cohen's, with quadratic weights: 1 is agreement, 0 what chance brings; None where all labels
+            and all answers are one level.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    error: Interval
+    constant_error: float
+    kappa: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """A model on n labelled records. Not private: exact functions of these records.
 
@@ -133,6 +151,7 @@ class Quality:
         precision_recall: two classes that both occur: (recall, precision), else empty.
         groups: the same by silo and by public columns.
         persons: whose the records are, where several may be one person's; intervals count these then.
+        levels: how far off the levels are; None of classes without an order.
     """
 
     __pydantic_config__ = _STRICT
@@ -149,6 +168,7 @@ class Quality:
     precision_recall: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
     groups: Annotated[tuple[Group, ...], Field(max_length=MOST_GROUPS)]
     persons: int | None = None
+    levels: LevelQuality | None = None
 
     @property
     def warning(self) -> str:

@@ -14,6 +14,7 @@ from discreet.privacy.assumptions import numbered
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.quality import AnyQuality, NumberQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
+from discreet.quality.levels import level_rows
 from discreet.quality.owners import of_persons
 from discreet.released.model import rules_of
 from discreet.report import ReportInput, collect
@@ -183,6 +184,8 @@ def _measures(quality: Quality) -> list[tuple[str, str]]:
         ("Base rate: always the commonest class", accuracy_text(quality.against.base_rate)),
         ("Balanced accuracy", percents(quality.balanced_accuracy)),
     ]
+    if quality.levels is not None:
+        rows += [(name, value) for name, value, _ in level_rows(quality.levels)]
     for one in quality.classes:
         shares = f"{_share(one.recall)} / {_share(one.precision)}"
         rows.append((f"Class {one.name}, of {one.records:,}: recall / precision", shares))

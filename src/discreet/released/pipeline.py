@@ -12,6 +12,7 @@ from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.data.labels import Outcome
 from discreet.errors import ConfigurationError
+from discreet.models import OrdinalHead
 from discreet.released.model import Model
 from discreet.released.scorer import Numbers, Texts, code_of, text_columns
 
@@ -55,6 +56,11 @@ def sklearn_pipeline(model: Model) -> Any:
         raise ConfigurationError(
             f"a scikit-learn pipeline must be of a linear model; got {model.plan.model.name!r}. "
             "Export it with --onnx or --torch."
+        )
+    if isinstance(model.network, OrdinalHead):
+        raise ConfigurationError(
+            "a scikit-learn pipeline must be of a model that scikit-learn has; it has none for levels in an "
+            "order. Export it with --onnx or --torch."
         )
     columns, rows = _columns(model)
     encoded = columns.fit_transform(rows)

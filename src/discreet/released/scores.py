@@ -19,6 +19,7 @@ from discreet.data.rows import Counted
 from discreet.errors import DataError
 from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
+from discreet.models import OrdinalHead
 from discreet.quality import AnyQuality, assess, assess_numbers
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.released.model import Model
@@ -164,5 +165,12 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
             _numbers(logits, outcome), outcome.read_back(right), groups=groups, owners=owners
         )
         return Evaluated(off, None, notes)
-    quality = assess(probabilities(logits), right, classes=model.classes, groups=groups, owners=owners)
+    quality = assess(
+        probabilities(logits),
+        right,
+        classes=model.classes,
+        groups=groups,
+        owners=owners,
+        ordinal=isinstance(model.network, OrdinalHead),
+    )
     return Evaluated(quality, evaluation(logits, right).loss, notes)

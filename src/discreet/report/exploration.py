@@ -36,7 +36,7 @@ class Exploration:
         unit: whom it protects.
         dimensions: the settings, as columns of ``rows``.
         rows: one for each combination of the dimensions' values.
-        asked: the config's own values, where they are among the dimensions' values.
+        asked: the plan's own values, where they are among the dimensions' values.
     """
 
     title: str
@@ -65,13 +65,13 @@ def explore(config: Config, plan: Plan) -> Exploration:
             for row in found
         ]
     allowed = silos - plan.thresholds.min_survivors
-    asked = [(axis.name, _own_value(config, axis)) for axis in axes]
+    asked = [(axis.name, _own_value(plan.config, axis)) for axis in axes]
     return _exploration(plan, rows, [*asked, ("silos", silos), ("dropouts", min(allowed, _MOST_DROPOUTS))])
 
 
-def from_sweep(plan: Plan, config: Config, axes: Iterable[Axis], rows: Iterable[SweepRow]) -> Exploration:
+def from_sweep(plan: Plan, axes: Iterable[Axis], rows: Iterable[SweepRow]) -> Exploration:
     """Shows a sweep whose axes the user chose."""
-    return _exploration(plan, rows, [(axis.name, _own_value(config, axis)) for axis in axes])
+    return _exploration(plan, rows, [(axis.name, _own_value(plan.config, axis)) for axis in axes])
 
 
 def _exploration(plan: Plan, rows: Iterable[SweepRow], asked: list[tuple[str, Any]]) -> Exploration:
@@ -99,7 +99,7 @@ def _nearby(config: Config, plan: Plan) -> list[str]:
     if config.privacy.epsilon is not None:
         sweeps.append(f"epsilon={_listed(factor * config.privacy.epsilon for factor in _FACTORS)}")
     steps = getattr(config.training.local, "steps", None)
-    if steps is not None:
+    if isinstance(steps, int):
         chosen = sorted({max(1, round(factor * steps)) for factor in _STEP_FACTORS})
         sweeps.append(f"local.steps={_listed(chosen)}")
     per_step = getattr(config.training.local, "records_per_step", None)

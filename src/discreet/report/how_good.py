@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from discreet.quality import AnyQuality, Group, Quality, Verdict
 from discreet.quality.intervals import Interval, percents
+from discreet.quality.levels import level_rows
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.html import Html, join, table, tag
 from discreet.report.wording import accuracy_text
@@ -62,6 +63,7 @@ def _overall(quality: Quality) -> Html:
         ("Accuracy", percents(quality.accuracy), "share of records that the model has right"),
         ("Base rate", accuracy_text(against.base_rate), compared),
         ("Balanced accuracy", percents(quality.balanced_accuracy), "mean recall over the classes"),
+        *(level_rows(quality.levels) if quality.levels is not None else ()),
         ("Brier score", _number(quality.brier), "squared error of the probabilities: 0 best, 1 worst"),
     ]
     if len(quality.classes) == 2:

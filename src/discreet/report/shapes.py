@@ -27,6 +27,7 @@ from discreet.data import TableRules, table_rules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Numeric, feature_names
 from discreet.errors import ConfigurationError, LedgerError
+from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
@@ -194,7 +195,7 @@ def model_shapes(run: RunRecord) -> Shapes:
 
 def shown_rules(plan: Plan) -> TableRules | None:
     """Returns the rules by which columns become features; None if the model's weights are not theirs."""
-    if not plan.facts.linear or plan.data.transform is not None:
+    if not plan.facts.linear or plan.data.transform is not None or plan.model.name == ORDINAL:
         return None
     rules = table_rules(plan.data.source, public_facts(plan.data))
     if rules is None:

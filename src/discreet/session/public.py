@@ -14,7 +14,7 @@ from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
 from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
-from discreet.kinds.model_facts import LINEAR
+from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
 from discreet.plan import Plan, federation_facts, make_plan
 from discreet.plan.over_records import model_facts, plan_over_records
 from discreet.session.own_model import importable_name
@@ -123,7 +123,7 @@ def plan_training(
             model, "model", "a function of (feature_shape, num_classes), or a class of module,"
         )
     )
-    if local is None and named != LINEAR:
+    if local is None and named not in LINEAR_HEADS:
         raise ConfigurationError(
             f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {named!r}. "
             'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'

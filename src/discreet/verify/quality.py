@@ -10,6 +10,7 @@ from discreet.documents import read_json
 from discreet.errors import DiscreetError
 from discreet.quality import NumberQuality, Quality, quality_from_json
 from discreet.quality.intervals import proportion, wilson
+from discreet.quality.levels import assess_levels
 from discreet.verify.evidence import Evidence
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -69,6 +70,11 @@ def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
         hits, own, named = counts[number, number], counts[number].sum(), counts[:, number].sum()
         again[one.name] = (int(own), wilson(hits, own), wilson(hits, named))
         said[one.name] = (one.records, one.recall, one.precision)
+    if quality.levels is not None and counts.size:
+        labels, named = (np.repeat(place.ravel(), counts.ravel()) for place in np.indices(counts.shape))
+        found = assess_levels(named, labels)
+        again["levels"] = (found.error.value, found.constant_error, found.kappa)
+        said["levels"] = (quality.levels.error.value, quality.levels.constant_error, quality.levels.kappa)
     measured = _last_measured(evidence, "accuracy")
     if measured is not None:
         again["accuracy in metrics.jsonl"], said["accuracy in metrics.jsonl"] = (

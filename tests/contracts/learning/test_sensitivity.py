@@ -23,6 +23,7 @@ from discreet.kinds import (
     Huber,
     LocalSgd,
     OneRelease,
+    Ordinal,
     PerLayer,
     QuantileClipped,
     QuantileClipping,
@@ -36,7 +37,7 @@ from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import CountedUpdate, local_update, tangent_steps
 from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
-from discreet.models import LinearHead, flatten, load_flat
+from discreet.models import LinearHead, OrdinalHead, flatten, load_flat
 from discreet.sampling import FixedSize, Poisson
 from tests.contracts.learning.coupled_randomness import Coupled
 from tests.contracts.learning.sensitivity_search import Case, distance, largest_distance
@@ -50,6 +51,11 @@ def linear_case(outputs: int, *, radius: float = 1.0, records: int = 6, features
 def number_case() -> Case:
     """Any place in the public range may be a record's label."""
     return dataclasses.replace(linear_case(1), num_classes=2 * PARTS + 1)
+
+
+def ordinal_case(levels: int) -> Case:
+    """The shape of a softmax head of as many classes."""
+    return dataclasses.replace(linear_case(levels), model=OrdinalHead(3, levels))
 
 
 def network_case() -> Case:
@@ -122,6 +128,9 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("stable-steps, huber", stable(Huber(0.25), learning_rate=0.2), number_case()),
     ("stable-steps, huber, one each", stable(Huber(0.25), steps=None, learning_rate=1.9), number_case()),
     ("stable-steps, huber, two passes", stable(Huber(1.0), passes=2, learning_rate=0.2), number_case()),
+    ("stable-steps, ordinal", stable(Ordinal(4)), ordinal_case(4)),
+    ("stable-steps, ordinal, one each", stable(Ordinal(3), learning_rate=5.0, steps=None), ordinal_case(3)),
+    ("stable-steps, ordinal, capped", stable(Capped(Ordinal(3), 0.4)), ordinal_case(3)),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
@@ -142,7 +151,7 @@ CASES: list[tuple[str, OneRelease, Case]] = [
 
 def effort(case: Case) -> dict[str, int]:
     """Networks are slower to evaluate, so they get fewer evaluations; both numbers are fixed."""
-    is_linear = isinstance(case.model, LinearHead)
+    is_linear = isinstance(case.model, LinearHead | OrdinalHead)
     return {"starts": 12, "moves": 40} if is_linear else {"starts": 4, "moves": 15}
 
 

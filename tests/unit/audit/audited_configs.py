@@ -8,7 +8,7 @@ from typing import Any
 from discreet.config import parse_config
 from discreet.engines.local import Prepared, prepare
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 
 DIGITS: dict[str, Any] = {
     "name": "digits",

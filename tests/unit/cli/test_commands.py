@@ -10,7 +10,7 @@ import pytest
 from discreet.cli import main
 from discreet.errors import EXIT_BAD_REQUEST
 
-HEART = str(Path(__file__).parents[3] / "examples" / "heart.toml")
+HEART = str(Path(__file__).parents[2] / "support" / "tuned_heart.toml")
 
 Command = Callable[..., tuple[int, str, str]]
 

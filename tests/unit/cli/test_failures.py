@@ -19,7 +19,7 @@ from discreet.errors import EXIT_BAD_REQUEST, ConfigurationError
 from discreet.own_code import place_in_own_code
 from discreet.rounds import RunDirectory
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 
 MODULE = """
 import os

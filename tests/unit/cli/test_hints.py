@@ -12,7 +12,7 @@ from discreet.cli import main
 from discreet.errors import BudgetExhausted, ConfigurationError, DataError, HowTo, NotEnoughSurvivors
 
 ROOT = Path(__file__).parents[3]
-HEART = (ROOT / "examples" / "heart.toml").read_text(encoding="utf-8")
+HEART = (ROOT / "tests" / "support" / "tuned_heart.toml").read_text(encoding="utf-8")
 
 MODEL = """
 from torch import nn

@@ -14,7 +14,7 @@ from discreet.cli.app import app
 from discreet.cli.log import LOGGER, LineFormatter, log
 from discreet.log_line import LogFormat
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 
 
 @pytest.fixture(autouse=True)

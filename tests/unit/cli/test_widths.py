@@ -23,7 +23,7 @@ from discreet.plan import judged
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.session.progress import RunDisplay
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 WIDTHS = [40, 60, 80, 100, 200]
 Printed = Callable[..., str]
 

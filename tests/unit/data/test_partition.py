@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +8,7 @@ from hypothesis import strategies as st
 
 from discreet.data import ColumnSilos, DirichletSilos, IidSilos, Records
 from discreet.data.identity import Identities, Marks
-from discreet.data.partition import deal
+from discreet.data.partition import Dealer, Partition
 from discreet.data.pool import Pool
 from discreet.errors import DataError
 from discreet.randomness import SeededRandom
@@ -23,6 +26,25 @@ def pool(count: int, *, num_classes: int = 4, test: int | None = None) -> Pool:
         test=None if test is None else part(test),
         groups={"site": (["z", "a", "m"] * count)[:count]},
     )
+
+
+def deal(pool: Pool, partition: Partition, randomness: SeededRandom) -> Any:
+    return Dealer(partition, randomness).deal(pool)
+
+
+@given(st.lists(st.integers(0, 9), max_size=9), st.integers(1, 12), st.sampled_from(["iid", "dirichlet"]))
+def test_a_source_is_dealt_as_one_however_many_pools_it_comes_in(
+    counts: list[int], silos: int, kind: str
+) -> None:
+    partition = IidSilos(silos) if kind == "iid" else DirichletSilos(silos, 0.5)
+    whole, dealer = pool(sum(counts)), Dealer(partition, SeededRandom(4))
+    _, expected, _ = deal(whole, partition, SeededRandom(4))
+    found, first = [np.zeros(0, dtype=np.int64)], 0
+    for count in counts:
+        rows = np.arange(first, first + count)
+        found.append(dealer.deal(replace(whole, records=whole.records.take(rows)))[1])
+        first += count
+    assert np.array_equal(np.concatenate(found), expected)
 
 
 @given(st.integers(0, 100), st.integers(1, 12), st.integers(0, 999))

@@ -11,11 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
-from discreet.kinds import BinaryLogistic, Capped, ConvexHead, Softmax
+from discreet.kinds import BinaryLogistic, Capped, ConvexHead, Ordinal, Softmax
 from discreet.kinds.capped import capped
 from discreet.kinds.weighted import linear_head_of
 
-HEADS = [Capped(BinaryLogistic(), 0.4), Capped(Softmax(2), 0.5), Capped(Softmax(5), 0.3)]
+HEADS = [
+    Capped(BinaryLogistic(), 0.4),
+    Capped(Softmax(2), 0.5),
+    Capped(Softmax(5), 0.3),
+    Capped(Ordinal(4), 0.4),
+]
 
 
 def rows_of(head: Capped, seed: int, scale: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -60,7 +65,13 @@ def test_gradients_are_as_short_and_as_smooth_as_claimed(head: Capped, scale: fl
 
 
 @pytest.mark.parametrize(
-    ("head", "logits"), [(HEADS[0], [[50.0]]), (HEADS[1], [[0.0, 50.0]]), (HEADS[2], [[0.0, 50, 0, 0, 0]])]
+    ("head", "logits"),
+    [
+        (HEADS[0], [[50.0]]),
+        (HEADS[1], [[0.0, 50.0]]),
+        (HEADS[2], [[0.0, 50, 0, 0, 0]]),
+        (HEADS[3], [[50.0, 0, 0, 0]]),
+    ],
 )
 def test_a_confidently_wrong_record_reaches_the_lipschitz_constant(
     head: Capped, logits: list[list[float]]

@@ -24,7 +24,7 @@ from discreet.plan.public_model import public_model
 from discreet.privacy.wire import digest
 from discreet.session import train
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 _WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None  # whoever imports it fails

@@ -21,7 +21,7 @@ from discreet.rounds import RoundReport, RoundSum
 from discreet.session.progress import describe, describe_spent
 from discreet.tracking import MLflow, TensorBoard, public_values
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 SPENT = Guarantee(
     epsilon=0.5,
     delta=1e-5,

@@ -15,7 +15,7 @@ from discreet.rounds import RunDirectory
 from discreet.silo.policy import generate_key, load_key
 from discreet.verify import seal_report, sign
 
-HEART = Path(__file__).parents[3] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
 
 POLICY = """silo = "{silo}"
 expires = 2099-01-01

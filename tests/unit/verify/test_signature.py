@@ -121,7 +121,7 @@ def test_an_unfinished_run_cannot_be_signed(run_directory: Path, key: Path, comm
 
 
 def test_a_training_is_signed_as_it_ends(tmp_path: Path, key: Path, command: Command) -> None:
-    heart = Path(__file__).parents[3] / "examples" / "heart.toml"
+    heart = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
     config = tmp_path / "heart.toml"
     config.write_text(heart.read_text().replace("rounds = 8", "rounds = 1").replace("round = 4", "round = 1"))
     out = str(tmp_path / "run")

@@ -325,7 +325,7 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
                 raise KeyboardInterrupt
 
     def command(*arguments: str) -> int:
-        heart = Path(__file__).parents[3] / "examples" / "heart.toml"
+        heart = Path(__file__).parents[2] / "support" / "tuned_heart.toml"
         monkeypatch.setattr(
             sys, "argv", ["discreet", "run", str(heart), "--out", str(tmp_path / "run"), *arguments]
         )

@@ -12,8 +12,8 @@ from importlib import resources
 
 from discreet.data.columns import Categories, Contrast, Numeric
 from discreet.data.csv_file import parse_table
-from discreet.data.pool import Pool
-from discreet.data.table_source import TableSchema, pool_of_tables
+from discreet.data.pool import Pool, whole
+from discreet.data.table_source import TableSchema, pools_of_tables
 
 _HEART_ATTRIBUTION = (
     "Janosi, Steinbrunn, Pfisterer, Detrano: Heart Disease (1988), UCI Machine Learning Repository, "
@@ -85,6 +85,8 @@ def _bundled(
     """Reads a table of this folder; ``name`` is what messages call it."""
     raw = resources.files(__name__).joinpath(file).read_bytes()
     table = parse_table(gzip.decompress(raw).decode(), name=name)
-    return pool_of_tables(
-        {name: [table]}, schema, name=name, feature_norm_bound=norm_bound, attribution=attribution
+    return whole(
+        pools_of_tables(
+            {name: [table]}, schema, name=name, feature_norm_bound=norm_bound, attribution=attribution
+        )
     )

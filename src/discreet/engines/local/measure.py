@@ -15,8 +15,9 @@ from discreet.data import Federation
 from discreet.data.labels import Outcome
 from discreet.learning.losses import number_losses
 from discreet.learning.metrics import base_rate, evaluation, is_right, logits, probabilities
-from discreet.models import load_flat
+from discreet.models import OrdinalHead, load_flat
 from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.quality.levels import assess_levels
 from discreet.quality.owners import Owners
 
 # A column of many categories would have groups of few records each.
@@ -30,7 +31,8 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     Beside the accuracy stands the base rate: that of a model which always names the commonest class.
 
     Where the label is a number, the loss is half the squared error, in units of half the range; and in place
-    of the accuracy is the mean absolute error, in the label's unit, beside that of the best constant.
+    of the accuracy is the mean absolute error, in the label's unit, beside that of the best constant. Where
+    classes are levels, beside the accuracy is how many levels the likeliest one is off, and the median level.
 
     Where no record is held out there is nothing to return.
     """
@@ -45,6 +47,9 @@ def measure(model: nn.Module, federation: Federation, parameters: Floats) -> dic
     measured = {"loss": overall.loss, "accuracy": overall.accuracy, "base_rate": base_rate(labels)}
     if overall.auc is not None:
         measured["auc"] = overall.auc
+    if isinstance(model, OrdinalHead):
+        found = assess_levels(outputs.argmax(dim=1).numpy(), labels)
+        measured |= {"level_error": found.error.value, "constant_level_error": found.constant_error}
     return measured | _by_silo(federation, "accuracy", is_right(outputs, labels))
 
 
@@ -100,7 +105,8 @@ def quality_of(
     owners = Owners(test.persons)
     if outcome is not None:
         return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups, owners=owners)
-    return assess(found, test.labels, classes=classes, groups=groups, owners=owners)
+    ordinal = isinstance(model, OrdinalHead)
+    return assess(found, test.labels, classes=classes, groups=groups, owners=owners, ordinal=ordinal)
 
 
 def categories_of(names: Sequence[str], features: Float32s) -> dict[str, list[str]]:

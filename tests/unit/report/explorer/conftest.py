@@ -10,7 +10,7 @@ from discreet.config import load_config
 from discreet.engines.local import Prepared, prepare
 from discreet.report.exploration import Exploration, explore
 
-HEART = Path(__file__).parents[4] / "examples" / "heart.toml"
+HEART = Path(__file__).parents[3] / "support" / "tuned_heart.toml"
 
 
 @pytest.fixture(scope="session")

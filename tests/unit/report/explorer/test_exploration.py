@@ -53,7 +53,7 @@ def test_a_refused_combination_keeps_its_reason(exploration: Exploration) -> Non
 def test_a_sweep_of_chosen_axes_is_shown_as_it_is(prepared: Prepared) -> None:
     axes = [parse_axis("rounds=3,8", prepared.config), parse_axis("mechanism=skellam", prepared.config)]
     rows = sweep(prepared.config, prepared.plan.facts, axes)
-    shown = from_sweep(prepared.plan, prepared.config, axes, rows)
+    shown = from_sweep(prepared.plan, axes, rows)
     assert shown.rows == rows
     assert [dimension.values for dimension in shown.dimensions] == [(3, 8), ("skellam",)]
     assert dict(shown.asked) == {"rounds": prepared.plan.rounds}

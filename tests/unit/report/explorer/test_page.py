@@ -133,7 +133,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
 
     from discreet.cli.app import app
 
-    heart = Path(__file__).parents[4] / "examples" / "heart.toml"
+    heart = Path(__file__).parents[3] / "support" / "tuned_heart.toml"
     page = tmp_path / "sweep.html"
     arguments = ["plan", str(heart), "--html", str(page), "--sweep", "rounds=2,4", "epsilon=1,2"]
     result = CliRunner().invoke(app, arguments)
