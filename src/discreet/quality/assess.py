@@ -183,8 +183,8 @@ def _calibration(answers: _Answers) -> tuple[Bin, ...]:
         stated, happened = probabilities[:, 1], answers.labels == 1
     else:
         stated, happened = probabilities.max(axis=1), answers.right
-    edges = np.unique(np.quantile(stated, np.linspace(0, 1, _BINS + 1)))
-    place = np.searchsorted(edges[1:-1], stated)
+    inner = np.percentile(stated, 100 * np.linspace(0, 1, _BINS + 1))[1:-1]
+    place = np.searchsorted(np.unique(inner), stated)
     return tuple(
         Bin(
             int(inside.sum()),

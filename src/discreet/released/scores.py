@@ -129,7 +129,7 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
     """
     rules = model.require_rules()
     file, counted = rules.file(path), list[Counted]()
-    person = model.plan.config.data.person
+    person = model.plan.data.person
     whose = [] if person is None else [column for column in file.header() if column == person.column]
     used = [*rules.used, rules.schema.label, *by, *whose]
     names = list[str]()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
@@ -49,6 +49,7 @@ def test_measures_are_scikit_learns(seed: int, n: int, k: int) -> None:
         assert row.average_precision.value == pytest.approx(metrics.average_precision_score(one, score))
 
 
+@example(4523, 14)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 80))
 def test_curves_and_bins_are_scikit_learns(seed: int, n: int) -> None:
     probabilities, labels = answers(seed, n, 2)
