@@ -212,4 +212,4 @@ def _usual_cap(numbers: PublicNumbers) -> float:
     """Returns the residual cap where nobody states one: of a number, Huber's threshold."""
     if numbers.number:
         return _NUMBER_CAP
-    return _BINARY_CAP if numbers.outputs == 1 or numbers.ordinal else _SOFTMAX_CAP
+    return _BINARY_CAP if numbers.outputs == 1 else _SOFTMAX_CAP

@@ -65,13 +65,13 @@ def explore(config: Config, plan: Plan) -> Exploration:
             for row in found
         ]
     allowed = silos - plan.thresholds.min_survivors
-    asked = [(axis.name, _own_value(plan.config, axis)) for axis in axes]
+    asked = [(axis.name, _own_value(plan, axis)) for axis in axes]
     return _exploration(plan, rows, [*asked, ("silos", silos), ("dropouts", min(allowed, _MOST_DROPOUTS))])
 
 
 def from_sweep(plan: Plan, axes: Iterable[Axis], rows: Iterable[SweepRow]) -> Exploration:
     """Shows a sweep whose axes the user chose."""
-    return _exploration(plan, rows, [(axis.name, _own_value(plan.config, axis)) for axis in axes])
+    return _exploration(plan, rows, [(axis.name, _own_value(plan, axis)) for axis in axes])
 
 
 def _exploration(plan: Plan, rows: Iterable[SweepRow], asked: list[tuple[str, Any]]) -> Exploration:
@@ -113,8 +113,9 @@ def _listed(values: Iterable[float]) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-def _own_value(config: Config, axis: Axis) -> Any:
-    value: Any = config
+def _own_value(plan: Plan, axis: Axis) -> Any:
+    """Returns what the plan has for a setting: the config may leave it to the plan."""
+    value: Any = plan
     for part in axis.key:
         value = getattr(value, part, None)
     return value

@@ -13,7 +13,7 @@ from discreet.audit.findings import NeighbourFinding
 from discreet.config.federation import federation_of
 from discreet.data import Federation
 from discreet.engines.local import prepare
-from discreet.kinds import Huber
+from discreet.kinds import Huber, Ordinal
 from discreet.randomness import SeededRandom
 from tests.contracts.neighbours.worlds import (
     CAPACITY,
@@ -146,6 +146,25 @@ def test_half_the_lipschitz_constant_of_a_regression_is_found(monkeypatch: pytes
     rounds = planned(REGRESSION, IMAGE, 1, 1.0)
     found = list(record_findings(rounds, start_of(rounds), trials=43, source=SeededRandom(2)))
     assert max(one.largest for one in found) > 1.5
+
+
+LEVELS = config(KINDS[LINEAR_ONLY], {"source": "npz:unset.npz"}, "ordinal")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_crafted_records_move_levels_in_an_order_by_the_claim_and_come_near(seed: int) -> None:
+    rounds = planned(LEVELS, IMAGE, 4, 1.0)
+    found = list(record_findings(rounds, start_of(rounds), trials=43, source=SeededRandom(seed)))
+    assert not told_apart(found)
+    assert max(one.largest for one in found) >= 0.7
+
+
+def test_half_the_lipschitz_constant_of_levels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Ordinal.lipschitz
+    monkeypatch.setattr(Ordinal, "lipschitz", lambda self, bound: 0.5 * honest(self, bound))
+    rounds = planned(LEVELS, IMAGE, 4, 1.0)
+    found = list(record_findings(rounds, start_of(rounds), trials=43, source=SeededRandom(1)))
+    assert told_apart(found)
 
 
 @pytest.mark.parametrize(

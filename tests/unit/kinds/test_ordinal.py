@@ -179,14 +179,14 @@ def tables(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_plan_accounts_for_this_loss() -> None:
     plan = prepare(config()).plan
     training: Any = plan.silo_training("a")
-    assert training.loss == Capped(Ordinal(3), 0.5)
+    assert training.loss == Capped(Ordinal(3), 0.35)
     assert plan.facts.dimension == 3 * 2
     assert isinstance(plan.training.local, StableStepsConfig)
     rate = plan.training.local.learning_rate
-    assert training.l2_sensitivity() == pytest.approx(rate * 0.5 * math.sqrt(1.5), rel=2e-3)
+    assert training.l2_sensitivity() == pytest.approx(rate * 0.35 * math.sqrt(1.5), rel=2e-3)
     assert plan.model_title == "ordinal regression"
     weights: Any = prepare(config(training={"local": {"kind": "stable-steps", "class_weights": [1, 2, 4]}}))
-    assert weights.plan.silo_training("a").loss.loss == Capped(Ordinal(3), 0.5)
+    assert weights.plan.silo_training("a").loss.loss == Capped(Ordinal(3), 0.35)
 
 
 @pytest.mark.usefixtures("tables")
