@@ -57,7 +57,7 @@ def evaluation(
     name = trained.get("model", {}).get("name", LINEAR)
     if name != LINEAR:
         raise ConfigurationError(
-            f"a model must be linear to be evaluated by silos, whose scores are then the same on every "
+            f"a model must be {LINEAR!r} to be evaluated by silos, whose scores are then the same on every "
             f"machine; it is {name!r}."
         )
     if trained["data"].get("label_range") is not None:

@@ -144,8 +144,9 @@ def load_missing(folder: Path) -> Config:
 def test_a_model_that_is_not_linear_is_not_scored_by_silos(trained: Run) -> None:
     from discreet.config.evaluated import evaluation
 
-    with pytest.raises(ConfigurationError, match="a model must be linear"):
-        evaluation({"config": {"model": {"name": "mlp"}}}, "0" * 64, np.zeros((1, 3)), {})
+    for other in ("mlp", "ordinal"):
+        with pytest.raises(ConfigurationError, match="a model must be 'logistic' to be evaluated"):
+            evaluation({"config": {"model": {"name": other}}}, "0" * 64, np.zeros((1, 3)), {})
     with pytest.raises(ConfigurationError, match="it predicts a number"):
         evaluation({"config": {"data": {"label_range": [0, 9]}}}, "0" * 64, np.zeros((1, 3)), {})
     places = {"data": {}, "training": {"sampling": {"kind": "fixed-size"}}}
