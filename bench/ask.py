@@ -2,6 +2,7 @@
 
     DISCREET_DATA=FOLDER python bench/ask.py survival --seeds 200
     python bench/ask.py auc --seeds 200
+    DISCREET_DATA=FOLDER python bench/ask.py hazards --seeds 100
     python bench/ask.py speed
 
 `survival` asks TCGA-BRCA's six regions for one Kaplan-Meier curve in 24 bins. The noise is that of the plan
@@ -10,6 +11,9 @@ own at the same ε and no δ: a one-hot histogram of (bin, event), the best that
 risk and of events for every bin, as is usual; and somebody who has all records adds Gaussian noise at the
 same ε and δ, or Laplace noise, to one histogram. Error: mean absolute difference from the curve without
 noise, over all bins.
+
+`hazards` asks the same regions for hazard ratios of age and stage, and compares logarithms with the fit to
+the counts without noise.
 """
 
 from __future__ import annotations
@@ -36,11 +40,12 @@ from discreet.plan import Plan
 from discreet.plan.asked import asked_blocks, variables
 from discreet.plan.public_model import public_model
 from discreet.privacy.events import GaussianNoise, Release
+from discreet.quality.intervals import Interval
 from discreet.randomness import SecureRandom
 from discreet.report.answered import noise_variance
 from discreet.rounds import RoundOrder
 from discreet.session import plan_without_data
-from discreet.statistics import evaluation, survival
+from discreet.statistics import Covariate, evaluation, hazards, survival
 
 BINS, LAST_DAY = 24, 4000.0
 REGIONS = ("Northeast", "South", "West", "Midwest", "Europe", "Canada")
@@ -141,6 +146,62 @@ def survival_errors(seeds: int) -> None:
         print(
             f"{epsilon:<4} {shown}   (noise a cell {math.sqrt(variance):.2f}, one-hot {math.sqrt(site):.2f})"
         )
+
+
+AGES, STAGES, TIMES = ("under 60", "60 or more"), ("I or unknown", "II", "III"), 5
+
+
+def stage_of(row: dict[str, str]) -> int:
+    """Returns 2 for stage III, 1 for II, and 0 for whatever else."""
+    own = [name.rpartition("_")[2].upper() for name, told in row.items() if "stage_" in name and told == "1"]
+    for place, text in ((2, "STAGE III"), (1, "STAGE II")):
+        if any(name.startswith(text) for name in own):
+            return place
+    return 0
+
+
+def hazard_errors(seeds: int) -> None:
+    path = Path(os.environ["DISCREET_DATA"]) / "tcga_brca.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    edges = np.append(np.linspace(0.0, LAST_DAY, TIMES + 1), math.inf)
+    counts = np.zeros((len(AGES), len(STAGES), TIMES + 1, 2))
+    for row in rows:
+        days, died = float(row["T"]), int(float(row["E"]))
+        place = TIMES if days >= LAST_DAY else max(0, int(np.searchsorted(edges, days, side="left")) - 1)
+        counts[int(float(row["age_at_index"]) >= 60), stage_of(row), place, 1 - died] += 1
+    covariates = (Covariate("age", AGES), Covariate("stage", STAGES))
+    exact = hazards(counts.ravel(), 0.0, edges.tolist(), covariates).effects
+    for one in exact:
+        print(f"{one.name}: logarithm of the hazard ratio without noise {_shown(one.log_ratio)}")
+    data = {
+        "ranges": {"days": [0, LAST_DAY], "died": [0, 1]},
+        "categories": {"age": list(AGES), "stage": list(STAGES)},
+    }
+    asked = [{"kind": "hazards", "time": "days", "event": "died", "on": ["age", "stage"]}]
+    for epsilon in (0.3, 1.0, 3.0, 10.0):
+        plan = question_plan(REGIONS, 400, data, asked, epsilon)
+        variance, rng = variance_of(plan, len(REGIONS) - 1), np.random.default_rng(0)
+        drawn = [
+            hazards(
+                (counts + math.sqrt(variance) * rng.normal(size=counts.shape)).ravel(),
+                variance, edges.tolist(), covariates,
+            ).effects
+            for _ in range(seeds)
+        ]  # fmt: skip
+        for place, one in enumerate(exact):
+            told = [found[place] for found in drawn if found[place].log_ratio]
+            off = [abs(found.log_ratio.value - one.log_ratio.value) for found in told]
+            line = f"ε = {epsilon:<4} noise {math.sqrt(variance):.2f} {one.name:<18} told {len(told)}/{seeds}"
+            if off:
+                wide = np.median([found.log_ratio.high - found.log_ratio.low for found in told]) / 2
+                sem = np.std(off) / math.sqrt(len(off))
+                line += f"  off by {np.mean(off):.3f} ± {sem:.3f}, half width {wide:.2f}"
+            print(line)
+
+
+def _shown(found: Interval | None) -> str:
+    return "cannot be told" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def auc_errors(seeds: int) -> None:
@@ -245,12 +306,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("survival", "auc", "speed"))
+    parser.add_argument("what", choices=("survival", "hazards", "auc", "speed"))
     parser.add_argument("--seeds", type=int, default=200)
     given = parser.parse_args()
     match given.what:
         case "survival":
             survival_errors(given.seeds)
+        case "hazards":
+            hazard_errors(given.seeds)
         case "auc":
             auc_errors(given.seeds)
         case _:

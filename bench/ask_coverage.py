@@ -4,8 +4,9 @@
 
 Each seed draws records from a known population, sums their blocks, adds normal noise as five questions of
 equal weight get it at δ = 1e-5, and asks whether each 95 % interval holds the truth: the number of these
-records for counts, the population's value for everything else. "told" is how many intervals there were: where
-the noise hides an answer, none is given, and coverage is of those given.
+records for counts, the population's value for everything else. Ratios of hazards
+and odds have the noise of four silos, one of which drops out and one colludes. "told" is how many intervals
+there were: where the noise hides an answer, none is given, and coverage is of those given.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from discreet.arrays import Floats
 from discreet.quality.intervals import Interval
 
 # Noise multiplier of one release of norm 1 at δ = 1e-5, by ε.
-MULTIPLIERS = {math.inf: 0.0, 1.0: 3.73, 0.3: 11.3}
+MULTIPLIERS = {math.inf: 0.0, 3.0: 1.39, 1.0: 3.73, 0.3: 11.3}
 QUESTIONS = 5
+# Four silos of which one drops out and one colludes: noise of three where that of two is enough.
+DROPOUT = math.sqrt(3 / 2)
 SIZES = (1_000, 10_000)
 PROBS = (0.25, 0.5, 0.75)
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, math.inf)
@@ -38,6 +41,8 @@ COLUMNS = [
     statistics.Column.ranged("score", -1, 1),
 ]
 AXES = [statistics.Axis("sex", ("f", "m")), statistics.Axis("stage", ("1", "2", "3", "other or missing"))]
+COVARIATES = [statistics.Covariate("drug", ("old", "new")), statistics.Covariate("stage", ("1", "2", "3"))]
+EFFECTS = (0.6, 0.4, 0.8)
 SHARES = np.outer([0.4, 0.6], [0.5, 0.3, 0.2, 0.0])
 
 Found = Iterator[tuple[str, bool | None]]
@@ -121,14 +126,63 @@ def survival(rng: np.random.Generator, n: int, sigma: float) -> Found:
     yield "log-rank rejects at 5 %", None if p_value is None else p_value <= 0.05
 
 
+def ratios(rng: np.random.Generator, n: int, sigma: float) -> Found:
+    sigma *= DROPOUT
+    for effects in (EFFECTS, (0.0, 0.0, 0.0)):
+        for name, counts in (("hazard", _hazards(rng, n, effects)), ("odds", _odds(rng, n, effects))):
+            noisy = (counts + rng.normal(0, sigma, counts.shape)).ravel()
+            if name == "hazard":
+                found = statistics.hazards(noisy, sigma**2, EDGES, COVARIATES)
+            else:
+                found = statistics.logistic_regression(noisy, sigma**2, COVARIATES)
+            if not any(effects):
+                yield (
+                    f"test of no {name} ratio rejects",
+                    None if found.p_value is None else found.p_value <= 0.05,
+                )
+                continue
+            for truth, one in zip(effects, found.effects, strict=True):
+                yield f"{name} ratio of {one.name}", holds(one.log_ratio, truth)
+
+
+def _linear(rng: np.random.Generator, n: int, effects: tuple[float, ...]) -> tuple[Floats, Floats, Floats]:
+    drug, stage = rng.integers(0, 2, n), rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    return drug, stage, effects[0] * (drug == 1) + effects[1] * (stage == 1) + effects[2] * (stage == 2)
+
+
+def _hazards(rng: np.random.Generator, n: int, effects: tuple[float, ...]) -> Floats:
+    drug, stage, linear = _linear(rng, n, effects)
+    event, left = rng.exponential(1 / (HAZARDS[0] * np.exp(linear))), rng.exponential(1 / LEAVING, n)
+    place = np.minimum(np.searchsorted(EDGES, np.minimum(event, left), side="right") - 1, len(EDGES) - 2)
+    happened = (event <= left) & (place < len(EDGES) - 2)
+    found = np.zeros((2, 3, len(EDGES) - 1, 2))
+    np.add.at(found, (drug, stage, place, np.where(happened, 0, 1)), 1)
+    return found
+
+
+def _odds(rng: np.random.Generator, n: int, effects: tuple[float, ...]) -> Floats:
+    drug, stage, linear = _linear(rng, n, effects)
+    ill = rng.uniform(size=n) < 1 / (1 + np.exp(1.0 - linear))
+    found = np.zeros((2, 3, 2))
+    np.add.at(found, (drug, stage, np.where(ill, 0, 1)), 1)
+    return found
+
+
+PARTS = (counts, moments, quantiles, survival, ratios)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--only", choices=[part.__name__ for part in PARTS])
+    given = parser.parse_args()
+    seeds = given.seeds
     cells = list(itertools.product(MULTIPLIERS, SIZES))
     told: dict[tuple[str, tuple[float, int]], list[bool | None]] = defaultdict(list)
     for (epsilon, n), seed in itertools.product(cells, range(seeds)):
-        for part, question in enumerate((counts, moments, quantiles, survival)):
+        for part, question in enumerate(PARTS):
+            if given.only not in (None, question.__name__):
+                continue
             rng = np.random.default_rng([seed, n, part])
             for name, held in question(rng, n, MULTIPLIERS[epsilon] * math.sqrt(QUESTIONS)):
                 told[name, (epsilon, n)].append(held)

@@ -39,6 +39,7 @@ QUESTIONS: dict[str, Any] = {
         {"kind": "moments", "of": ["age", "thalach", "trestbps"], "components": 2},
         {"kind": "linear-regression", "outcome": "thalach", "on": ["age", "sex", "cp"]},
         {"kind": "survival", "time": "age", "event": "exang", "by": "sex", "title": "How long " + "w" * 60},
+        {"kind": "logistic-regression", "outcome": "exang", "on": ["sex", "cp"], "title": "Odds " + "w" * 60},
     ],
     "privacy": {"epsilon": 4.0, "delta": 1e-5},
 }

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from discreet.data.bins import MOST_BINS, cuts_of
+from discreet.data.bins import cuts_of
 from discreet.errors import ConfigurationError
-from discreet.kinds.blocks import MOST_CELLS, Axis, Block, Cells, Indicator, Products, Term
-from discreet.kinds.fields import Positive, Section, one_line
-from discreet.kinds.variables import Choice, Contrast, Label, Number, Score, Variable
+from discreet.kinds.blocks import Axis, Cells, Indicator, Products, Term
+from discreet.kinds.effects import HazardsQuestion, LogisticQuestion
+from discreet.kinds.question import (
+    Column,
+    QuestionSection,
+    StatedBins,
+    Variables,
+    axis_of,
+    event_axis,
+    happened_at,
+    known,
+    number,
+    time_axis,
+    within,
+)
+from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 _MOST_AXES = 4
 _MOST_COLUMNS = 256
@@ -26,50 +36,6 @@ _MOST_WEIGHTS = 1 << 16
 Weights = Annotated[
     tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1, max_length=_MOST_WEIGHTS)
 ]
-
-Column = Annotated[str, Field(min_length=1, max_length=200)]
-BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
-Edges = Annotated[tuple[float, ...], Field(min_length=1, max_length=MOST_BINS)]
-
-
-def _is_list(stated: object) -> str:
-    return "edges" if isinstance(stated, list | tuple) else "count"
-
-
-StatedBins = Annotated[
-    Annotated[BinCount, Tag("count")] | Annotated[Edges, Tag("edges")], Discriminator(_is_list)
-]
-Variables = Mapping[str, Variable]
-B = TypeVar("B", Cells, Products)
-
-
-class QuestionSection(Section):
-    """What every question has.
-
-    Attributes:
-        title: what the page calls it; left out, the question says it itself.
-        weight: how much its error matters beside that of the other questions.
-    """
-
-    title: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)] | None = None
-    weight: Positive = 1.0
-
-    @property
-    def heading(self) -> str:
-        """Its title, or what it asks."""
-        return self.title or self.describe()
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Says in one line what is asked."""
-
-    @abstractmethod
-    def block(self, variables: Variables) -> Block:
-        """Returns the part of the sum that answers it.
-
-        Raises:
-            ConfigurationError: if a column is missing, or is none that the question can be about.
-        """
 
 
 class CountQuestion(QuestionSection):
@@ -146,7 +112,7 @@ class MomentsQuestion(QuestionSection):
 
     def block(self, variables: Variables) -> Products:
         """Returns all products of pairs."""
-        return within(Products(tuple(_number(variables, name, "of") for name in self.of)), "the moments")
+        return within(Products(tuple(number(variables, name, "of") for name in self.of)), "the moments")
 
 
 class QuantilesQuestion(QuestionSection):
@@ -173,7 +139,7 @@ class QuantilesQuestion(QuestionSection):
 
     def block(self, variables: Variables) -> Cells:
         """Returns one cell a bin."""
-        _number(variables, self.of, "of")
+        number(variables, self.of, "of")
         return Cells((axis_of(variables, self.of, self.bins, "of"),))
 
 
@@ -203,7 +169,7 @@ class RegressionQuestion(QuestionSection):
     def block(self, variables: Variables) -> Products:
         """Returns all products of pairs, the outcome last."""
         terms = [term for name in self.on for term in _terms(variables, name)]
-        return within(Products((*terms, _number(variables, self.outcome, "outcome"))), "the regression")
+        return within(Products((*terms, number(variables, self.outcome, "outcome"))), "the regression")
 
 
 class SurvivalQuestion(QuestionSection):
@@ -239,50 +205,17 @@ class SurvivalQuestion(QuestionSection):
 
     def block(self, variables: Variables) -> Cells:
         """Returns one cell for each group, bin of time, and whether the event happened."""
-        number = _number(variables, self.time, "time")
-        event = self._event_axis(variables)
-        self.happened_at(event)
-        time = axis_of(variables, self.time, self.bins, "time")
-        # Who has the event on the day of an edge has it by then, and whoever is still followed at the end of
-        # the range is at risk for all of its last bin.
-        axes = [replace(time, cuts=(*time.cuts, number.high), upper=True), event]
+        event = event_axis(variables, self.event, "event")
+        happened_at(event, self.happened)
+        axes = [time_axis(variables, self.time, self.bins), event]
         if self.by is not None:
-            if isinstance(_known(variables, self.by, "by"), Number):
+            if isinstance(known(variables, self.by, "by"), Number):
                 raise ConfigurationError(
                     f"'by' must be a column of texts; {self.by!r} is one of numbers. Put its texts under "
                     "'data.categories'."
                 )
             axes.insert(0, axis_of(variables, self.by, 2, "by"))
         return within(Cells(tuple(axes)), "the survival curves")
-
-    def _event_axis(self, variables: Variables) -> Axis:
-        """Returns the axis of the event, whose place `happened_at` tells."""
-        event = _known(variables, self.event, "event")
-        if isinstance(event, Number):
-            if (event.low, event.high) != (0.0, 1.0) or event.days:
-                raise ConfigurationError(
-                    f"'event' must be 0 or 1, with the range [0, 1]; the range of {self.event!r} is "
-                    f"[{event.low:g}, {event.high:g}]."
-                )
-            return Axis(event, (0.5,))
-        if len(event.texts) != 2:
-            raise ConfigurationError(
-                f"'event' must be a column of two texts; {self.event!r} has {len(event.texts)}."
-            )
-        return Axis(event)
-
-    def happened_at(self, axis: Axis) -> int:
-        """Returns which cell of the event's axis says that it happened.
-
-        Raises:
-            ConfigurationError: if ``happened`` is none of its texts.
-        """
-        if self.happened is None:
-            return 1
-        known = ("0", "1") if isinstance(axis.variable, Number) else axis.texts[:2]
-        if self.happened not in known:
-            raise ConfigurationError(f"'happened' must be one of {', '.join(known)}; got {self.happened!r}.")
-        return known.index(self.happened)
 
 
 class EvaluationQuestion(QuestionSection):
@@ -325,7 +258,7 @@ class EvaluationQuestion(QuestionSection):
         score = Axis(Score(self.weights, label.texts), self._cuts() if classes == 2 else ())
         axes = [score, Axis(label)]
         if self.by is not None:
-            group = _known(variables, self.by, "by")
+            group = known(variables, self.by, "by")
             if not isinstance(group, Choice | Contrast):
                 raise ConfigurationError(f"'by' must name a column of texts; {self.by!r} is none.")
             axes.append(Axis(group))
@@ -362,61 +295,15 @@ Question = Annotated[
     | QuantilesQuestion
     | RegressionQuestion
     | SurvivalQuestion
+    | HazardsQuestion
+    | LogisticQuestion
     | EvaluationQuestion,
     Field(discriminator="kind"),
 ]
 
 
-def axis_of(variables: Variables, name: str, bins: int | tuple[float, ...], key: str) -> Axis:
-    """Returns the axis of a column; ``bins`` are a number's alone.
-
-    Raises:
-        ConfigurationError: if there is no such column, or its bins make no sense.
-    """
-    variable = _known(variables, name, key)
-    if not isinstance(variable, Number):
-        return Axis(variable)
-    try:
-        cuts = cuts_of(variable.low, variable.high, bins)
-    except ValueError as error:
-        raise ConfigurationError(f"'bins' of {name!r}: {error}.") from None
-    if not cuts:
-        raise ConfigurationError(f"'bins' of {name!r} must have an edge inside its range; got none.")
-    return Axis(variable, cuts)
-
-
-def within(block: B, what: str) -> B:
-    """Returns ``block`` if it is of a size that can be summed."""
-    if not block.size <= MOST_CELLS:
-        raise ConfigurationError(
-            f"{what} must have at most {MOST_CELLS:,} numbers; got {block.size:,}. Ask of fewer columns or "
-            "bins."
-        )
-    return block
-
-
-def _known(variables: Variables, name: str, key: str) -> Variable:
-    if name not in variables:
-        known = ", ".join(list(variables)[:20])
-        raise ConfigurationError(
-            f"{key!r} must name a column of 'data.ranges', 'data.dates' or 'data.categories' ({known}); got "
-            f"{name!r}."
-        )
-    return variables[name]
-
-
-def _number(variables: Variables, name: str, key: str) -> Number:
-    found = _known(variables, name, key)
-    if not isinstance(found, Number):
-        raise ConfigurationError(
-            f"{key!r} must name a column of numbers, with a range; {name!r} is one of texts. Use kind "
-            '= "table" for it.'
-        )
-    return found
-
-
 def _terms(variables: Variables, name: str) -> tuple[Term, ...]:
-    match _known(variables, name, "on"):
+    match known(variables, name, "on"):
         case Number() | Contrast() as one:
             return (one,)
         case Choice() as choice:

@@ -17,6 +17,8 @@ from discreet.errors import LedgerError
 from discreet.kinds import Asked
 from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
 from discreet.kinds.blocks import Axis as CellAxis
+from discreet.kinds.effects import HazardsQuestion, LogisticQuestion
+from discreet.kinds.question import happened_at
 from discreet.kinds.questions import (
     CountQuestion,
     EvaluationQuestion,
@@ -30,6 +32,8 @@ from discreet.kinds.questions import (
 from discreet.kinds.variables import Contrast, Number, Variable
 from discreet.plan import Plan
 from discreet.quality.intervals import Interval
+from discreet.report.effects import compared_with, covariates_of, effects_of
+from discreet.report.forest import Forest
 from discreet.rounds import RunRecord
 from discreet.statistics import (
     Axis,
@@ -59,7 +63,7 @@ LEVEL = 0.95
 _MAIN = frozenset(
     ("Cramér's V", "units", "accuracy", COMMONER, "sensitivity", "specificity", "precision", "AUC")
 )
-_MAIN_WORDS = re.compile("^p-value|: median survival$")
+_MAIN_WORDS = re.compile("^p-value|: median survival$|: (hazard|odds) ratio( of the hazard)?$")
 # Answers are the same on machines whose last bits differ.
 _DIGITS = 8
 # Tables have thousands of cells; whoever verifies a run simulates them too.
@@ -107,6 +111,7 @@ class Answer:
         curves: for a chart; none where there is nothing to draw.
         axes: titles of the chart's axes.
         grid: counts of two columns, which are among the rows as well.
+        forest: ratios, which are among the rows as well.
     """
 
     title: str
@@ -116,6 +121,7 @@ class Answer:
     curves: tuple[Curve, ...] = ()
     axes: tuple[str, str] = ("", "")
     grid: Grid | None = None
+    forest: Forest | None = None
 
     @property
     def main(self) -> tuple[Row, ...]:
@@ -258,6 +264,8 @@ def _answer(asked: _Asked) -> Answer:
             found = _quantiles(asked, question, block)
         case SurvivalQuestion() as question, Cells() as block:
             found = _survival(asked, question, block)
+        case (HazardsQuestion() | LogisticQuestion()) as question, Cells() as block:
+            found = _ratios(asked, question, block)
         case EvaluationQuestion(), Cells() as block:
             found = _evaluation(asked, block)
         case _:
@@ -383,7 +391,7 @@ def _quantiles(asked: _Asked, question: QuantilesQuestion, block: Cells) -> Answ
 
 def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer:
     *by, time, event = block.axes
-    happened = question.happened_at(event)
+    happened = happened_at(event, question.happened)
     # What is in no group, at no time, or of no known end is left out.
     known = asked.sums.reshape(block.shape)[..., :-1, [happened, 1 - happened]]
     groups = by[0].texts[:-1] if by else ("all",)
@@ -399,6 +407,16 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
         rows = (*test.rows(), *rows)
     curves = tuple(Curve(curve.group, _told(time.edges[0], curve)) for curve in found.curves)
     return _of(asked, IN_BINS, rows, curves, (time.name, f"share without {question.event}"))
+
+
+def _ratios(asked: _Asked, question: HazardsQuestion | LogisticQuestion, block: Cells) -> Answer:
+    found = effects_of(question, block, asked.sums, asked.variance, level=LEVEL)
+    about = (
+        f"{IN_BINS if isinstance(question, HazardsQuestion) else POPULATION}. A ratio compares with "
+        f"{compared_with(covariates_of(question, block))}, the other columns held fixed"
+    )
+    drawn = Forest(found.what, tuple((one.name, one.ratio) for one in found.effects))
+    return replace(_of(asked, about, found.rows()), forest=drawn)
 
 
 def _told(start: float, curve: SurvivalCurve) -> tuple[tuple[float, float, float, float], ...]:

@@ -8,6 +8,7 @@ from discreet.privacy.notation import pair_text
 from discreet.report.answered import Answer, Curve, Grid, whole
 from discreet.report.chart import Axis, Band, Chart, Line, draw, nice_scale
 from discreet.report.content import ReportInput
+from discreet.report.forest import draw_forest
 from discreet.report.html import Html, table, tag
 from discreet.statistics.rows import Row
 
@@ -32,8 +33,9 @@ def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
 def _one(answer: Answer) -> list[Html]:
     asked = "" if answer.question == answer.title else f"{answer.question} "
     about = tag("p", f"{asked}{answer.about[0].upper()}{answer.about[1:]}.", class_="soft")
-    if answer.curves:
-        chart = tag("div", draw(_chart(answer)), class_="charts single")
+    if answer.curves or answer.forest is not None:
+        plot = draw(_chart(answer)) if answer.forest is None else draw_forest(answer.title, answer.forest)
+        chart = tag("div", plot, class_="charts single")
         summary = tag("summary", f"All {len(answer.rows)} numbers")
         numbers = _numbers(f"Numbers: {answer.title}", answer.rows)
         shown = [_numbers(f"In short: {answer.title}", answer.main)] if answer.main else []

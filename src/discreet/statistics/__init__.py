@@ -8,6 +8,7 @@ only", and else of the population that they were drawn from: then it accounts fo
 
 from discreet.statistics.components import Component, Components, components
 from discreet.statistics.counts import Count, count
+from discreet.statistics.effects import Covariate, Effect, Effects, hazards, logistic_regression
 from discreet.statistics.evaluation import Evaluation, classification, evaluation
 from discreet.statistics.independence import Independence, independence
 from discreet.statistics.logrank import LogRank, logrank
@@ -26,7 +27,10 @@ __all__ = [
     "Component",
     "Components",
     "Count",
+    "Covariate",
     "Curve",
+    "Effect",
+    "Effects",
     "Evaluation",
     "Independence",
     "LogRank",
@@ -41,7 +45,9 @@ __all__ = [
     "components",
     "count",
     "evaluation",
+    "hazards",
     "independence",
+    "logistic_regression",
     "logrank",
     "quantiles",
     "read_moments",

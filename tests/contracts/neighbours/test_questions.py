@@ -36,6 +36,8 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "quantiles": [{"kind": "quantiles", "of": "age", "bins": 6}],
     "regression": [{"kind": "linear-regression", "outcome": "days", "on": ["age", "stage"]}],
     "survival": [{"kind": "survival", "time": "days", "event": "died", "by": "stage", "bins": 4}],
+    "hazards": [{"kind": "hazards", "time": "days", "event": "died", "on": ["stage", "age"]}],
+    "logistic": [{"kind": "logistic-regression", "outcome": "died", "on": ["stage", "age"]}],
 }
 QUESTIONS["all"] = [
     {**question, "weight": 1.0 + place} for place, (question,) in enumerate(QUESTIONS.values())

@@ -29,6 +29,8 @@ def planned(*questions: dict[str, Any], data: dict[str, Any] | None = None, **ta
 
 
 COUNT = {"kind": "count"}
+HAZARDS = {"kind": "hazards", "time": "days", "event": "died", "on": ["stage"]}
+LOGISTIC = {"kind": "logistic-regression", "outcome": "died", "on": ["sex"]}
 SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
 
 
@@ -53,6 +55,28 @@ SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
         (SURVIVAL | {"event": "sex", "happened": "x"}, "'happened' must be one of f, m; got 'x'"),
         (SURVIVAL | {"by": "age"}, "'by' must be a column of texts"),
         (SURVIVAL | {"by": "days"}, "must be distinct"),
+        (HAZARDS | {"event": "kind"}, r"'event' must be 0 or 1, with the range \[0, 1\]"),
+        (HAZARDS | {"on": ["weight"]}, r"'on' must name a column of 'data\.ranges'.*got 'weight'"),
+        (HAZARDS | {"time": "sex"}, "'sex' is one of texts"),
+        (HAZARDS | {"on": ["stage", "days"]}, "columns must be distinct"),
+        (
+            HAZARDS | {"reference": {"stage": "IV"}},
+            "'reference' of 'stage' must be one of I, II, III; got 'IV'",
+        ),
+        (HAZARDS | {"reference": {"sex": "f"}}, "reference must be of columns that are asked; 'sex' is none"),
+        (HAZARDS | {"bins": {"sex": 2}}, "bins must be of columns that are asked; 'sex' is none"),
+        (HAZARDS | {"bins": {"days": 65}}, "'bins' of 'days' must be at most 64; got 65"),
+        (HAZARDS | {"on": ["stage", "age"], "bins": {"age": 200}}, "at most 512 combinations.*got 804"),
+        (
+            HAZARDS | {"on": ["stage", "age"], "bins": {"age": 120, "days": 64}},
+            "at most 65,536 numbers; got 95,",
+        ),
+        (HAZARDS | {"happened": "yes"}, "'happened' must be one of 0, 1; got 'yes'"),
+        (HAZARDS | {"link": "probit"}, "cloglog"),
+        (LOGISTIC | {"outcome": "stage"}, "'outcome' must be a column of two texts; 'stage' has 3"),
+        (LOGISTIC | {"outcome": "age"}, "'outcome' must be 0 or 1"),
+        (LOGISTIC | {"on": ["died"]}, "columns must be distinct"),
+        (LOGISTIC | {"on": []}, "at least 1 item"),
         ({"kind": "mode"}, "'count', 'table'"),
         ({"kind": "count", "of": "age"}, "unknown key 'ask.0.of'"),
     ],
@@ -106,6 +130,16 @@ def test_a_plan_of_questions_reads_itself_back() -> None:
     assert again == plan
     assert again.digest() == plan.digest()
     assert plan.facts.dimension == 1 + 4 * 26 * 3 + 13
+
+
+def test_ratios_need_one_cell_for_each_combination() -> None:
+    plan = planned(
+        HAZARDS
+        | {"on": ["stage", "age"], "bins": {"age": [50, 70], "days": 6}, "reference": {"age": "50 to 70"}},
+        LOGISTIC | {"happened": "0"},
+    )
+    assert parse_plan(plan.document()) == plan
+    assert plan.facts.dimension == 4 * 4 * (6 + 2) * 3 + 3 * 3
 
 
 def test_the_noise_of_one_sum_does_not_grow_with_the_number_of_questions() -> None:

@@ -65,6 +65,23 @@ def test_survival_has_a_cell_for_each_time_and_end() -> None:
     assert found.reshape(5, 3)[:, :2].tolist() == [[1, 1], [2, 0], [0, 1], [0, 1], [0, 0]]
 
 
+def test_ratios_have_a_cell_for_each_combination_time_and_end() -> None:
+    question = {
+        "kind": "hazards",
+        "time": "days",
+        "event": "died",
+        "on": ["sex"],
+        "bins": {"days": [100, 300]},
+    }
+    (found,) = summed(question)
+    # f: day 0 without, 1000 to the end without, 300 without; m: day 100, died.
+    of_sex = found.reshape(3, 5, 3)[:, :, :2]
+    assert of_sex[0].tolist() == [[1, 0], [1, 0], [0, 0], [0, 1], [0, 0]]
+    assert of_sex[1].tolist() == [[0, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
+    (found,) = summed({"kind": "logistic-regression", "outcome": "died", "on": ["sex"]})
+    assert found.reshape(3, 3)[:2, :2].tolist() == [[2, 1], [0, 1]]
+
+
 def test_products_leave_a_record_out_that_lacks_a_number() -> None:
     (found,) = summed({"kind": "moments", "of": ["age", "days"]})
     age = np.array([20, 35, 50, 80, 20]) / 30 - 5 / 3

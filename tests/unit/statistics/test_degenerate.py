@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from discreet import statistics
 from discreet.arrays import Floats
 from discreet.statistics import Axis, Column, Row
+from discreet.statistics.effects import Link
 
 VARIANCES = st.sampled_from([0.0, 1e-6, 1.0, 100.0, 1e6])
 ENTRIES = st.one_of(
@@ -20,6 +21,8 @@ ENTRIES = st.one_of(
 )
 EDGES = [0.0, 1.0, 2.0, math.inf]
 CLOSED = [0.0, 1.0, 2.0, 3.0]
+LINKS: tuple[Link, ...] = ("cloglog", "logit")
+COVARIATES = [statistics.Covariate("x", ("p", "q")), statistics.Covariate("y", ("1", "2", "3"))]
 COLUMNS = [Column.ranged("a", 0, 10), Column.indicator("b"), Column.ranged("c", -1, 1)]
 
 
@@ -50,6 +53,12 @@ def answers(numbers: Floats, variance: float) -> list[tuple[Row, ...]]:
         statistics.components(moments, rng=rng, draws=19),
         statistics.components(moments, of="covariance", rng=rng, draws=19),
         statistics.quantiles(numbers, variance, list(range(13)), [0.01, 0.5, 0.99]),
+        *(
+            statistics.hazards(numbers, variance, edges, [statistics.Covariate("x", ("p", "q"))], link=link)
+            for edges in (EDGES, CLOSED)
+            for link in LINKS
+        ),
+        statistics.logistic_regression(numbers, variance, COVARIATES),
         *(statistics.survival(numbers, variance, edges, ["p", "q"]) for edges in (EDGES, CLOSED)),
         *(
             statistics.logrank(numbers, variance, edges, ["p", "q"], rng=rng, draws=19)

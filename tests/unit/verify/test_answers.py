@@ -29,6 +29,19 @@ def answered(tmp_path: Path) -> Path:
                 {"kind": "linear-regression", "outcome": "thalach", "on": ["age", "sex", "cp"]},
                 {"kind": "quantiles", "of": "age", "at": [0.5]},
                 {"kind": "survival", "time": "age", "event": "exang", "by": "sex", "bins": [40, 50, 60]},
+                {
+                    "kind": "hazards",
+                    "time": "age",
+                    "event": "exang",
+                    "on": ["sex"],
+                    "bins": {"age": [50, 60]},
+                },
+                {
+                    "kind": "logistic-regression",
+                    "outcome": "exang",
+                    "on": ["sex", "cp"],
+                    "reference": {"cp": "2"},
+                },
             ],
             "privacy": {"epsilon": 4.0, "delta": 1e-5},
             "run": {"seed": 3},
@@ -41,7 +54,7 @@ def answered(tmp_path: Path) -> Path:
 def test_a_run_of_questions_is_worked_out_again(answered: Path) -> None:
     assert len(list(verify(answered))) >= 7
     opened = open_run(answered)
-    assert len(opened.answers) == 7
+    assert len(opened.answers) == 9
     assert opened.answers == open_run(answered).answers
     written = (answered / "answers.csv").read_text(encoding="utf-8").splitlines()
     assert len(written) == 1 + sum(len(answer.rows) for answer in opened.answers)
