@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import EXIT_BAD_REQUEST, EXIT_PRIVACY_REFUSAL
+from discreet.errors import EXIT_BAD_REQUEST
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
@@ -25,8 +25,8 @@ def check(
 ) -> None:
     """Say what would leave this silo under PLAN and what it would cost; sends nothing.
 
-    Exit code 3 if this silo would refuse or a person here has to decide, 2 if its source of
-    records does not fit, or holds none that can be used.
+    Exit code 3 if this silo would refuse, 2 if its source of records does not fit, or
+    holds none that can be used.
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
@@ -46,15 +46,12 @@ def check(
             "released": found.released,
             "held_out": found.held_out,
             "notes": found.notes,
-            "undecided": found.undecided,
         }
         typer.echo(json.dumps(summary, indent=1))
     else:
         _show(found)
     if not found.records:
         raise typer.Exit(EXIT_BAD_REQUEST)
-    if found.undecided:
-        raise typer.Exit(EXIT_PRIVACY_REFUSAL)
 
 
 def _show(found: DryRun) -> None:
@@ -77,9 +74,7 @@ def _show(found: DryRun) -> None:
         table.add_row("what leaves" if number == 0 else "", line)
     console = Console(highlight=False)
     console.print(table)
-    if found.undecided:
-        console.print(f"\nThe policy and its budget allow this plan. {found.undecided}")
-    elif found.records:
+    if found.records:
         console.print("\nThis silo would take part.")
     else:
         console.print(

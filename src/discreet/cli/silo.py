@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from discreet.silo.policy import Policy
     from discreet.silo.state import SiloState
 
-_Reason = Annotated[
-    str, typer.Option(help="One line that the owner's page keeps with the decision.", show_default=False)
-]
-
 silo = typer.Typer(
     name="silo",
     help="The data owner's side: serve a silo, see how it stands, make its key, approve a plan.",
@@ -175,7 +171,6 @@ def keygen(
 def approve(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to approve.", show_default=False)],
-    reason: _Reason = "",
 ) -> None:
     """Approve a plan in person, where the policy says approval = "person".
 
@@ -183,34 +178,30 @@ def approve(
     """
     from discreet.silo.state import SiloState
 
-    _decide(policy, plan, SiloState.approve, "approved", reason)
+    _decide(policy, plan, SiloState.approve, "approved")
 
 
 @silo.command()
 def refuse(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to refuse.", show_default=False)],
-    reason: _Reason = "",
 ) -> None:
     """Refuse a plan in person: it waits no longer, and is refused if it is proposed again.
 
-    Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json
-    --reason "no consent for research"[/bold]
+    Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
     from discreet.silo.state import SiloState
 
-    _decide(policy, plan, SiloState.refuse, "refused", reason)
+    _decide(policy, plan, SiloState.refuse, "refused")
 
 
-def _decide(
-    policy: Path, plan: Path, verdict: Callable[[SiloState, str, str], None], done: str, reason: str
-) -> None:
+def _decide(policy: Path, plan: Path, verdict: Callable[[SiloState, str], None], done: str) -> None:
     """Records what a person decided on a plan, and shows it on the owner's page."""
     from discreet.silo.policy import load_policy, read_plan_file
     from discreet.silo.state import SiloState
 
     digest, rules = read_plan_file(plan).digest(), load_policy(policy)
-    verdict(SiloState(rules), digest, reason)
+    verdict(SiloState(rules), digest)
     _renew_page(rules, policy)
     typer.echo(f"{done} plan {digest}")
     sys.stdout.flush()

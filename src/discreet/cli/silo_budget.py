@@ -63,8 +63,7 @@ def _plain(found: Odometer, asked: Proposed | None) -> dict[str, object]:
             "plan": asked.plan.digest(),
             "epsilon": asked.alone[0],
             "delta": asked.alone[1],
-            "after": dataclasses.asdict(asked.lifetime.after),
-            "year_after": None if asked.year is None else dataclasses.asdict(asked.year.after),
+            "after": dataclasses.asdict(asked.after),
             "refusal": asked.refusal,
         }
     return plain
@@ -109,15 +108,13 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
     if asked is not None:
         name = shown(asked.plan.name, _LONGEST_NAME)
         verdict = f"refused: {asked.refusal}" if asked.refusal else "the budget allows it"
-        words = [
-            f"{name} ({asked.plan.digest()[:16]}), {asked.plan.rounds} releases, by itself: "
-            f"{pair_text(*asked.alone)}",
-            _line("with it", asked.lifetime.after, asked.lifetime.limits),
-        ]
-        if asked.year is not None:
-            words.append(_line("with it, this year", asked.year.after, asked.year.limits))
+        words = (
+            f"{name} ({asked.plan.digest()[:16]}), {asked.plan.rounds} releases, by itself: ",
+            f"  {pair_text(*asked.alone)} {_line('with it', asked.after, found.limits)}",
+            verdict,
+        )
         # A plan's name is what somebody else wrote: never markup.
-        out.print("", *words, verdict, sep="\n", markup=False, emoji=False, highlight=False)
+        out.print("", *words, sep="\n", markup=False, emoji=False, highlight=False)
 
 
 def _line(what: str, level: Level, limits: Limits) -> str:

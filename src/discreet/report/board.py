@@ -36,7 +36,7 @@ def stated(plan: Plan) -> tuple[Fact, ...]:
 
 
 def columns(data: DataConfig) -> tuple[Column, ...]:
-    """Returns the columns of a table that are read, with their public rules; none for other records."""
+    """Returns label and feature columns of a table with their public rules; none for other records."""
     found = []
     if data.label is not None:
         texts = data.classes or tuple(str(number) for number in range(data.num_classes or 2))
@@ -49,8 +49,6 @@ def columns(data: DataConfig) -> tuple[Column, ...]:
         found.append(Column(name, "date", f"{days.first} to {days.last}"))
     for name, values in (data.categories or {}).items():
         found.append(Column(name, "category", ", ".join(values)))
-    if data.person is not None:
-        found.append(Column(data.person.column, "person", "whose a record is; nothing is learned from it"))
     return tuple(found)
 
 

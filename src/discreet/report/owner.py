@@ -19,7 +19,6 @@ from discreet.report.owner_page import OwnerView, Process, render_owner_page
 from discreet.report.owner_waiting import Waiting
 from discreet.rounds.directory import write_durably
 from discreet.silo.check import released
-from discreet.silo.decisions import DECISIONS, Decision, read_decisions
 from discreet.silo.events import RequestArrived, SiloEvent, TrainingEnded, TrainingJoined
 from discreet.silo.policy import Charge, Policy, read_plan
 from discreet.silo.proposals import Proposal, read_proposals
@@ -46,7 +45,6 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
     found: Odometer | None = None
     waiting: list[Waiting] = []
     proposals: tuple[Proposal, ...] = ()
-    decisions: tuple[Decision, ...] = ()
     ledger = policy.state / "ledger.jsonl"
     today = now.astimezone(UTC).date()
     try:
@@ -61,10 +59,6 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
         proposals = read_proposals(policy.state / "proposals.jsonl")[-_MOST_PROPOSALS:]
     except DiscreetError as error:
         problems.append(str(error))
-    try:
-        decisions = read_decisions(policy.state / DECISIONS)[-_MOST_PROPOSALS:]
-    except DiscreetError as error:
-        problems.append(str(error))
     if today > policy.expires:
         problems.append(f"the policy's last day was {policy.expires}; this silo takes part in nothing")
     return OwnerView(
@@ -77,7 +71,6 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
         per_training=(policy.budget.max_epsilon_per_training, policy.budget.max_delta_per_training),
         waiting=tuple(waiting),
         proposals=proposals,
-        decisions=decisions,
         problems=tuple(problems),
     )
 

@@ -10,7 +10,6 @@ from discreet.report.html import Html, items, table, tag
 from discreet.report.owner_spending import spending
 from discreet.report.owner_waiting import Waiting, waiting_plans
 from discreet.report.shell import document, resource
-from discreet.silo.decisions import Decision
 from discreet.silo.policy.refusal import RefusalCode
 from discreet.silo.proposals import JOINED, Proposal
 from discreet.silo.spending import Odometer
@@ -55,7 +54,6 @@ class OwnerView:
         per_training: (ε, δ) that one training may cost at most.
         waiting: plans that wait for a person.
         proposals: the last ones, oldest first.
-        decisions: the last ones of persons here, oldest first.
         problems: what the owner should look at first.
     """
 
@@ -68,7 +66,6 @@ class OwnerView:
     per_training: tuple[float, float]
     waiting: tuple[Waiting, ...]
     proposals: tuple[Proposal, ...]
-    decisions: tuple[Decision, ...]
     problems: tuple[str, ...]
 
 
@@ -85,7 +82,6 @@ def render_owner_page(view: OwnerView) -> str:
         waiting_plans(view.waiting),
         _now(view),
         *([spending(view.odometer, view.per_training)] if view.odometer is not None else []),
-        _decisions(view),
         _proposals(view),
         _words(),
         class_="foreign",
@@ -133,19 +129,6 @@ def _doing(view: OwnerView) -> str:
     if own is None:
         return f"A training is under way (plan {plan[:16]}); nothing has left this silo yet."
     return f"The training {foreign(own.name)} is under way (plan {plan[:16]}): {own.releases_text} so far."
-
-
-def _decisions(view: OwnerView) -> Html:
-    heading = tag("h2", "What was decided here")
-    if not view.decisions:
-        return tag("section", heading, tag("p", "No person here has approved or refused a plan."))
-    rows = [
-        (one.time, tag("code", one.plan[:16]), one.decision, foreign(one.reason) if one.reason else "–")
-        for one in reversed(view.decisions)
-    ]
-    note = "Newest first. Who decided is not written down; the reason is in that person's own words."
-    header = ("When (UTC)", "Plan", "Decision", "Reason")
-    return tag("section", heading, tag("p", note, class_="soft"), table("Decisions", header, rows))
 
 
 def _proposals(view: OwnerView) -> Html:

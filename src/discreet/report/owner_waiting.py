@@ -11,11 +11,10 @@ from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
 from discreet.privacy.notation import delta_text, epsilon_text, pair_text
-from discreet.report.board import columns
 from discreet.report.foreign import LONGEST_TEXT, foreign
 from discreet.report.html import Html, items, table, tag
 from discreet.report.wording import UNITS, status_text
-from discreet.silo.spending import Move, Proposed
+from discreet.silo.spending import Proposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,6 @@ def _plan(one: Waiting) -> Html:
     return tag(
         "article",
         table(title, ("What", "It says"), [*_asked(plan), *_price(one)]),
-        *_reads(plan),
         tag("h4", "What would leave this silo"),
         items(one.sends),
         *_who_learns(one),
@@ -81,47 +79,27 @@ def _asked(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _reads(plan: Plan) -> list[Html]:
-    """Shows the columns of the records that would be read; nothing where records are no table."""
-    rows = [
-        (foreign(column.name), column.kind, foreign(column.rule, LONGEST_TEXT))
-        for column in columns(plan.data)
-    ]
-    header = ("Column", "Read as", "Public range or texts")
-    return [table("What it reads of each record here", header, rows)] if rows else []
-
-
 def _price(one: Waiting) -> list[tuple[str, str]]:
     asked, judged = one.proposed, judge(one.cost, one.units)
     verdict = f"It would be refused: {asked.refusal}" if asked.refusal else "The budget allows it."
-    year = [] if asked.year is None else [("Of this year's budget", _moved(asked.year))]
+    after = pair_text(asked.after.epsilon, asked.after.delta)
     return [
-        ("Costs by itself", f"{pair_text(*asked.alone)} against {one.cost.adversary.describe()}"),
+        ("Costs", f"{pair_text(*asked.alone)} against {one.cost.adversary.describe()}"),
         ("That is", f"{judged.level.value}: {judged.sentence}."),
         ("How well founded", status_text(one.cost)),
-        ("Of the whole budget", _moved(asked.lifetime)),
-        *year,
-        ("So", foreign(verdict, LONGEST_TEXT)),
+        (
+            "Leaves",
+            f"{after} spent by then in all trainings: {100.0 * asked.after.share:.1f} % of the budget. "
+            f"{foreign(verdict, LONGEST_TEXT)}",
+        ),
     ]
-
-
-def _moved(move: Move) -> str:
-    """Says how much of a budget is used now and would be used with the plan."""
-    now, then = move.before, move.after
-    budget = pair_text(move.limits.epsilon, move.limits.delta, down=True)
-    return (
-        f"{100.0 * now.share:.1f} % is used now, {100.0 * then.share:.1f} % would be with it, and "
-        f"{100.0 * max(0.0, 1.0 - then.share):.1f} % be left, of {budget}; all trainings come to "
-        f"{pair_text(then.epsilon, then.delta)} then"
-    )
 
 
 def _who_learns(one: Waiting) -> list[Html]:
     """Shows this silo's cost and the plan's row for each adversary, but not for other silos' messages."""
     plan = one.proposed.plan
-    # What is charged here stands for its adversary; the plan's own row may count other colluders.
-    others = (row for row in plan.guarantees if row.adversary != one.cost.adversary)
-    distinct = list(dict.fromkeys([one.cost, *(row for row in others if _concerns(row, one.silo))]))
+    rows = [one.cost, *(row for row in plan.guarantees if _concerns(row, one.silo))]
+    distinct = list(dict.fromkeys(rows))
     numbers = numbered(distinct)
     shown_rows = [
         (

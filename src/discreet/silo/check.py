@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
-from discreet.silo.policy import Policy, load_key, read_plan, review
+from discreet.silo.policy import Policy, load_key, review
 from discreet.silo.policy.ledger import charged_by_training, spent_by_training
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
@@ -31,7 +31,6 @@ class DryRun:
         released: what would leave, in words.
         held_out: what becomes of held-out records, in words.
         notes: how many cells and rows cannot be used as they are; for the owner only.
-        undecided: what a person here must do before the silo takes part; empty if nothing.
     """
 
     plan: Plan
@@ -44,13 +43,10 @@ class DryRun:
     released: tuple[str, ...]
     held_out: str
     notes: tuple[str, ...]
-    undecided: str
 
 
 def dry_run(policy: Policy, document: bytes) -> DryRun:
     """Reviews a plan, loads the records as they would be used, and sends nothing.
-
-    A plan that waits for a person, or that a person refused, is shown as if it were approved.
 
     Raises:
         PolicyRefusal: if this silo would refuse, with the reason.
@@ -63,8 +59,7 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     lines = read_ledger(state.ledger) if state.ledger.exists() else ()
     entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
     account = state.account(spent_by_training(entries), charged_by_training(entries, today.year))
-    digest = read_plan(document).digest()
-    approval = review(document, policy, account, today=today, approved={digest})
+    approval = review(document, policy, account, today=today, approved=state.approved())
     notes: list[str] = []
     records = load_records(
         policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written
@@ -85,7 +80,6 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
         released=released(plan),
         held_out=_held_out(plan),
         notes=tuple(notes),
-        undecided=_undecided(policy, state, digest),
     )
 
 
@@ -102,14 +96,6 @@ def _held_out(plan: Plan) -> str:
         "nothing here; another plan may ask them how good the model is. Set data.test_fraction = 0 in the "
         "plan to use all"
     )
-
-
-def _undecided(policy: Policy, state: SiloState, digest: str) -> str:
-    if digest in state.refused():
-        return "A person here refused it, so it stays refused until a person approves it."
-    if policy.require.approval == "person" and digest not in state.approved():
-        return "A person here has to approve it first."
-    return ""
 
 
 def released(plan: Plan) -> tuple[str, ...]:

@@ -95,36 +95,19 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """How far a plan would move a budget.
-
-    Attributes:
-        limits: of the budget.
-        before: what is spent of it.
-        after: the same with all releases of the plan.
-    """
-
-    limits: Limits
-    before: Level
-    after: Level
-
-
-@dataclass(frozen=True, slots=True)
 class Proposed:
     """What a plan would cost, and where it would leave the odometer.
 
     Attributes:
         plan: the plan.
         alone: ε and δ of all its releases by themselves.
-        lifetime: how it would move the budget of all trainings together.
-        year: how it would move that of the present calendar year; None if the policy has none.
+        after: everything, with all releases of the plan.
         refusal: why this budget would not allow it; empty if it does.
     """
 
     plan: Plan
     alone: tuple[float, float]
-    lifetime: Move
-    year: Move | None
+    after: Level
     refusal: str
 
 
@@ -192,7 +175,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    cost, year, refusal = charge.cost(plan.rounds), policy.budget.year, ""
+    cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
     releases = plan.rounds if before < plan.rounds else before + plan.rounds
@@ -201,17 +184,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     except PolicyRefusal as found:
         refusal = str(found)
     later = account.including(charge, releases)
-    return Proposed(
-        plan=plan,
-        alone=(cost.epsilon, cost.delta),
-        lifetime=_move(account, later, policy.budget.lifetime),
-        year=None if year is None else _move(account.this_year, later.this_year, year),
-        refusal=refusal,
-    )
-
-
-def _move(account: Account, later: Account, limits: Limits) -> Move:
-    return Move(limits, _level(account, limits), _level(later, limits))
+    return Proposed(plan, (cost.epsilon, cost.delta), _level(later, limits), refusal)
 
 
 def _account(policy: Policy, entries: tuple[Entry, ...], today: date) -> Account:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from discreet.documents import read_json
@@ -20,7 +19,6 @@ from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
 from discreet.secagg import AllowList
 from discreet.silo.anchor import Anchor, read_anchor, require_anchored
-from discreet.silo.decisions import APPROVED, DECISIONS, REFUSED, Decision, add_decision
 from discreet.silo.policy import (
     Account,
     Charge,
@@ -211,27 +209,24 @@ class SiloState:
             write_durably(path, plan.document())
         return path
 
-    def approve(self, digest: str, reason: str = "") -> None:
+    def approve(self, digest: str) -> None:
         """Records a person's approval, in place of a refusal."""
-        self._decide(digest, APPROVED, REFUSED, reason)
+        self._decide(digest, "approved", "refused")
 
-    def refuse(self, digest: str, reason: str = "") -> None:
+    def refuse(self, digest: str) -> None:
         """Records that a person refuses a plan, in place of an approval; what it waited with is removed."""
-        self._decide(digest, REFUSED, APPROVED, reason)
+        self._decide(digest, "refused", "approved")
         (self.folder / "pending" / f"{digest}.json").unlink(missing_ok=True)
 
     def approved(self) -> frozenset[str]:
         """Returns the digests of all approved plans."""
-        return self._decided(APPROVED)
+        return self._decided("approved")
 
     def refused(self) -> frozenset[str]:
         """Returns the digests of all plans that a person refused."""
-        return self._decided(REFUSED)
+        return self._decided("refused")
 
-    def _decide(self, digest: str, verdict: str, other: str, reason: str) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        # First, so that nothing is in force that left no trace.
-        add_decision(self.folder / DECISIONS, Decision(now, digest, verdict, reason))
+    def _decide(self, digest: str, verdict: str, other: str) -> None:
         path = self.folder / verdict / digest
         path.parent.mkdir(exist_ok=True)
         write_durably(path, b"")

@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
-from discreet.config import parse_config
 from discreet.config.sections import AboutConfig
 from discreet.plan import Plan
 from discreet.privacy.adversary import WithoutSecureAggregation
@@ -22,11 +21,8 @@ from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.report.owner import PAGE, owner_view, write_owner_page
 from discreet.report.owner_page import render_owner_page
 from discreet.report.wording import status_text
-from discreet.session import plan_without_data
-from discreet.silo.decisions import DECISIONS, read_decisions
 from discreet.silo.policy import load_policy
 from discreet.silo.requests import Refused, Request
-from discreet.silo.spending import proposed
 from discreet.silo.state import SiloState
 from tests.engines.conftest import DirectWire, SmallConsortium
 
@@ -97,94 +93,6 @@ def test_the_commands_do_what_they_say(consortium: SmallConsortium, run_rounds: 
     assert CliRunner().invoke(app, approve).exit_code == 0
     assert state.approved() == {consortium.plan.digest()}
     assert state.refused() == frozenset()
-
-
-def of_visits() -> Plan:
-    person = {"column": "patient", "capacity": dict.fromkeys((NAME, "a", "b", "c"), 300), "most_records": 5}
-    data = {"source": "csv:v.csv", "label": "ill", "classes": ["no", "yes"], "ranges": {"age": [0, 90]},
-            "categories": {"sex": ["f", "m"]}, "dates": {"seen": {"from": "2020-01-01", "to": "2021-01-01"}},
-            "person": person}  # fmt: skip
-    privacy = {"epsilon": 1.0, "delta": 1e-5, "unit": "person"}
-    tables = {"data": data, "privacy": privacy, "aggregation": {"min_survivors": 3, "max_colluding": 1}}
-    return plan_without_data(parse_config({**tables, "training": {"local": {"kind": "stable-steps"}}}))
-
-
-def test_what_waits_names_the_columns_and_each_adversary_once(consortium: SmallConsortium) -> None:
-    SiloState(load_policy(consortium.folder.policy(NAME))).keep_pending(of_visits().document())
-    text = words(page_of(consortium))
-    table = text.partition("What it reads of each record here")[2].partition("What would leave")[0].split()
-    assert " ".join(table) == (
-        "Column Read as Public range or texts ill label no, yes age number 0 to 90 seen date 2020-01-01 to "
-        "2021-01-01 sex category f, m patient person whose a record is; nothing is learned from it"
-    )
-    learned = text.partition("Who could learn what")[2].partition("What these promises")[0]
-    for who in ("the aggregation server", "the server and 1 colluding silo", "anyone who sees"):
-        assert learned.count(who) == 1, who
-
-
-@pytest.mark.parametrize("composition", ["sum", "renyi"])
-def test_what_waits_says_what_is_used_now_then_and_left_of_both_budgets(
-    consortium: SmallConsortium, run_rounds: Run, composition: str
-) -> None:
-    year = "max_epsilon_per_year = 2.5\nmax_delta_per_year = 1e-5\n"
-    text = consortium.folder.policy(NAME).read_text()
-    old = next(line for line in text.splitlines() if line.startswith("max_epsilon ="))
-    consortium.edit_policy(NAME, old, f'composition = "{composition}"\nmax_epsilon = 3.0\n{year}')
-    run_rounds(asking(consortium))
-    policy = load_policy(consortium.folder.policy(NAME))
-    moved = proposed(policy, (), NOW.date(), consortium.plan)
-    assert moved.year is not None
-    shown = words(page_of(consortium))
-    for title, move in (("Of the whole budget", moved.lifetime), ("Of this year's budget", moved.year)):
-        assert re.search(
-            rf"{title}\s+0\.0 % is used now, {100 * move.after.share:.1f} % would be with it, and "
-            rf"{100 * (1 - move.after.share):.1f} % be left, of ε {move.limits.epsilon:.3f}, ",
-            shown,
-        )
-    assert moved.year.after.share != moved.lifetime.after.share
-
-
-def test_decisions_stay_on_the_page_with_their_time_and_reason(
-    consortium: SmallConsortium, run_rounds: Run
-) -> None:
-    assert "No person here has approved or refused a plan." in words(page_of(consortium))
-    run_rounds(asking(consortium))
-    policy = consortium.folder.policy(NAME)
-    (plan,) = (load_policy(policy).state / "pending").glob("*.json")
-    waits = CliRunner().invoke(app, ["check", str(policy), str(plan)])
-    assert waits.exit_code == 3
-    assert "A person here has to approve it first." in " ".join(waits.output.split())
-    assert "what leaves" in waits.output
-    long = CliRunner().invoke(app, ["silo", "refuse", str(policy), str(plan), "--reason", "x" * 501])
-    assert "at most 500 characters; got 501" in str(long.exception)
-    assert plan.exists()
-    document = plan.read_bytes()
-    said = "no consent <b>yet</b>"
-    assert (
-        CliRunner().invoke(app, ["silo", "refuse", str(policy), str(plan), "--reason", said]).exit_code == 0
-    )
-    plan.write_bytes(document)
-    assert "stays refused until" in " ".join(
-        CliRunner().invoke(app, ["check", str(policy), str(plan)]).output.split()
-    )
-    assert CliRunner().invoke(app, ["silo", "approve", str(policy), str(plan)]).exit_code == 0
-    assert "This silo would take part." in CliRunner().invoke(app, ["check", str(policy), str(plan)]).output
-    kept = read_decisions(load_policy(policy).state / DECISIONS)
-    assert [(one.decision, one.reason) for one in kept] == [("refused", said), ("approved", "")]
-    page = page_of(consortium)
-    assert "no consent &lt;b&gt;yet" in page
-    newest, older = (
-        words(page).partition("What was decided here")[2].find(one) for one in (" approved ", " refused ")
-    )
-    assert 0 < newest < older
-
-
-def test_decisions_that_cannot_be_read_are_said_first(consortium: SmallConsortium) -> None:
-    state = load_policy(consortium.folder.policy(NAME)).state
-    state.mkdir(exist_ok=True)
-    (state / DECISIONS).write_text('{"plan":"x","decision":"perhaps","time":"now","reason":""}\n')
-    shown = words(page_of(consortium))
-    assert "line 1 of decisions.jsonl must be as this silo wrote it" in shown
 
 
 def test_a_hostile_plan_is_text_and_no_markup(consortium: SmallConsortium) -> None:
