@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +12,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import EXIT_BAD_REQUEST
+from discreet.errors import EXIT_BAD_REQUEST, EXIT_PRIVACY_REFUSAL
 from discreet.privacy.notation import pair_text
 from discreet.privacy.wire import to_json
 
 if TYPE_CHECKING:
     from discreet.silo.check import DryRun
+    from discreet.silo.policy import PolicyRefusal
 
 
 def check(
@@ -25,15 +28,22 @@ def check(
 ) -> None:
     """Say what would leave this silo under PLAN and what it would cost; sends nothing.
 
-    Exit code 3 if this silo would refuse, 2 if its source of records does not fit, or
-    holds none that can be used.
+    If this silo would refuse, all its reasons are listed, each with what it would need, and the
+    exit code is 3; a plan that only waits for a person is shown besides. Exit code 2 if its source of
+    records does not fit, or holds none that can be used.
 
     Example: [bold]discreet check hospital/policy.toml plan.json[/bold]
     """
-    from discreet.silo.check import dry_run
-    from discreet.silo.policy import load_policy, read_plan_file
+    from discreet.silo.check import dry_run, reasons_against
+    from discreet.silo.policy import RefusalCode, load_policy, read_plan_file
 
-    found = dry_run(load_policy(policy), read_plan_file(plan).document())
+    rules, proposed = load_policy(policy), read_plan_file(plan)
+    reasons = reasons_against(rules, proposed)
+    waits = [reason.code for reason in reasons] == [RefusalCode.APPROVAL]
+    if reasons and not waits:
+        _show_reasons(reasons, as_json=as_json)
+        raise typer.Exit(EXIT_PRIVACY_REFUSAL)
+    found = dry_run(rules, proposed.document(), as_if_approved=waits)
     if as_json:
         summary = {
             "plan": found.plan.digest(),
@@ -46,15 +56,32 @@ def check(
             "released": found.released,
             "held_out": found.held_out,
             "notes": found.notes,
+            "waits": waits,
         }
         typer.echo(json.dumps(summary, indent=1))
     else:
-        _show(found)
+        _show(found, waits=waits)
     if not found.records:
         raise typer.Exit(EXIT_BAD_REQUEST)
+    if waits:
+        approve = shlex.join(["discreet", "silo", "approve", str(policy), str(plan)])
+        typer.echo(f"It waits for a person here. To let it take part:\n{approve}", err=as_json)
+        raise typer.Exit(EXIT_PRIVACY_REFUSAL)
 
 
-def _show(found: DryRun) -> None:
+def _show_reasons(reasons: Sequence[PolicyRefusal], *, as_json: bool) -> None:
+    """Prints every reason for which the silo would refuse; the words are safe to show, and no markup."""
+    if as_json:
+        listed = [{"code": reason.code.value, "reason": str(reason)} for reason in reasons]
+        typer.echo(json.dumps({"refused": listed}, indent=1))
+        return
+    plural = "1 reason" if len(reasons) == 1 else f"{len(reasons)} reasons"
+    typer.echo(f"This silo would refuse, for {plural}:")
+    for number, reason in enumerate(reasons, start=1):
+        typer.echo(f"{number}. {reason}")
+
+
+def _show(found: DryRun, *, waits: bool) -> None:
     """Prints what would leave the silo, and what it would cost."""
     from discreet.plan import judged
 
@@ -75,7 +102,7 @@ def _show(found: DryRun) -> None:
     console = Console(highlight=False)
     console.print(table)
     if found.records:
-        console.print("\nThis silo would take part.")
+        console.print("\nThe policy allows it." if waits else "\nThis silo would take part.")
     else:
         console.print(
             "\nThis silo would take part WITHOUT ANY RECORD and send noise only: mend its source first."

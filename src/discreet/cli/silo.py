@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from discreet.cli.owner_log import OwnerLog
     from discreet.health import Address, Endpoint, SiloWatch
     from discreet.silo.policy import Policy
-    from discreet.silo.state import SiloState
 
 silo = typer.Typer(
     name="silo",
@@ -171,40 +169,54 @@ def keygen(
 def approve(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to approve.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why, for this silo's own records; nobody else is told.")] = "",
 ) -> None:
     """Approve a plan in person, where the policy says approval = "person".
 
     Example: [bold]discreet silo approve hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
-    from discreet.silo.state import SiloState
+    from discreet.silo.decisions import APPROVED
 
-    _decide(policy, plan, SiloState.approve, "approved")
+    _decide(policy, plan, APPROVED, reason)
 
 
 @silo.command()
 def refuse(
     policy: Annotated[Path, typer.Argument(help="The silo's policy.toml.", show_default=False)],
     plan: Annotated[Path, typer.Argument(help="The plan.json to refuse.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why, for this silo's own records; nobody else is told.")] = "",
 ) -> None:
     """Refuse a plan in person: it waits no longer, and is refused if it is proposed again.
 
     Example: [bold]discreet silo refuse hospital/policy.toml hospital/state/pending/4350….json[/bold]
     """
-    from discreet.silo.state import SiloState
+    from discreet.silo.decisions import REFUSED
 
-    _decide(policy, plan, SiloState.refuse, "refused")
+    _decide(policy, plan, REFUSED, reason)
 
 
-def _decide(policy: Path, plan: Path, verdict: Callable[[SiloState, str], None], done: str) -> None:
+def _decide(policy: Path, plan: Path, verdict: str, reason: str) -> None:
     """Records what a person decided on a plan, and shows it on the owner's page."""
+    from datetime import UTC, datetime
+
+    from discreet.documents import shown
+    from discreet.silo.decisions import decide
     from discreet.silo.policy import load_policy, read_plan_file
     from discreet.silo.state import SiloState
 
-    digest, rules = read_plan_file(plan).digest(), load_policy(policy)
-    verdict(SiloState(rules), digest)
+    chosen, rules = read_plan_file(plan), load_policy(policy)
+    decide(SiloState(rules), chosen, verdict, datetime.now(UTC), reason)
     _renew_page(rules, policy)
-    typer.echo(f"{done} plan {digest}")
+    typer.echo(f"{verdict} plan {chosen.digest()}")
+    typer.echo(f"{shown(chosen.name, _LONGEST_NAME)}: {_FOLLOWS[verdict]}")
     sys.stdout.flush()
+
+
+_LONGEST_NAME = 80
+_FOLLOWS = {
+    "approved": "this silo takes part when it is proposed again, if the policy and the budget allow it then.",
+    "refused": "it waits no longer, and is refused if it is proposed again, until somebody approves it.",
+}
 
 
 def _renew_page(rules: Policy, policy: Path) -> None:

@@ -15,10 +15,12 @@ from discreet.errors import DiscreetError
 from discreet.plan import Plan
 from discreet.plan.judged import public_units
 from discreet.privacy.ledger import Entry, read_ledger
+from discreet.report.owner_decisions import History
 from discreet.report.owner_page import OwnerView, Process, render_owner_page
 from discreet.report.owner_waiting import Waiting
 from discreet.rounds.directory import write_durably
 from discreet.silo.check import released
+from discreet.silo.decisions import APPROVED, REFUSED, Decision, read_decisions
 from discreet.silo.events import RequestArrived, SiloEvent, TrainingEnded, TrainingJoined
 from discreet.silo.policy import Charge, Policy, read_plan
 from discreet.silo.proposals import Proposal, read_proposals
@@ -43,7 +45,7 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
     problems: list[str] = []
     entries: tuple[Entry, ...] = ()
     found: Odometer | None = None
-    waiting: list[Waiting] = []
+    waiting: tuple[Waiting, ...] | None = None
     proposals: tuple[Proposal, ...] = ()
     ledger = policy.state / "ledger.jsonl"
     today = now.astimezone(UTC).date()
@@ -52,13 +54,14 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
         entries = tuple(line.entry for line in read_ledger(ledger)) if ledger.exists() else ()
         found = odometer(policy, entries, today)
         problems += [found.unfixed] if found.unfixed else []
-        waiting = _waiting(policy, path, entries, now, problems)
+        waiting = tuple(_waiting(policy, path, entries, now, found, problems))
     except DiscreetError as error:
         problems.append(f"what was spent cannot be told: {error}")
     try:
         proposals = read_proposals(policy.state / "proposals.jsonl")[-_MOST_PROPOSALS:]
     except DiscreetError as error:
         problems.append(str(error))
+    history = _history(policy, found, proposals, problems)
     if today > policy.expires:
         problems.append(f"the policy's last day was {policy.expires}; this silo takes part in nothing")
     return OwnerView(
@@ -69,9 +72,12 @@ def owner_view(policy: Policy, path: Path, now: datetime, process: Process | Non
         process=process,
         odometer=found,
         per_training=(policy.budget.max_epsilon_per_training, policy.budget.max_delta_per_training),
-        waiting=tuple(waiting),
+        waiting=waiting,
+        asks_a_person=policy.require.approval == "person",
+        history=history,
         proposals=proposals,
         problems=tuple(problems),
+        renew=_command("page", path),
     )
 
 
@@ -89,8 +95,29 @@ def write_owner_page(
     return place
 
 
-def _waiting(
-    policy: Policy, path: Path, entries: tuple[Entry, ...], now: datetime, problems: list[str]
+def _history(
+    policy: Policy, found: Odometer | None, proposals: tuple[Proposal, ...], problems: list[str]
+) -> History:
+    """Returns what was decided; a file that cannot be read is a problem, and what stands is shown."""
+    state = SiloState(policy)
+    decisions: tuple[Decision, ...] = ()
+    try:
+        decisions = read_decisions(policy.state / "decisions.jsonl")
+    except DiscreetError as error:
+        problems.append(str(error))
+    last = {(one.plan, one.verdict) for one in decisions}
+    stand = {(plan, APPROVED) for plan in state.approved()} | {(plan, REFUSED) for plan in state.refused()}
+    trainings = () if found is None else found.trainings
+    return History(decisions, tuple(sorted(stand - last)), trainings, proposals)
+
+
+def _waiting(  # noqa: PLR0917 - all of it is one silo's
+    policy: Policy,
+    path: Path,
+    entries: tuple[Entry, ...],
+    now: datetime,
+    budget: Odometer,
+    problems: list[str],
 ) -> list[Waiting]:
     """Returns the plans that wait; one that cannot be read is a problem, and hides no other."""
     state = SiloState(policy)
@@ -99,26 +126,37 @@ def _waiting(
     for file in sorted((policy.state / "pending").glob("*.json")):
         if file.stem not in decided:
             try:
-                found.append(_one(policy, path, entries, now, read_plan(file.read_bytes()), file))
+                found.append(_one(policy, path, entries, now, budget, read_plan(file.read_bytes())))
             except (DiscreetError, OSError) as error:
                 problems.append(f"a plan that waits cannot be shown, {file.name}: {error}")
     return found
 
 
 def _one(  # noqa: PLR0917 - all of it is one plan's
-    policy: Policy, path: Path, entries: tuple[Entry, ...], now: datetime, plan: Plan, file: Path
+    policy: Policy, path: Path, entries: tuple[Entry, ...], now: datetime, budget: Odometer, plan: Plan
 ) -> Waiting:
-    def command(verb: str) -> str:
-        return shlex.join(["discreet", "silo", verb, os.fspath(path), os.fspath(file)])
-
+    file = policy.state / "pending" / f"{plan.digest()}.json"
     return Waiting(
         silo=policy.silo,
+        budget=budget,
         proposed=proposed(policy, entries, now.astimezone(UTC).date(), plan),
         cost=Charge.under(plan, policy).cost(plan.rounds),
         units=public_units(plan),
         sends=released(plan),
-        approve=command("approve"),
-        refuse=command("refuse"),
+        approve=_command("approve", path, file),
+        refuse=_command("refuse", path, file),
+        check=_line("check", path, file),
+    )
+
+
+def _command(verb: str, *paths: Path) -> str:
+    return _line("silo", verb, *paths)
+
+
+def _line(*words: str | Path) -> str:
+    """Returns a line for a shell, which works in whatever folder it is typed."""
+    return shlex.join(
+        ["discreet", *(os.fspath(word.absolute() if isinstance(word, Path) else word) for word in words)]
     )
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from discreet.privacy.notation import pair_text
 from discreet.report.foreign import LONGEST_TEXT, foreign
 from discreet.report.html import Html, items, table, tag
+from discreet.report.owner_decisions import History, decided
 from discreet.report.owner_spending import spending
 from discreet.report.owner_waiting import Waiting, waiting_plans
+from discreet.report.owner_words import words
 from discreet.report.shell import document, resource
 from discreet.silo.policy.refusal import RefusalCode
 from discreet.silo.proposals import JOINED, Proposal
@@ -52,9 +54,12 @@ class OwnerView:
         process: the one that serves, if it wrote the page; None where somebody else did.
         odometer: what was spent; None if the ledger cannot be trusted.
         per_training: (ε, δ) that one training may cost at most.
-        waiting: plans that wait for a person.
+        waiting: plans that wait for a person; None if what was spent, and so what they leave, is not known.
+        asks_a_person: whether the policy lets every plan wait for one.
+        history: what was decided, and what came of it.
         proposals: the last ones, oldest first.
         problems: what the owner should look at first.
+        renew: the command that writes the page anew.
     """
 
     silo: str
@@ -64,9 +69,12 @@ class OwnerView:
     process: Process | None
     odometer: Odometer | None
     per_training: tuple[float, float]
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[Waiting, ...] | None
+    asks_a_person: bool
+    history: History
     proposals: tuple[Proposal, ...]
     problems: tuple[str, ...]
+    renew: str
 
 
 def render_owner_page(view: OwnerView) -> str:
@@ -79,11 +87,12 @@ def render_owner_page(view: OwnerView) -> str:
     main = tag(
         "main",
         *_problems(view),
-        waiting_plans(view.waiting),
+        words(),
+        waiting_plans(view.waiting, asks_a_person=view.asks_a_person),
         _now(view),
+        decided(view.history),
         *([spending(view.odometer, view.per_training)] if view.odometer is not None else []),
         _proposals(view),
-        _words(),
         class_="foreign",
     )
     return document(f"Silo {view.silo}", [_header(view), main], style=resource("style.css"), scripts=())
@@ -96,9 +105,17 @@ def _header(view: OwnerView) -> Html:
         tag("h1", f"Silo {foreign(view.silo)}"),
         tag(
             "p",
-            f"Written {view.written} (UTC), when {serving}. The policy's last day is {view.expires}. This "
-            "page is for the owner of the records: it is written on this machine, loads nothing, and is "
-            "sent nowhere. Nothing on it is computed from a record.",
+            tag("strong", f"Written {view.written} (UTC)"),
+            f", when {serving}. The page does not change by itself: what happened later is not on it. If "
+            "that time is not today's, or before you decide, open the file again; if it stays the same, "
+            "have the page written anew:",
+        ),
+        tag("pre", tag("code", view.renew)),
+        tag(
+            "p",
+            f"The policy's last day is {view.expires}. This page is for the owner of the records: it is "
+            "written on this machine, loads nothing, and is sent nowhere. Nothing on it is computed from a "
+            "record.",
             class_="soft",
         ),
     )
@@ -131,10 +148,17 @@ def _doing(view: OwnerView) -> str:
     return f"The training {foreign(own.name)} is under way (plan {plan[:16]}): {own.releases_text} so far."
 
 
+_NO_PROPOSAL = (
+    "Nothing was proposed that the policy was asked about. That is as it should be before the first plan: "
+    "whoever coordinates the trainings proposes one through the server, and it is listed here with what "
+    "became of it. If you expect a plan, ask whoever runs this silo whether it is serving."
+)
+
+
 def _proposals(view: OwnerView) -> Html:
     heading = tag("h2", "What was proposed")
     if not view.proposals:
-        return tag("section", heading, tag("p", "Nothing was proposed that the policy was asked about."))
+        return tag("section", heading, tag("p", _NO_PROPOSAL))
     rows = [
         (
             one.time,
@@ -163,21 +187,3 @@ def _cost(one: Proposal) -> str:
     if one.epsilon is None or one.delta is None:
         return "not worked out"
     return pair_text(one.epsilon, one.delta)
-
-
-def _words() -> Html:
-    return tag(
-        "section",
-        tag("h2", "What the words mean"),
-        items(
-            (
-                "ε (epsilon) bounds how much better than guessing anybody can tell whether one of those whom "
-                "the budget protects took part. At 0.1 hardly at all; at 1 a 50 % guess is right at most "
-                "73.2 % of the time; at 5 it may be right nearly always.",
-                "δ (delta) is, roughly, the chance that this bound does not hold.",
-                "What was released cannot be taken back. Removing somebody's records keeps them out of later "
-                "trainings; what was released before stays as protected as it was.",
-                "PROVEN, CHECKED and CONDITIONAL say how well founded a number is, not how small.",
-            )
-        ),
-    )

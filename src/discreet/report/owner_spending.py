@@ -6,6 +6,7 @@ from discreet.privacy.notation import epsilon_text, pair_text
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.foreign import foreign
 from discreet.report.html import Content, Html, table, tag
+from discreet.report.owner_price import left_text, level_text, share_text
 from discreet.report.wording import UNITS
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer
@@ -35,6 +36,8 @@ def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
         ),
         _figures(found),
     ]
+    if found.years:
+        parts.append(_years(found))
     if found.moments:
         parts += [_chart(found), _trainings(found), _days(found)]
     else:
@@ -55,22 +58,42 @@ def _of_year(found: Odometer) -> str:
 
 
 def _share(level: Level) -> str:
-    return f"{100.0 * level.share:.1f} %"
+    return share_text(level.share)
 
 
 def _figures(found: Odometer) -> Html:
+    added = found.limits.composition == "sum"
     entries = [
-        ("Spent", pair_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings"),
+        *(
+            [("Spent", pair_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings")]
+            if added
+            else []
+        ),
         ("Used", _share(found.lifetime), "of the whole budget"),
+        ("Left", left_text(found.lifetime, found.limits), "for all later trainings"),
     ]
     if found.year is not None:
-        entries.append(("This year", _share(found.year), "of the year's budget"))
+        entries.append((f"In {found.years[-1][0]}", _share(found.year), "of the year's budget"))
     entries.append(("Trainings", f"{len(found.trainings)}", "that began here"))
     divs = (
         tag("div", tag("dt", name), tag("dd", value, tag("small", meaning)))
         for name, value, meaning in entries
     )
     return tag("dl", *divs, class_="figures")
+
+
+def _years(found: Odometer) -> Html:
+    limits = found.year_limits or found.limits
+    rows = [
+        (f"{year}", level_text(level, limits), _limit(limits), left_text(level, limits))
+        for year, level in reversed(found.years)
+    ]
+    note = (
+        "Years begin on 1 January (UTC). What is left of a past year cannot be spent any more. A release "
+        "whose day is not written down counts in every year."
+    )
+    header = ("Year", "Spent", "At most", "Left")
+    return tag("div", table("Year by year", header, rows), tag("p", note, class_="soft"))
 
 
 def _chart(found: Odometer) -> Html:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
-from discreet.silo.policy import Policy, load_key, review
+from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, read_plan, review
 from discreet.silo.policy.ledger import charged_by_training, spent_by_training
+from discreet.silo.policy.refusal import refused_in_person
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
 
@@ -45,8 +46,27 @@ class DryRun:
     notes: tuple[str, ...]
 
 
-def dry_run(policy: Policy, document: bytes) -> DryRun:
+def reasons_against(policy: Policy, plan: Plan) -> tuple[PolicyRefusal, ...]:
+    """Returns every reason for which this silo would refuse, the owner's approval last; loads no record.
+
+    Raises:
+        LedgerError: if the ledger is damaged.
+    """
+    state = SiloState(policy)
+    account, today = _account(state)
+    found = list(objections(plan, policy, account, today=today, approved=state.approved()))
+    if plan.digest() in state.refused():
+        found.insert(0, refused_in_person(plan.digest(), policy.silo))
+    return tuple(found)
+
+
+def dry_run(policy: Policy, document: bytes, *, as_if_approved: bool = False) -> DryRun:
     """Reviews a plan, loads the records as they would be used, and sends nothing.
+
+    Args:
+        policy: the silo's.
+        document: the serialised plan.
+        as_if_approved: shows what a plan that waits for a person would do.
 
     Raises:
         PolicyRefusal: if this silo would refuse, with the reason.
@@ -55,11 +75,9 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
     """
     load_key(policy.identity)
     state = SiloState(policy)
-    state.check_anchor()
-    lines = read_ledger(state.ledger) if state.ledger.exists() else ()
-    entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
-    account = state.account(spent_by_training(entries), charged_by_training(entries, today.year))
-    approval = review(document, policy, account, today=today, approved=state.approved())
+    account, today = _account(state)
+    approved = state.approved() | ({read_plan(document).digest()} if as_if_approved else frozenset())
+    approval = review(document, policy, account, today=today, approved=approved)
     notes: list[str] = []
     records = load_records(
         policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written
@@ -81,6 +99,14 @@ def dry_run(policy: Policy, document: bytes) -> DryRun:
         held_out=_held_out(plan),
         notes=tuple(notes),
     )
+
+
+def _account(state: SiloState) -> tuple[Account, date]:
+    """Returns what was spent, and the day by which it is judged."""
+    state.check_anchor()
+    lines = read_ledger(state.ledger) if state.ledger.exists() else ()
+    entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
+    return state.account(spent_by_training(entries), charged_by_training(entries, today.year)), today
 
 
 def _held_out(plan: Plan) -> str:

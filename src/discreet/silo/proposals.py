@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from discreet.documents import read_json
-from discreet.errors import LedgerError
-from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
+from discreet.silo.lines import read_lines, whole
 
 KEPT = 1000
 """Lines that are kept at most when there are twice as many: half are the newest, the other half the newest of
@@ -56,22 +54,7 @@ def read_proposals(path: Path) -> tuple[Proposal, ...]:
     Raises:
         LedgerError: naming the line, if a whole line is not as it was written.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise LedgerError(f"{path.name} must be readable; got: {error.strerror}.") from None
-    found = []
-    for place, line in enumerate(data[: data.rfind(b"\n") + 1].split(b"\n")[:-1], start=1):
-        try:
-            found.append(build(Proposal, read_json(line)))
-        except ValueError:
-            raise LedgerError(
-                f"line {place} of {path.name} must be as this silo wrote it; it cannot be read. "
-                "Move the file away: it is a record for you, and no budget rests on it."
-            ) from None
-    return tuple(found)
+    return read_lines(path, Proposal)
 
 
 @final
@@ -88,7 +71,7 @@ class ProposalLog:
         kept = read_proposals(path)
         self._lines, self._last = len(kept), kept[-1].number if kept else 0
         if path.exists():
-            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+            os.truncate(path, len(whole(path.read_bytes())))
 
     @property
     def next(self) -> int:

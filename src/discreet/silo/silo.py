@@ -37,6 +37,7 @@ from discreet.silo.policy import (
     read_plan,
     review,
 )
+from discreet.silo.policy.refusal import refused_in_person
 from discreet.silo.policy.review import Approval
 from discreet.silo.proposals import JOINED, Proposal, ProposalLog
 from discreet.silo.records import load_records, nothing
@@ -280,9 +281,7 @@ class Silo:
     def _require_not_refused(self, document: bytes) -> None:
         digest = read_plan(document).digest()
         if digest in self._state.refused():
-            raise PolicyRefusal(
-                RefusalCode.NOT_ALLOWED, f"plan {digest[:16]} was refused by a person at {self.name}."
-            )
+            raise refused_in_person(digest, self.name)
 
     def _records(self, plan: Plan) -> Records:
         """Loads this silo's records; it takes part without any if reading them fails in a way they may cause.

@@ -8,7 +8,7 @@ from datetime import date
 
 from discreet.plan import Plan
 from discreet.plan.follows import require_follows
-from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, spending
+from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
 from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import by_training, charged_by_training
@@ -101,13 +101,17 @@ class Proposed:
     Attributes:
         plan: the plan.
         alone: ε and δ of all its releases by themselves.
+        before: everything that was spent by now.
         after: everything, with all releases of the plan.
+        year_after: the same of the present year; None if the policy has no limits of a year.
         refusal: why this budget would not allow it; empty if it does.
     """
 
     plan: Plan
     alone: tuple[float, float]
+    before: Level
     after: Level
+    year_after: Level | None
     refusal: str
 
 
@@ -122,6 +126,8 @@ class Odometer:
         lifetime: what is spent of them.
         year_limits: of the present calendar year; None if the policy has none.
         year: what is spent of those.
+        years: what was spent in each calendar year (UTC) up to now, in order; none if the policy has no
+            limits of a year. A release whose day is not written down counts in every year.
         trainings: in the order in which they began.
         moments: how it came, in order.
         unfixed: why no more can be spent, although there may be room; empty if nothing is wrong.
@@ -136,6 +142,7 @@ class Odometer:
     trainings: tuple[TrainingSpent, ...]
     moments: tuple[Moment, ...]
     unfixed: str = ""
+    years: tuple[tuple[int, Level], ...] = ()
 
 
 def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odometer:
@@ -161,6 +168,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         trainings=tuple(_trainings(account, entries)),
         moments=_moments(account, entries, limits),
         unfixed=account.unfixed(),
+        years=() if year is None else _years(policy, entries, today, year),
     )
 
 
@@ -183,13 +191,33 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
         account.require(policy.budget, charge, releases)
     except PolicyRefusal as found:
         refusal = str(found)
-    later = account.including(charge, releases)
-    return Proposed(plan, (cost.epsilon, cost.delta), _level(later, limits), refusal)
+    later, year = account.including(charge, releases), policy.budget.year
+    return Proposed(
+        plan=plan,
+        alone=(cost.epsilon, cost.delta),
+        before=_level(account, limits),
+        after=_level(later, limits),
+        year_after=None if year is None else _level(later.this_year, year),
+        refusal=refusal,
+    )
 
 
 def _account(policy: Policy, entries: tuple[Entry, ...], today: date) -> Account:
     spent = {digest: spending(own) for digest, own in by_training(entries).items()}
     return SiloState(policy).account(spent, charged_by_training(entries, today.year))
+
+
+def _years(
+    policy: Policy, entries: tuple[Entry, ...], today: date, limits: Limits
+) -> tuple[tuple[int, Level], ...]:
+    """Works out each year by itself; a clock that went back begins no year anew, as in the budget."""
+    written = {int(entry.day[:4]) for entry in entries if isinstance(entry, Intent) and entry.day is not None}
+    account = _account(policy, entries, today)
+    found = []
+    for year in sorted(written | {max({today.year, *written})}):
+        of_year = {plan: charged_in(own, year) for plan, own in by_training(entries).items()}
+        found.append((year, _level(replace(account, of_year=of_year).this_year, limits)))
+    return tuple(found)
 
 
 def _level(account: Account, limits: Limits) -> Level:

@@ -65,6 +65,11 @@ class SiloState:
         return self.folder / "proposals.jsonl"
 
     @property
+    def decisions(self) -> Path:
+        """What a person decided, and when; see `read_decisions`."""
+        return self.folder / "decisions.jsonl"
+
+    @property
     def intake(self) -> Path:
         """What was proposed today, to be counted."""
         return self.folder / "today.json"

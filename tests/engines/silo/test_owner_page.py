@@ -41,6 +41,12 @@ def words(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<body>")[2]))
 
 
+def commands(page: str) -> list[list[str]]:
+    """The lines that are shown to be copied, as a shell splits them."""
+    lines = re.findall(r"<pre><code>(.*?)</code></pre>", page)
+    return [shlex.split(html.unescape(line)) for line in lines]
+
+
 def asking(consortium: SmallConsortium) -> SmallConsortium:
     consortium.edit_policy(NAME, "[require]\n", '[require]\napproval = "person"\n')
     return consortium
@@ -64,21 +70,20 @@ def test_what_waits_is_shown_with_its_cost_and_the_two_commands(
     assert "The budget allows it." in text
     assert "masked, with this silo's own noise in it" in text
     assert "AES-256" in text
-    commands = [html.unescape(line) for line in re.findall(r"<pre><code>(.*?)</code></pre>", page)]
-    assert [shlex.split(line)[:3] for line in commands] == [
+    lines = commands(page)
+    assert [line[:2] if line[1] == "check" else line[:3] for line in lines] == [
+        ["discreet", "silo", "page"],
         ["discreet", "silo", "approve"],
         ["discreet", "silo", "refuse"],
+        ["discreet", "check"],
     ]
-    for line in commands:
-        assert all(Path(part).exists() for part in shlex.split(line)[3:])
+    for line in lines:
+        assert all(Path(part).is_absolute() and Path(part).exists() for part in line[3:])
 
 
 def test_the_commands_do_what_they_say(consortium: SmallConsortium, run_rounds: Run) -> None:
     run_rounds(asking(consortium))
-    approve, refuse = (
-        shlex.split(html.unescape(line))[1:]
-        for line in re.findall(r"<pre><code>(.*?)</code></pre>", page_of(consortium))
-    )
+    _, approve, refuse, _ = (line[1:] for line in commands(page_of(consortium)))
     state = SiloState(load_policy(consortium.folder.policy(NAME)))
     plan = Path(refuse[-1])
     document = plan.read_bytes()
@@ -114,7 +119,7 @@ def test_words_that_a_config_would_refuse_are_spelled_out_and_cut_all_the_same(
     path = consortium.folder.policy(NAME)
     SiloState(load_policy(path)).keep_pending(consortium.plan.document())
     view = owner_view(load_policy(path), path, NOW)
-    (one,) = view.waiting
+    (one,) = view.waiting or ()
     # An escape, a letter that turns the rest of the line round, an end of line, and no end at all.
     about = AboutConfig().model_copy(
         update={"controller": "a decision\x1b[31m \u202e\u2028", "purpose": "y" * 3000}

@@ -29,8 +29,8 @@ IN_PLANS = (
     Mutant(
         "the owner's colluders do not reach the shares",
         POLICY + "review.py",
-        "    _check_colluders(charge)\n",
-        "",
+        "(_check_honest, _check_colluders)",
+        "(_check_honest,)",
         (attack("colluders_beyond_the_shares"), REVIEW),
     ),
     Mutant(
@@ -50,18 +50,18 @@ IN_PLANS = (
     Mutant(
         "any label",
         POLICY + "review.py",
-        "    _check_label(plan, policy)\n",
+        "    yield from _of_label(plan, policy)\n",
         "",
         (attack("label_outside_the_policy"), REVIEW),
     ),
     Mutant(
         "the coordinator says whose a record is",
         POLICY + "review.py",
-        "    _check_person(plan, policy)\n",
+        "    yield from _of_person(plan, policy)\n",
         "",
         (REVIEW,),
     ),
-    Mutant("any column", POLICY + "review.py", "    _check_columns(plan, policy)\n", "", (REVIEW,)),
+    Mutant("any column", POLICY + "review.py", "    yield from _of_columns(plan, policy)\n", "", (REVIEW,)),
     Mutant(
         "a sparse graph counts as malicious",
         POLICY + "review.py",

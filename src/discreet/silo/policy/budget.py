@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -163,18 +163,26 @@ class Account:
         Raises:
             PolicyRefusal: code ``budget``, naming the limit that would be exceeded.
         """
+        for refusal in self.refusals(budget, charge, releases):
+            raise refusal
+        return charge.cost(releases)
+
+    def refusals(self, budget: BudgetTable, charge: Charge, releases: int) -> Iterator[PolicyRefusal]:
+        """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
-        _require_within("max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases)
-        _require_within("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
-        self._require_one_unit(charge)
+        yield from _beyond(
+            "max_epsilon_per_training", cost.epsilon, budget.max_epsilon_per_training, releases
+        )
+        yield from _beyond("max_delta_per_training", cost.delta, budget.max_delta_per_training, releases)
+        yield from self._another_unit(charge)
         if unfixed := self.unfixed():
-            raise PolicyRefusal(RefusalCode.BUDGET, unfixed)
+            yield PolicyRefusal(RefusalCode.BUDGET, unfixed)
+            return
         later = self.including(charge, releases)
-        _require_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
+        yield from _no_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
         if budget.year is not None:
             keys = ("max_epsilon_per_year", "max_delta_per_year")
-            _require_room(later.this_year, budget.year, keys, releases)
-        return cost
+            yield from _no_room(later.this_year, budget.year, keys, releases)
 
     def _filtered(self, limits: Limits) -> tuple[AdaptiveFilter, Cost] | None:
         """Returns the filter of some limits, empty, and what it has taken; None if ε and δ are added."""
@@ -193,11 +201,11 @@ class Account:
                 spent = spent.plus(charge.of_filter(empty), float(count))
         return spent
 
-    def _require_one_unit(self, charge: Charge) -> None:
+    def _another_unit(self, charge: Charge) -> Iterator[PolicyRefusal]:
         """A guarantee about records says nothing of persons, so that their costs cannot be added."""
         others = {known.plan.unit for known, count in self.charged.values() if count} - {charge.plan.unit}
         if others:
-            raise PolicyRefusal(
+            yield PolicyRefusal(
                 RefusalCode.BUDGET,
                 f"all trainings of a budget must protect the same unit; this plan protects a "
                 f"{charge.plan.unit.value}, and earlier ones a {min(unit.value for unit in others)}. Name "
@@ -220,29 +228,33 @@ class Account:
         )
 
 
-def _require_room(account: Account, limits: Limits, keys: tuple[str, str], releases: int) -> None:
-    """Refuses what would exceed the limits, named by ``keys``."""
+def _no_room(
+    account: Account, limits: Limits, keys: tuple[str, str], releases: int
+) -> Iterator[PolicyRefusal]:
+    """Yields a refusal for each of the limits, named by ``keys``, that would be exceeded."""
     empty = filter_of(limits)
     if empty is None:
         for key, value, limit in zip(keys, account.total(limits), limits.pair, strict=True):
-            _require_within(key, value, limit, releases)
+            yield from _beyond(key, value, limit, releases)
         return
     try:
         empty.after(account._of_filter(empty))
     except BudgetExhausted:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.BUDGET,
             f"{releases} releases must stay within this silo's 'budget.{keys[0]}' = {limits.epsilon} at "
             f"'budget.{keys[1]}' = {limits.delta:g}, composed by {limits.composition}; with them "
             f"{100.0 * account.share(limits):.4g} % of that would be used. Ask for fewer rounds or more "
             "noise; only the data owner can decide on another budget.",
-        ) from None
+        )
+    except PolicyRefusal as refusal:
+        yield refusal
 
 
-def _require_within(key: str, value: float, limit: float, releases: int) -> None:
+def _beyond(key: str, value: float, limit: float, releases: int) -> Iterator[PolicyRefusal]:
     if not value <= limit:
         cost = epsilon_text(value) if "epsilon" in key else delta_text(value)
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.BUDGET,
             f"{releases} releases must stay within this silo's 'budget.{key}' = {limit}; they come to "
             f"{cost}. Ask for fewer rounds or more noise; only the data owner can raise the limit.",

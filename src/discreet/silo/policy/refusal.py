@@ -42,3 +42,11 @@ class PolicyRefusal(PrivacyRefusal):
     def __init__(self, code: RefusalCode, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def refused_in_person(digest: str, silo: str) -> PolicyRefusal:
+    """Returns the refusal of a plan that a person refused."""
+    return PolicyRefusal(
+        RefusalCode.NOT_ALLOWED,
+        f"plan {digest[:16]} was refused by a person at {silo}. Only an approval there can let it in.",
+    )

@@ -6,7 +6,7 @@ public facts with its own installed code, compares, and computes the guarantee f
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path, PurePath
@@ -91,55 +91,86 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     Raises:
         PolicyRefusal: with a reason that is safe to show to the server.
     """
-    plan = _with_own_files(read_plan(document), policy)
-    _check_rules(plan, policy, today)
-    _check_plan_follows(plan)
-    charge = Charge.under(plan, policy)
-    _check_honest(charge)
-    _check_colluders(charge)
-    cost = account.require(policy.budget, charge, plan.rounds)
+    proposed = read_plan(document)
+    for objection in objections(proposed, policy, account, today=today, approved=approved):
+        raise objection
+    plan = _with_own_files(proposed, policy)
+    charged = Charge.under(plan, policy)
+    return Approval(plan, _public_model(plan), charged, charged.cost(plan.rounds))
+
+
+def objections(
+    plan: Plan, policy: Policy, account: Account, *, today: date, approved: Set[str]
+) -> Iterator[PolicyRefusal]:
+    """Yields every reason for which a silo would not take part, each with what it would need.
+
+    What a plan costs is worked out only if it follows from its own config: else its own numbers, which are
+    then nobody's, would be weighed. To stop after the first reason is to compute none of the others.
+    """
+    of_files = list(_not_of_files(plan, policy))
+    yield from of_files
+    yield from _broken_rules(plan, policy, today)
+    if of_files:
+        return  # to plan again could open what the policy does not name
+    plan = _with_own_files(plan, policy)
+    try:
+        _check_plan_follows(plan)
+        charge = Charge.under(plan, policy)
+    except PolicyRefusal as refusal:
+        yield refusal
+        return
+    yield from _unsafe(charge)
+    yield from account.refusals(policy.budget, charge, plan.rounds)
+    cost = charge.cost(plan.rounds)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
-        raise _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
+        yield _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
     digest = plan.digest()
     if policy.require.approval == "person" and digest not in approved:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.APPROVAL,
             f"plan {digest[:16]} must be approved by a person at {policy.silo}; it waits there.",
         )
-    return Approval(plan, _public_model(plan), charge, cost)
 
 
-def _check_rules(plan: Plan, policy: Policy, today: date) -> None:
+def _unsafe(charge: Charge) -> Iterator[PolicyRefusal]:
+    for check in (_check_honest, _check_colluders):
+        try:
+            check(charge)
+        except PolicyRefusal as refusal:
+            yield refusal
+
+
+def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRefusal]:
     """Compares what the plan asks with what the policy allows; nothing is built or loaded yet."""
     require = policy.require
     if today > policy.expires:
-        raise PolicyRefusal(
+        yield PolicyRefusal(
             RefusalCode.EXPIRED, f"{policy.silo}'s policy must be valid; it expired on {policy.expires}."
         )
     if policy.silo not in plan.facts.silos:
-        raise _not_allowed("silos", f"a list with {policy.silo!r}", ", ".join(plan.facts.silos))
+        yield _not_allowed("silos", f"a list with {policy.silo!r}", ", ".join(plan.facts.silos))
     if plan.privacy.unit != require.unit:
-        raise _not_allowed("privacy.unit", require.unit, plan.privacy.unit)
-    if plan.aggregation.protocol not in require.protocols:
-        raise _not_allowed(
-            "aggregation.protocol", "one of " + ", ".join(require.protocols), plan.aggregation.protocol
-        )
+        yield _not_allowed("privacy.unit", require.unit, plan.privacy.unit)
+    yield from _of_aggregation(plan, policy)
+    yield from _of_columns(plan, policy)
+    yield from _of_label(plan, policy)
+    yield from _of_person(plan, policy)
+    if plan.model.loss is not None:
+        yield _not_allowed("model.loss", "left out", plan.model.loss.function)
+    if not permitted(require.models, plan.model.name, plan.facts.model_digest):
+        yield _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
+
+
+def _of_aggregation(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
+    require, asked = policy.require, plan.aggregation
+    if asked.protocol not in require.protocols:
+        yield _not_allowed("aggregation.protocol", "one of " + ", ".join(require.protocols), asked.protocol)
     mode = carried_out_mode(plan)
     if mode not in require.modes:
-        raise _not_allowed("aggregation.mode", "one of " + ", ".join(require.modes), mode)
+        yield _not_allowed("aggregation.mode", "one of " + ", ".join(require.modes), mode)
     if plan.thresholds.min_survivors < require.min_survivors:
-        raise _not_allowed(
-            "aggregation.min_survivors",
-            f"at least {require.min_survivors}",
-            str(plan.thresholds.min_survivors),
-        )
-    _check_columns(plan, policy)
-    _check_label(plan, policy)
-    _check_person(plan, policy)
-    if plan.model.loss is not None:
-        raise _not_allowed("model.loss", "left out", plan.model.loss.function)
-    if not permitted(require.models, plan.model.name, plan.facts.model_digest):
-        raise _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
+        survivors = str(plan.thresholds.min_survivors)
+        yield _not_allowed("aggregation.min_survivors", f"at least {require.min_survivors}", survivors)
 
 
 def carried_out_mode(plan: Plan) -> str:
@@ -153,56 +184,61 @@ def carried_out_mode(plan: Plan) -> str:
     return "semi-malicious" if sparse and aggregation.mode == "malicious" else aggregation.mode
 
 
+def _not_of_files(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
+    """Checks what the plan would have this silo load."""
+    data, source = plan.data, source_text(plan.data.source)
+    if policy.data.source == "plan" and source not in BUNDLED:
+        yield _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
+    kind, colon, name = (data.transform or "").partition(":")
+    own = policy.data.residual
+    if colon and (own is None or PurePath(name).name != own.name):
+        yield _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
+
+
 def _with_own_files(plan: Plan, policy: Policy) -> Plan:
-    """Checks what the plan would have this silo load, and returns the plan with the owner's own path in it.
+    """Returns the plan with the owner's own path in it.
 
     A plan is agreed upon without the folders of its files, so its digest stays.
     """
-    data, source = plan.data, source_text(plan.data.source)
-    if policy.data.source == "plan" and source not in BUNDLED:
-        raise _not_allowed("data.source", "one of " + ", ".join(BUNDLED), source)
-    kind, colon, name = (data.transform or "").partition(":")
+    kind, colon, _ = (plan.data.transform or "").partition(":")
     if not colon:
         return plan
-    own = policy.data.residual
-    if own is None or PurePath(name).name != own.name:
-        raise _not_allowed("data.transform", f"{kind}:{own.name}" if own else f"no {kind} network", kind)
-    own_data = data.model_copy(update={"transform": f"{kind}:{own}"})
+    own_data = plan.data.model_copy(update={"transform": f"{kind}:{policy.data.residual}"})
     return replace(plan, config=plan.config.model_copy(update={"data": own_data}))
 
 
-def _check_label(plan: Plan, policy: Policy) -> None:
+def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     allowed, label = policy.data.labels, plan.data.label
     if plan.data.asked is True:
         return  # no label is read; which columns may be asked, 'columns' says
     if allowed is not None and label not in allowed:
-        raise _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
+        yield _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
 
 
-def _check_columns(plan: Plan, policy: Policy) -> None:
+def _of_columns(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     allowed = policy.data.columns
     if allowed is None:
         return
     data = plan.data
     wanted = features_named(data)
     if not wanted:
-        raise _not_allowed("data", "a list of feature columns ('ranges', 'dates', 'categories')", "none")
+        yield _not_allowed("data", "a list of feature columns ('ranges', 'dates', 'categories')", "none")
     forbidden = sorted(set(wanted) - set(allowed))
     if forbidden:
-        raise _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))
+        yield _not_allowed("feature columns", "among " + ", ".join(allowed), ", ".join(forbidden))
     if data.id is not None and data.id != policy.data.id:
-        raise _not_allowed("data.id", policy.data.id or "left out", data.id)
+        yield _not_allowed("data.id", policy.data.id or "left out", data.id)
 
 
-def _check_person(plan: Plan, policy: Policy) -> None:
+def _of_person(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     """Whose a record is, and how far persons are spread, is the owner's word and not the coordinator's."""
     person = plan.data.person
     if person is None:
         return
     if person.column != policy.data.person:
-        raise _not_allowed("data.person.column", policy.data.person or "named in the policy", person.column)
+        yield _not_allowed("data.person.column", policy.data.person or "named in the policy", person.column)
     if person.most_silos < policy.require.most_silos:
-        raise _not_allowed(
+        yield _not_allowed(
             "data.person.most_silos", f"at least {policy.require.most_silos}", str(person.most_silos)
         )
 
