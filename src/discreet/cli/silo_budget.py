@@ -15,7 +15,7 @@ from discreet.cli.console import console
 from discreet.cli.listing import Listing
 from discreet.documents import shown
 from discreet.privacy.ledger import read_ledger
-from discreet.privacy.notation import delta_text, epsilon_text, pair_text
+from discreet.privacy.notation import pair_text
 from discreet.silo.policy import load_policy, read_plan_file
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
@@ -115,9 +115,11 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
 
 
 def _line(what: str, level: Level, limits: Limits) -> str:
-    left = max(0.0, 1.0 - level.share)
+    left = f"{100.0 * max(0.0, 1.0 - level.share):.1f} %"
+    rest = f"{left} of ε or of δ, whichever is less, is left"
+    if limits.composition != "sum":
+        rest = f"as the filter counts, which is not in ε, {left} of the budget is left"
     return (
-        f"{what}: {epsilon_text(level.epsilon)} at {delta_text(level.delta) if level.delta else 'no'} δ, of "
-        f"{epsilon_text(limits.epsilon, down=True)} at {delta_text(limits.delta, down=True)}; "
-        f"{100.0 * left:.1f} % of the budget is left"
+        f"{what}: {limits.spent_text(level.epsilon, level.delta)}; allowed "
+        f"{pair_text(limits.epsilon, limits.delta, down=True)}; {rest}"
     )

@@ -114,7 +114,7 @@ def _is_reference(source: str) -> bool:
 
 
 def _require_training(split: Split, name: str) -> None:
-    if split.side is not Side.TRAINING:
+    if split.side is Side.HELD_OUT:
         raise DataError(
             f"{name}: held-out records can be asked where they are held out by public coins; this source "
             "splits its records itself. Set keep_test_set = false, or use a table."
@@ -237,7 +237,7 @@ def _federation(
         kept, surplus, more = _used(split, coins.take(left), pool.records.take(left), name, rule)
         silos.append(Silo(name, _by_person(pool.records.take(left[kept])), test, surplus=surplus))
         notes += more
-    notes += _empty(silos)
+    notes += _empty(silos, split.side)
     if rule is not None and pool.records.persons is not None:
         notes += spread_note(pool.name, pool.records.persons, assigned, rule)
     return Federation(
@@ -269,8 +269,8 @@ def _used(
     told = list(notes)
     if further := int((kept & ~first).sum()):
         told.append(
-            f"silo {silo!r}: {further} of {len(first)} training records are further ones of persons who have "
-            f"more than most_records = {rule.most_records}; they are left out."
+            f"silo {silo!r}: {further} of {len(first)} {split.side.value} records are further ones of "
+            f"persons who have more than most_records = {rule.most_records}; they are left out."
         )
     return kept & first, left_out, told
 
@@ -291,13 +291,13 @@ def _cut_to_capacity(federation: Federation, split: Split) -> Federation:
         used = replace(silo, train=silo.train.take(kept), surplus=int((~kept).sum()))
         silos.append(used if surplus else silo)
         notes += surplus
-    return replace(federation, silos=tuple(silos), warnings=(*notes, *_empty(silos)))
+    return replace(federation, silos=tuple(silos), warnings=(*notes, *_empty(silos, split.side)))
 
 
-def _empty(silos: Sequence[Silo]) -> tuple[str, ...]:
-    """Returns a note for every silo that has nothing to train on."""
+def _empty(silos: Sequence[Silo], side: Side) -> tuple[str, ...]:
+    """Returns a note for every silo that has no record that takes part."""
     return tuple(
-        f"silo {silo.name!r}: NO TRAINING RECORD is its own; it takes part with its noise only."
+        f"silo {silo.name!r}: NO {side.value.upper()} RECORD is its own; it takes part with its noise only."
         for silo in silos
         if not len(silo.train)
     )

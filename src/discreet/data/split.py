@@ -80,10 +80,11 @@ def test_rows(identities: Identities, *, test_fraction: float, split_seed: int, 
 
 
 class Side(Enum):
-    """Which of the records take part: those that a training uses, or those that it holds out."""
+    """Which of the records take part: those that a training uses, those that it holds out, or all."""
 
     TRAINING = "training"
     HELD_OUT = "held-out"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Split:
 
     def _apart(self, identities: Identities, silo: str) -> Booleans:
         held = test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
-        return held if self.side is Side.TRAINING else ~held
+        return ~held if self.side is Side.HELD_OUT else held
 
     def used(self, identities: Identities, silo: str) -> tuple[Booleans, tuple[str, ...]]:
         """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.
@@ -135,8 +136,8 @@ class Split:
         order = np.argsort(identities.words("capacity", self.seed, silo), kind="stable")
         kept[order[capacity:]] = False
         return kept, (
-            f"silo {silo!r}: {len(kept) - capacity} of {len(kept)} training records are more than its "
-            f"record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
+            f"silo {silo!r}: {len(kept) - capacity} of {len(kept)} {self.side.value} records are more than "
+            f"its record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
             "that there are none. Agree on a larger capacity.",
         )
 
@@ -164,9 +165,9 @@ class Split:
             chosen[whose],
             len(own) - capacity,
             (
-                f"silo {silo!r}: {len(own) - capacity} of {len(own)} training persons are more than its "
-                f"person.capacity of {capacity}; they are left out, and the guarantee for one person assumes "
-                "that there are none. Agree on a larger capacity.",
+                f"silo {silo!r}: {len(own) - capacity} of {len(own)} {self.side.value} persons are more than "
+                f"its person.capacity of {capacity}; they are left out, and the guarantee for one person "
+                "assumes that there are none. Agree on a larger capacity.",
             ),
         )
 

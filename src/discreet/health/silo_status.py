@@ -116,7 +116,7 @@ class SiloStatus:
         found = [
             f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
             f"the policy's last day is {self.expires}",
-            f"spent  {pair_text(self.epsilon, self.delta)}",
+            f"spent  {self.odometer.limits.spent_text(self.epsilon, self.delta)}",
             f"left   {self._left}; the budget is "
             f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
             *([f"ATTENTION: {self.odometer.unfixed}"] if self.odometer.unfixed else []),

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from discreet.accounting import calibrate
 from discreet.config import Config
+from discreet.config.data import counted_unit
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
@@ -37,7 +38,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
-from discreet.plan.training import stated_loss
+from discreet.plan.training import silos_of_a_unit, stated_loss
 from discreet.privacy.events import GaussianNoise, Release
 
 _BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.5, 0.35, 0.2
@@ -57,10 +58,11 @@ class PublicNumbers:
     """What the rule may know.
 
     Attributes:
-        total: n, the public bound on all silos' training records.
+        total: n, the public bound on all silos' training records, or persons.
         silos: N.
         shares: shares of noise that are sure to protect a record.
-        multiplier: z that the whole budget would need for a single release.
+        multiplier: z that the whole budget would need for a single release, which shows what a unit adds at
+            all of its silos; of what it adds at one.
         outputs: logits of the model; one is binary.
         norm_bound: R.
         cap: the residual cap that the user states, or None.
@@ -68,6 +70,7 @@ class PublicNumbers:
         number: whether the label is a number.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
+        counted: what ``total`` counts: record, or person.
     """
 
     total: int
@@ -81,6 +84,7 @@ class PublicNumbers:
     rounds: int | None = None
     class_weights: tuple[float, ...] | None = None
     number: bool = False
+    counted: str = "record"
 
     @property
     def sum_multiplier(self) -> float:
@@ -138,7 +142,8 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         total=sum(capacities),
         silos=len(facts.silos),
         shares=plan_thresholds(config, len(facts.silos)).honest_survivors,
-        multiplier=multiplier,
+        # The noise must hide what a unit adds at all of its silos.
+        multiplier=multiplier * silos_of_a_unit(config),
         outputs=facts.outputs,
         norm_bound=facts.feature_norm_bound,
         cap=None if local.residual_cap == "auto" else local.residual_cap,
@@ -146,6 +151,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         rounds=None if rounds == "auto" else rounds,
         class_weights=local.class_weights,
         number=facts.num_classes == NUMBER,
+        counted=counted_unit(config.data),
     )
     return choose(numbers)
 
@@ -183,8 +189,9 @@ def choose(numbers: PublicNumbers) -> Chosen:
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     reason = (
-        f"public numbers alone ({numbers.total:,} records at most, {numbers.silos} silos, {numbers.shares} "
-        f"sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by {kappa:.2g}{short}"
+        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, {numbers.silos} silos, "
+        f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by "
+        f"{kappa:.2g}{short}"
     )
     return Chosen(rounds, local, server, reason)
 

@@ -116,6 +116,7 @@ def _one(  # noqa: PLR0917 - all of it is one plan's
         proposed=proposed(policy, entries, now.astimezone(UTC).date(), plan),
         cost=Charge.under(plan, policy).cost(plan.rounds),
         units=public_units(plan),
+        limits=policy.budget.lifetime,
         sends=released(plan),
         approve=command("approve"),
         refuse=command("refuse"),

@@ -58,10 +58,15 @@ def _share(level: Level) -> str:
     return f"{100.0 * level.share:.1f} %"
 
 
+def _counted(limits: Limits) -> str:
+    """Says what a share is of: of a filter, it is none of ε."""
+    return ", the larger of ε and δ" if limits.composition == "sum" else ", as the filter counts, not in ε"
+
+
 def _figures(found: Odometer) -> Html:
     entries = [
-        ("Spent", pair_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings"),
-        ("Used", _share(found.lifetime), "of the whole budget"),
+        ("Spent", found.limits.spent_text(found.lifetime.epsilon, found.lifetime.delta), "in all trainings"),
+        ("Used", _share(found.lifetime), "of the whole budget" + _counted(found.limits)),
     ]
     if found.year is not None:
         entries.append(("This year", _share(found.year), "of the year's budget"))

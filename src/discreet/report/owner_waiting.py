@@ -14,6 +14,7 @@ from discreet.privacy.notation import delta_text, epsilon_text, pair_text
 from discreet.report.foreign import LONGEST_TEXT, foreign
 from discreet.report.html import Html, items, table, tag
 from discreet.report.wording import UNITS, status_text
+from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Proposed
 
 
@@ -26,6 +27,7 @@ class Waiting:
         proposed: the plan, its cost, and where it would leave the budget.
         cost: the guarantee for this silo's units, under the owner's assumption about colluders.
         units: public bound on how many units all silos have.
+        limits: of all trainings together, and how they compose.
         sends: what would leave this silo, in words.
         approve: the command that lets it take part.
         refuse: the command that refuses it.
@@ -35,6 +37,7 @@ class Waiting:
     proposed: Proposed
     cost: Guarantee
     units: int
+    limits: Limits
     sends: tuple[str, ...]
     approve: str
     refuse: str
@@ -82,7 +85,7 @@ def _asked(plan: Plan) -> list[tuple[str, str]]:
 def _price(one: Waiting) -> list[tuple[str, str]]:
     asked, judged = one.proposed, judge(one.cost, one.units)
     verdict = f"It would be refused: {asked.refusal}" if asked.refusal else "The budget allows it."
-    after = pair_text(asked.after.epsilon, asked.after.delta)
+    after = one.limits.spent_text(asked.after.epsilon, asked.after.delta)
     return [
         ("Costs", f"{pair_text(*asked.alone)} against {one.cost.adversary.describe()}"),
         ("That is", f"{judged.level.value}: {judged.sentence}."),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.config import Config, parse_config
-from discreet.config.data import DataConfig
+from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
 from discreet.data.table_files import of_tables
@@ -179,9 +179,11 @@ def plan_without_data(config: Config) -> Plan:
     shape = _shape(config)
     capacity = config.data.unit_capacity
     if not isinstance(capacity, dict):
+        counted = counted_unit(config.data)
+        key = "data.record_capacity" if config.data.person is None else "data.person.capacity"
         raise ConfigurationError(
-            "'data.record_capacity' must name every silo with its public bound on records, "
-            "as in { north = 500, south = 300, west = 400 }."
+            f"'{key}' must name every silo with its public bound on {counted}s, "
+            f"as in {{ north = 500, south = 300, west = 400 }}; got {capacity}."
         )
     facts = federation_facts(
         tuple(sorted(capacity)),

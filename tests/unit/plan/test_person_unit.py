@@ -10,7 +10,6 @@ import pytest
 
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.config import parse_config
-from discreet.config.data import PERSON_CAPACITY
 from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds import StableSteps
 from discreet.plan import Plan
@@ -85,7 +84,7 @@ def test_without_aggregation_each_of_a_persons_silos_shows_a_contribution(silos:
 def test_the_guarantee_says_what_a_silo_cannot_check() -> None:
     said = of_persons(silos=2).guarantees[0].assumptions
     assert "no person has records at more than 2 silos, which no silo can see for itself" in said
-    assert PERSON_CAPACITY in said
+    assert "no silo holds more training persons than its person.capacity" in said
 
 
 def test_too_many_persons_weaken_it_and_the_report_says_so() -> None:
