@@ -171,7 +171,8 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
 
 def _how_good(quality: AnyQuality) -> str:
     """Says in one line what accuracy alone hides, or an error; the report has the rest."""
-    found = f"{quality.records} held-out records, not private: "
+    whose = "" if quality.persons is None else f" of {quality.persons} persons"
+    found = f"{quality.records} held-out records{whose}, not private: "
     if not isinstance(quality, Quality):
         explained = "–" if quality.r2 is None else off_by(quality.r2)
         return f"{found}root mean square error {off_by(quality.rmse)}, R² {explained}"

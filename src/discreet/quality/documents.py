@@ -18,9 +18,13 @@ _NUMBERS: TypeAdapter[NumberQuality] = TypeAdapter(NumberQuality)
 _NOTE = "not private: exact functions of held-out records, which no guarantee covers"
 _METHOD = (
     "95 % intervals: Wilson (proportions, F1, average precision over its positives), Newcombe's method 5 "
-    "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test"
+    "(area under the ROC curve), Zou and Donner (balanced accuracy), normal (Brier); exact McNemar test. "
+    "Where persons are counted, all records of one go together: design effects, normal McNemar test"
 )
-_NUMBERS_METHOD = "95 % intervals: percentiles of 200 to 1000 bootstrap resamples of the records"
+_NUMBERS_METHOD = (
+    "95 % intervals: percentiles of 200 to 1000 bootstrap resamples of the records, or of the persons where "
+    "these are counted"
+)
 _VERSION = 1
 
 

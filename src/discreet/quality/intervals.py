@@ -76,7 +76,7 @@ def mean_of(parts: Sequence[Interval]) -> Interval:
     return Interval(value, max(0.0, value - below), min(1.0, value + above))
 
 
-def harmonic(true_positives: int, wrong: int) -> Interval | None:
+def harmonic(true_positives: float, wrong: float) -> Interval | None:
     """Returns F1 = 2 TP / (2 TP + wrong), where ``wrong`` counts false positives and false negatives.
 
     F1 grows with TP / (TP + wrong), a proportion: Wilson's ends of that one are mapped.
@@ -94,7 +94,7 @@ def bounded_mean(losses: Floats) -> Interval:
     return Interval(value, max(0.0, value - half), min(1.0, value + half))
 
 
-def area_interval(area: float, positives: int, negatives: int) -> Interval:
+def area_interval(area: float, positives: float, negatives: float) -> Interval:
     """Returns Newcombe's interval of an area under the ROC curve (2006, part 2, method 5).
 
     Its ends are the areas from which the measured one lies 1.96 standard errors away, by the formula of

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
 from discreet.errors import DataError
 from discreet.quality.intervals import Interval
 from discreet.quality.quality import MOST_GROUPS
@@ -59,6 +59,8 @@ class NumberQuality:
         constant_rmse: root mean square error of the best constant for it, their mean.
         gain: by how much ``mae`` is below ``constant_mae``, record by record.
         groups: the same by silo and by public columns.
+        persons: how many persons they are of, all of whose records go together in intervals; None where every
+            record stands for itself.
     """
 
     __pydantic_config__ = _STRICT
@@ -71,6 +73,7 @@ class NumberQuality:
     constant_rmse: float
     gain: Interval
     groups: Annotated[tuple[NumberGroup, ...], Field(max_length=MOST_GROUPS)]
+    persons: int | None = None
 
     @property
     def warning(self) -> str:
@@ -85,7 +88,11 @@ class NumberQuality:
 
 
 def assess_numbers(
-    predictions: Floats, labels: Floats, *, groups: Mapping[str, Sequence[str]] | None = None
+    predictions: Floats,
+    labels: Floats,
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    persons: Integers | None = None,
 ) -> NumberQuality:
     """Measures a regression's answers.
 
@@ -98,6 +105,7 @@ def assess_numbers(
         predictions: shape ``(n,)``, n at least 1.
         labels: shape ``(n,)``, in the same unit.
         groups: title, such as ``silo``, to one text for each record; records of an empty text are in none.
+        persons: whose each record is, shape ``(n,)``: then persons are drawn, with all of their records.
 
     Raises:
         DataError: if shapes do not fit, there is no record, or a number is not finite.
@@ -119,28 +127,38 @@ def assess_numbers(
     off, median = np.abs(predictions - labels), float(np.median(labels))
     always, centred = np.abs(labels - median), labels - float(np.sort(labels).mean())
     rows = np.stack([off, off**2, always, centred, centred**2], axis=1)
-    found = _resampled(rows)
+    found = _resampled(rows, persons)
     return NumberQuality(
         records=len(labels),
+        persons=None if persons is None else len(np.unique(persons)),
         mae=_interval(found[:, 0]),
         rmse=_interval(np.sqrt(found[:, 1])),
         r2=_interval(_explained(found)) if float(np.ptp(labels)) > 0.0 else None,
         constant_mae=float(found[0, 2]),
         constant_rmse=float(np.sqrt(found[0, 4])),
         gain=_interval(found[:, 2] - found[:, 0]),
-        groups=tuple(_groups(groups or {}, rows)),
+        groups=tuple(_groups(groups or {}, rows, persons)),
     )
 
 
-def _resampled(rows: Floats) -> Floats:
-    """Returns means of the columns: of all rows first, then of each resample."""
-    rows = rows[np.lexsort(rows.T)]
+def _resampled(rows: Floats, persons: Integers | None) -> Floats:
+    """Returns means of the columns: of all rows first, then of each resample of rows, or of persons."""
+    rows = rows[np.lexsort(rows.T)] if persons is None else _by_person(rows, persons)
     count = len(rows)
     coins = np.random.default_rng(0)
     resamples = max(_FEWEST_RESAMPLES, min(_MOST_RESAMPLES, _DRAWS // count))
     means = [rows.mean(axis=0)]
     means += [rows[coins.integers(0, count, count)].mean(axis=0) for _ in range(resamples)]
-    return np.stack(means)
+    found = np.stack(means)
+    return found if persons is None else found[:, :-1] / found[:, -1:]
+
+
+def _by_person(rows: Floats, persons: Integers) -> Floats:
+    """Returns the sums of each person's rows, and last how many these are."""
+    _, whose = np.unique(persons, return_inverse=True)
+    counted = np.column_stack([rows, np.ones(len(rows))])
+    sums = np.stack([np.bincount(whose, column) for column in counted.T], axis=1)
+    return np.asarray(sums[np.lexsort(sums.T)], dtype=np.float64)
 
 
 def _explained(means: Floats) -> Floats:
@@ -157,18 +175,20 @@ def _interval(values: Floats) -> Interval:
     return Interval(value, min(value, float(low)), max(value, float(high)))
 
 
-def _groups(groups: Mapping[str, Sequence[str]], rows: Floats) -> list[NumberGroup]:
+def _groups(groups: Mapping[str, Sequence[str]], rows: Floats, persons: Integers | None) -> list[NumberGroup]:
     found: list[NumberGroup] = []
     for title, texts in groups.items():
         if len(texts) != len(rows):
             raise DataError(f"there must be one {title!r} for each of {len(rows)} records; got {len(texts)}.")
         of_record = np.array(texts, dtype=np.str_)
-        found += [_group(title, str(name), rows[of_record == name]) for name in np.unique(of_record) if name]
+        for name in filter(None, np.unique(of_record)):
+            own = of_record == name
+            found.append(_group(title, str(name), rows[own], None if persons is None else persons[own]))
     return found[:MOST_GROUPS]
 
 
-def _group(title: str, name: str, rows: Floats) -> NumberGroup:
-    found = _resampled(rows)
+def _group(title: str, name: str, rows: Floats, persons: Integers | None) -> NumberGroup:
+    found = _resampled(rows, persons)
     return NumberGroup(
         by=title,
         name=name,

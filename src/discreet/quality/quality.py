@@ -132,6 +132,8 @@ class Quality:
         roc: two classes that both occur: (false-positive rate, true-positive rate), else empty.
         precision_recall: two classes that both occur: (recall, precision), else empty.
         groups: the same by silo and by public columns.
+        persons: how many persons they are of, all of whose records go together in intervals; None where every
+            record stands for itself.
     """
 
     __pydantic_config__ = _STRICT
@@ -147,6 +149,7 @@ class Quality:
     roc: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
     precision_recall: Annotated[tuple[tuple[float, float], ...], Field(max_length=100)]
     groups: Annotated[tuple[Group, ...], Field(max_length=MOST_GROUPS)]
+    persons: int | None = None
 
     @property
     def warning(self) -> str:

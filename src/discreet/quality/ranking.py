@@ -6,6 +6,7 @@ import numpy as np
 import scipy
 
 from discreet.arrays import Booleans, Floats, Integers
+from discreet.quality.clusters import design_effect
 from discreet.quality.intervals import Interval, area_interval, wilson
 
 Curve = tuple[tuple[float, float], ...]
@@ -30,20 +31,36 @@ def area_under_roc(scores: Floats, labels: Integers) -> float | None:
     return (rank_sum - num_positive * (num_positive + 1) / 2.0) / (num_positive * num_negative)
 
 
-def roc_area(scores: Floats, positive: Booleans) -> Interval | None:
-    """Returns the area under the ROC curve with its interval; None when a class is absent."""
+def roc_area(scores: Floats, positive: Booleans, persons: Integers | None = None) -> Interval | None:
+    """Returns the area under the ROC curve with its interval; None when a class is absent.
+
+    Where ``persons`` says whose each record is, positives and negatives count as many as their design effect
+    leaves (Obuchowski 1997, on the placements of DeLong, DeLong and Clarke-Pearson 1988).
+    """
     area = area_under_roc(scores, positive.astype(np.int64))
     if area is None:
         return None
     found = int(positive.sum())
-    return area_interval(area, found, len(positive) - found)
+    effect = design_effect(_placements(scores, positive, area), persons)
+    return area_interval(area, found / effect, (len(positive) - found) / effect)
 
 
-def average_precision(scores: Floats, positive: Booleans) -> Interval | None:
+def _placements(scores: Floats, positive: Booleans, area: float) -> Floats:
+    """Returns how far each record moves the area: its share of pairs in the right order, less the area."""
+    ranks, influences = scipy.stats.rankdata(scores), np.zeros(len(scores))
+    for own in (positive, ~positive):
+        others = len(scores) - int(own.sum())
+        below = (ranks[own] - scipy.stats.rankdata(scores[own])) / others
+        influences[own] = ((below if own is positive else 1.0 - below) - area) / own.sum()
+    return influences
+
+
+def average_precision(scores: Floats, positive: Booleans, persons: Integers | None = None) -> Interval | None:
     """Returns the area under the precision-recall curve, as a sum over thresholds; None without positives.
 
     The interval is that of a proportion of as many trials as there are positives (Boyd, Eng and Page 2013),
-    in Wilson's form. A model that knows nothing has the share of positives.
+    in Wilson's form; of as many as there are persons among them, by Kish's effective number, where
+    ``persons`` says whose each record is. A model that knows nothing has the share of positives.
 
     Example:
         >>> found = average_precision(np.array([0.9, 0.8, 0.1]), np.array([True, False, True]))
@@ -56,7 +73,8 @@ def average_precision(scores: Floats, positive: Booleans) -> Interval | None:
     hits, alarms = _counts(scores, positive)
     gained = np.diff(hits, prepend=0)
     area = float((gained * (hits / (hits + alarms))).sum() / number)
-    return wilson(area * number, number)
+    effect = design_effect(np.zeros(number), None if persons is None else persons[positive])
+    return wilson(area * number / effect, number / effect)
 
 
 def roc_curve(scores: Floats, positive: Booleans) -> Curve:

@@ -11,7 +11,7 @@ from discreet.report.html import Html, join, table, tag
 def how_far_off(quality: NumberQuality) -> Html:
     """Shows what is known of the errors, with a warning if they are those of the best constant."""
     parts = [tag("h2", "How good is it"), *([warned(quality.warning)] if quality.warning else [])]
-    parts += [tag("p", measured_on(quality.records)), _overall(quality)]
+    parts += [tag("p", measured_on(quality)), _overall(quality)]
     parts += [_groups(by, quality) for by in dict.fromkeys(group.by for group in quality.groups)]
     return tag("section", *parts)
 

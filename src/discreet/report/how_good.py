@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.quality import Group, Quality, Verdict
+from discreet.quality import AnyQuality, Group, Quality, Verdict
 from discreet.quality.intervals import Interval, percents
 from discreet.report.chart import Axis, Chart, Line, draw, nice_scale
 from discreet.report.html import Html, join, table, tag
@@ -25,7 +25,7 @@ _VERDICTS = {
 def how_good(quality: Quality) -> Html:
     """Shows what is known of the model's quality, with a warning if its accuracy says nothing for it."""
     parts = [tag("h2", "How good is it"), *([warned(quality.warning)] if quality.warning else [])]
-    parts += [tag("p", measured_on(quality.records)), _overall(quality)]
+    parts += [tag("p", measured_on(quality)), _overall(quality)]
     charts = [*_curves(quality), _calibration(quality)]
     parts.append(tag("div", *charts, class_="charts"))
     if quality.classes:
@@ -34,11 +34,15 @@ def how_good(quality: Quality) -> Html:
     return tag("section", *parts)
 
 
-def measured_on(records: int) -> str:
-    """Says of how many records numbers are, and what they do not say."""
+def measured_on(quality: AnyQuality) -> str:
+    """Says of how many records, and persons, numbers are, and what they do not say."""
+    records, others = f"{quality.records:,} held-out records", "other records drawn as these were"
+    if quality.persons is not None:
+        records += f" of {quality.persons:,} persons"
+        others = "other persons drawn as these were, each with all records"
     return (
-        f"Measured on {records:,} held-out records, without noise: not private, and no guarantee "
-        "covers these numbers. In brackets: 95 % intervals, for other records drawn as these were. They say "
+        f"Measured on {records}, without noise: not private, and no guarantee covers these numbers. "
+        f"In brackets: 95 % intervals, for {others}. They say "
         "nothing of people who differ from them, nor whether the model is fair or safe to use."
     )
 

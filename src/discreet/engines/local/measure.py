@@ -97,8 +97,9 @@ def quality_of(
     silo = [silo.name for silo in federation.silos for _ in range(len(silo.test))]
     groups = {"silo": silo, **categories_of(federation.feature_names, test.features)}
     if outcome is not None:
-        return assess_numbers(found[:, 0], outcome.read_back(test.labels), groups=groups)
-    return assess(found, test.labels, classes=classes, groups=groups)
+        right = outcome.read_back(test.labels)
+        return assess_numbers(found[:, 0], right, groups=groups, persons=test.persons)
+    return assess(found, test.labels, classes=classes, groups=groups, persons=test.persons)
 
 
 def categories_of(names: Sequence[str], features: Float32s) -> dict[str, list[str]]:
