@@ -34,9 +34,10 @@ def sklearn_pipeline(model: Model) -> Any:
     """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities, or numbers.
 
     It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
-    ``columns_`` names: a frame of them, or an array of objects. A cell that is missing is NaN, None or
-    an empty text, in every column, and is scored as a blank cell of a file is; a date is the number that `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What
-    the weights come from is in ``discreet_``, as JSON.
+    ``columns_`` names: a frame of them, or an array of objects. A cell that is missing is NaN, None or an
+    empty text, in every column, and is scored as a blank cell of a file is. A date is the number that
+    `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What the weights come from is
+    in ``discreet_``, as JSON.
 
     Raises:
         ConfigurationError: if scikit-learn is not installed, the model is no linear model of a table, or a
