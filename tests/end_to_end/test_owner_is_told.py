@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from discreet.cli.app import app
 from discreet.errors import ConfigurationError
+from discreet.verify import verify
 
 Run = Callable[..., Result]
 
@@ -164,3 +165,64 @@ def test_resuming_a_finished_run_changes_nothing_and_says_so(go: Run, tmp_path: 
     assert (tmp_path / "out" / "ledger.jsonl").read_bytes() == before["ledger.jsonl"]
     again = json.loads((tmp_path / "out" / "result.json").read_text())
     assert again["metrics"] == json.loads(before["result.json"])["metrics"]
+
+
+PERSONS = """
+name = "p"
+[data]
+source = "csv:{folder}/p.csv"
+label = "ill"
+classes = ["no", "yes"]
+ranges = {{ age = [20, 80] }}
+partition = {{ kind = "column", column = "site", names = ["north", "south", "west"] }}
+person = {{ column = "who", capacity = {capacity}, most_records = 2 }}
+[training]
+rounds = 2
+local = {{ kind = "stable-steps", learning_rate = 0.05, steps = 2 }}
+[privacy]
+unit = "person"
+epsilon = 1.0
+delta = 1e-5
+[run]
+compare = false
+seed = 3
+"""
+
+
+def of_persons(folder: Path, *options: str, capacity: int) -> Result:
+    rows = [f"p{n // 2},{['north', 'south', 'west'][n // 2 % 3]},{20 + n % 60},{['no', 'yes'][n % 2]}"
+            for n in range(120)]  # fmt: skip
+    (folder / "p.csv").write_text("\n".join(["who,site,age,ill", *rows]))
+    (folder / "p.toml").write_text(PERSONS.format(folder=folder, capacity=capacity))
+    return CliRunner().invoke(app, ["run", str(folder / "p.toml"), "--out", str(folder / "out"), *options])
+
+
+def test_a_capacity_of_persons_that_was_exceeded_stands_beside_the_status(tmp_path: Path) -> None:
+    shown = of_persons(tmp_path, capacity=10)
+    assert shown.exit_code == 0, shown.output
+    assert "PROVEN, but A32 FAILS" in shown.stdout
+    assert "A32 FAILS HERE: " in shown.stdout
+    assert "FAILS" not in of_persons(tmp_path, "--overwrite", capacity=60).stdout
+
+
+def test_held_out_records_are_told_with_their_persons(tmp_path: Path) -> None:
+    shown = one_line(of_persons(tmp_path, capacity=60).stdout)
+    quality = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    assert 0 < quality["persons"] < quality["records"]
+    assert f"{quality['records']} held-out records of {quality['persons']} persons, not private" in shown
+    assert list(verify(tmp_path / "out"))
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"{quality['records']} held-out records of {quality['persons']} persons" in page
+    assert "Person capacity" in page
+    assert "public upper bounds on the training persons of each silo" in page
+
+
+@pytest.mark.parametrize("persons", [False, True])
+def test_what_fails_is_said_even_where_nothing_is_to_be_printed(
+    go: Run, tmp_path: Path, persons: bool
+) -> None:
+    run = of_persons(tmp_path, "--quiet", capacity=10) if persons else go("--quiet", capacity=10)
+    assert run.stdout == ""
+    failing = [line for line in run.stderr.splitlines() if "FAILS HERE" in line]
+    assert len(failing) == 1
+    assert failing[0].startswith("A32 FAILS HERE" if persons else "A1 FAILS HERE")

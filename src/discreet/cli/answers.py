@@ -44,7 +44,7 @@ def _listings(answer: Answer) -> list[Listing]:
     grid = answer.grid
     cells = tuple((text, *map(whole, counts)) for text, counts in grid.rows)
     shown = [Listing(answer.title, (grid.corner, *grid.header), cells, frozenset(grid.header))]
-    return [*shown, *([_numbers("test", answer.main)] if answer.main else [])]
+    return [*shown, *([_numbers(f"test: {answer.title}", answer.main)] if answer.main else [])]
 
 
 def _numbers(title: str, rows: Sequence[Row]) -> Listing:

@@ -83,6 +83,7 @@ def _show_reasons(reasons: Sequence[PolicyRefusal], *, as_json: bool) -> None:
 
 def _show(found: DryRun, *, waits: bool) -> None:
     """Prints what would leave the silo, and what it would cost."""
+    from discreet.data.remarks import grouped
     from discreet.plan import judged
 
     table = Table(show_header=False, show_edge=False, pad_edge=False)
@@ -91,11 +92,11 @@ def _show(found: DryRun, *, waits: bool) -> None:
     table.add_row("plan", found.plan.digest()[:16])
     table.add_row("cost", str(found.cost))
     table.add_row("judgement", str(judged(found.plan, found.cost)))
-    table.add_row("spent before", f"{pair_text(*found.spent)} in other trainings")
+    table.add_row("spent before", f"{found.limits.spent_text(*found.spent)} in other trainings")
     table.add_row("left after", f"{_left(found)} of the policy's total")
     table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
     table.add_row("held out", found.held_out)
-    for line in found.notes:
+    for line in grouped(found.notes):
         table.add_row("look at", line)
     for number, line in enumerate(found.released):
         table.add_row("what leaves" if number == 0 else "", line)

@@ -28,7 +28,9 @@ def console(*, stderr: bool = False) -> Console:
 
 def tell_owner(notes: Iterable[str]) -> None:
     """Writes what the owner of the records should know of them to the terminal, one line each."""
-    for note in notes:
+    from discreet.data.remarks import grouped  # and with it numpy, which help does without
+
+    for note in grouped(notes):
         typer.echo(f"records: {shown(note, _LONGEST_NOTE)}", err=True)
 
 

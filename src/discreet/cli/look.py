@@ -18,6 +18,11 @@ from discreet.errors import DataError
 
 _LABELS = ("label", "target", "outcome", "disease", "class", "y")
 _REPLACE = "replace by public knowledge"
+_IDENTIFIER = (
+    "nearly all cells differ, as those of an identifier do, so it is id here or dropped, and no feature. If "
+    "it says whose a record is, and people may have several, make it the column of data.person. If it is a "
+    "measurement, state its range."
+)
 
 
 def look(
@@ -67,12 +72,13 @@ def draft(
     """Returns the draft as TOML; every number and text that was read from records begins with "draft"."""
     lines = ["# For your eyes: counts of your own records. Delete these lines before you share the file."]
     lines += [f"# {_text(name)}: {_said(sights)}" for name, sights in columns.items()]
+    features = {name: sights for name, sights in columns.items() if name not in (label, silo)}
+    ids = [name for name, sights in features.items() if all(sight.identifying for sight in sights)]
+    lines += [f"# {_text(name)}: {_IDENTIFIER}" for name in ids]
     lines += ["", "[data]", *_source(files)]
     if silo is not None:
         lines.append(f'partition = {{ kind = "column", column = {_text(silo)} }}')
     lines += [f"label = {_text(label)}", f"classes = {_draft(', '.join(_texts(columns[label])))}"]
-    features = {name: sights for name, sights in columns.items() if name not in (label, silo)}
-    ids = [name for name, sights in features.items() if all(sight.identifying for sight in sights)]
     lines += [f"id = {_draft(ids[0])}"] if ids else []
     tables, drop = _features({name: sights for name, sights in features.items() if name not in ids})
     drop += ids[1:]

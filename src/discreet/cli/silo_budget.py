@@ -118,6 +118,11 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
 
 
 def _line(what: str, level: Level, limits: Limits) -> str:
-    budget = pair_text(limits.epsilon, limits.delta, down=True)
-    used = f"{100.0 * level.share:.1f} % of the budget of {budget} is used"
-    return f"{what}: {used}; by then {pair_text(level.epsilon, level.delta)}"
+    left = f"{100.0 * max(0.0, 1.0 - level.share):.1f} %"
+    rest = f"{left} of ε or of δ, whichever is less, is left"
+    if limits.composition != "sum":
+        rest = f"as the filter counts, which is not in ε, {left} of the budget is left"
+    return (
+        f"{what}: {limits.spent_text(level.epsilon, level.delta)}; allowed "
+        f"{pair_text(limits.epsilon, limits.delta, down=True)}; {rest}"
+    )

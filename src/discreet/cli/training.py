@@ -20,7 +20,7 @@ from discreet.cli.log import log
 from discreet.cli.promises import promises
 from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
-from discreet.config.data import CAPACITY, PERSON_CAPACITY
+from discreet.data.remarks import grouped
 from discreet.engines.local import Opening, RunResult
 from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
@@ -103,6 +103,7 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     elif not request.quiet:
         _show(screen, result, report)
     elif result.failing:
+        # What a guarantee lacks is no chatter.
         typer.echo(result.failing, err=True)
 
 
@@ -146,8 +147,7 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
         )
     screen.print("")
     guarantees = result.guarantees
-    failing = frozenset({CAPACITY, PERSON_CAPACITY} if result.failing else ())
-    screen.print(promises(result.plan, guarantees, title="who can learn what", failing=failing))
+    screen.print(promises(result.plan, guarantees, title="who can learn what", failing=result.broken))
     if any(row.assumptions for row in guarantees):
         screen.print("A1 and so on are assumptions: the report lists them, and so does `discreet plan`.")
     if result.plan.questions:
@@ -165,7 +165,7 @@ def _show(screen: Console, result: RunResult, report: Path) -> None:
         screen.print(f"\n{lost} interrupted round(s) stayed charged; the guarantees cover them.")
     if result.told:
         screen.print("\n[bold yellow]Look at the records[/] (only you are told; no file holds this):")
-        for line in result.told:
+        for line in grouped(result.told):
             screen.print(Text(f"- {line}", overflow="fold"))
     screen.print(f"\nreport: {report}")
 

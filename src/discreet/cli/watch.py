@@ -36,7 +36,9 @@ class Watch:
 
     def announce(self, prepared: Prepared) -> None:
         """Shows the plan before the first round, and what became of records that could not be used."""
-        tell_owner(prepared.notes)
+        # Answers come at once, and the notes stand below them.
+        if self.quiet or self.screen.stderr or not prepared.plan.questions:
+            tell_owner(prepared.notes)
         log("plan", digest=prepared.plan.digest(), silos=prepared.plan.thresholds.num_silos)
         if not self.quiet:
             self.screen.print(plan_table(prepared.plan), "")

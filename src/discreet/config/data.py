@@ -311,12 +311,6 @@ class DataConfig(Section):
         return self
 
 
-CAPACITY = "no silo holds more training records than its record_capacity"
-"""What makes one record more or less of a silo one training record more or less."""
-
-PERSON_CAPACITY = "no silo holds more training persons than its person.capacity"
-"""The same for persons."""
-
 ONE_NAME = "all records of a person have the same entry in the person column, and nobody else's have"
 
 UNSEEN = "which no silo can see for itself"
@@ -388,6 +382,22 @@ def _drafts(data: Mapping[str, Any], under: str = "") -> list[str]:
     return found
 
 
+def capacity_assumption(data: DataConfig) -> str:
+    """Returns what makes one unit more or less of a silo one more or less of those that take part."""
+    key = "record_capacity" if data.person is None else "person.capacity"
+    return f"no silo holds more {part_taken(data)}{counted_unit(data)}s than its {key}"
+
+
+def counted_unit(data: DataConfig) -> str:
+    """Returns what a capacity counts: record, or person."""
+    return "record" if data.person is None else "person"
+
+
+def part_taken(data: DataConfig) -> str:
+    """Returns the word, and a space, for the records that take part; nothing where all of them do."""
+    return {None: "training ", "held-out": "held-out ", True: ""}[data.asked]
+
+
 def data_assumptions(data: DataConfig) -> tuple[str, ...]:
     """Returns in words what the guarantee for one record or person assumes of the data, besides.
 
@@ -395,10 +405,10 @@ def data_assumptions(data: DataConfig) -> tuple[str, ...]:
     not, unless a guarantee says so.
     """
     person = data.person
-    found = [CAPACITY]
+    found = [capacity_assumption(data)]
     if person is not None:
         count = "1 silo" if person.most_silos == 1 else f"{person.most_silos} silos"
-        found = [PERSON_CAPACITY, ONE_NAME, f"no person has records at more than {count}, {UNSEEN}"]
+        found += [ONE_NAME, f"no person has records at more than {count}, {UNSEEN}"]
     match data.partition:
         case IidPartition() | DirichletPartition():
             found.append(

@@ -144,9 +144,9 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
     columns = table_columns(facts)
     if has_pattern(column.column for column in columns):
         raise DataError("columns must be named where no header is read; a name with '*' is a pattern.")
-    if not columns or (data.label is None and data.asked is not True):
+    if data.asked is not True and (not columns or data.label is None):
         return None
-    features = sum(len(column.names) for column in columns)
+    features = sum(len(column.names) for column in columns) or 1
     classes = NUMBER if facts.outcome is not None else len(facts.class_texts())
     return features + (0 if data.asked is True else 1), classes
 
@@ -180,7 +180,7 @@ def federation_of(
         exchanged=exchanged,
         facts=public_facts(data),
         by_silo=by_silo,
-        side=Side.HELD_OUT if data.asked == "held-out" else Side.TRAINING,
+        side={None: Side.TRAINING, "held-out": Side.HELD_OUT, True: Side.ASKED}[data.asked],
     )
     if data.transform is None:
         return federation

@@ -256,7 +256,12 @@ def category_numbers(table: Table, column: str, values: Sequence[str]) -> Intege
 
 
 def encode(table: Table, columns: Sequence[Column]) -> tuple[Floats, tuple[Unusable, ...]]:
-    """Returns the features of all columns side by side, shape ``(n, d)``, and what each could not read."""
+    """Returns the features of all columns side by side, shape ``(n, d)``, and what each could not read.
+
+    Without columns, as where records are counted and nothing else, there is one feature: 0.
+    """
+    if not columns:
+        return np.zeros((len(table), 1)), ()
     encoded = [column.encode(table) for column in columns]
     features = np.ascontiguousarray(np.concatenate([part for part, _ in encoded], axis=1))
     return features, tuple(found for _, found in encoded)

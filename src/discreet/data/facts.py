@@ -157,6 +157,7 @@ class PublicFacts:
             id=self.id,
             persons=self.person is not None,
             outcome=self.outcome,
+            asked=self.asked,
         )
 
 

@@ -115,7 +115,7 @@ def _is_reference(source: str) -> bool:
 
 
 def _require_training(split: Split, name: str) -> None:
-    if split.side is not Side.TRAINING:
+    if split.side is Side.HELD_OUT:
         raise DataError(
             f"{name}: held-out records can be asked where they are held out by public coins; this source "
             "splits its records itself. Set keep_test_set = false, or use a table."
@@ -254,7 +254,8 @@ def _federation(
         raise nothing
     found = [silos.pop(name).silo() for name in sorted(silos)]
     notes += [note for _, own in found for note in own]
-    return _public(pool, [silo for silo, _ in found], (*notes, *_empty([silo for silo, _ in found]), *spread))
+    own_silos = [silo for silo, _ in found]
+    return _public(pool, own_silos, (*notes, *_empty(own_silos, split.side), *spread))
 
 
 def _add(
@@ -291,13 +292,13 @@ def _cut_to_capacity(federation: Federation, split: Split) -> Federation:
         used = replace(silo, train=silo.train.take(kept), surplus=int((~kept).sum()))
         silos.append(used if surplus else silo)
         notes += surplus
-    return replace(federation, silos=tuple(silos), warnings=(*notes, *_empty(silos)))
+    return replace(federation, silos=tuple(silos), warnings=(*notes, *_empty(silos, split.side)))
 
 
-def _empty(silos: Sequence[Silo]) -> tuple[str, ...]:
-    """Returns a note for every silo that has nothing to train on."""
+def _empty(silos: Sequence[Silo], side: Side) -> tuple[str, ...]:
+    """Returns a note for every silo that has no record that takes part."""
     return tuple(
-        f"silo {silo.name!r}: NO TRAINING RECORD is its own; it takes part with its noise only."
+        f"silo {silo.name!r}: NO {side.value.upper()} RECORD is its own; it takes part with its noise only."
         for silo in silos
         if not len(silo.train)
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from discreet.errors import DataError
 MOST_TEXTS = 40
 """A column of more different texts is no category."""
 
+_MOSTLY = 0.95
+"""Of the texts of an identifier, at least so many differ; a few persons may be there twice."""
+
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 20
 _DISTINCT_ROWS = 10_000
@@ -41,7 +45,9 @@ class Sight:
         numbers: how many hold a number, from ``low`` to ``high``.
         days: how many hold a date of each order, with the first and the last.
         texts: up to `MOST_TEXTS` and one different texts.
-        first: the texts of the first rows, to see whether they are all different.
+        whole: how many hold a whole number.
+        first: the texts of the first rows, to see whether nearly all are different.
+        looked: how many cells of the first rows are not blank.
     """
 
     rows: int = 0
@@ -52,7 +58,8 @@ class Sight:
     days: dict[DateOrder, tuple[int, float, float]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
     first: set[str] = field(default_factory=set)
-    repeats: bool = False
+    looked: int = 0
+    whole: int = 0
 
     def add(self, cells: Iterable[str], numbers: Iterable[float]) -> None:
         """Looks at some more cells."""
@@ -64,10 +71,11 @@ class Sight:
             if len(self.texts) <= MOST_TEXTS:
                 self.texts.add(spelling(cell))
             if self.rows <= _DISTINCT_ROWS:
-                self.repeats |= cell in self.first
+                self.looked += 1
                 self.first.add(cell)
             if number == number:  # noqa: PLR0124 (not NaN)
                 self.numbers += 1
+                self.whole += number == math.floor(number)
                 self.low, self.high = min(self.low, number), max(self.high, number)
             else:
                 self._add_days(cell)
@@ -92,13 +100,9 @@ class Sight:
 
     @property
     def identifying(self) -> bool:
-        """Whether no text occurs twice among many rows, and they are no measurements."""
-        return (
-            not self.repeats
-            and len(self.first) > MOST_TEXTS
-            and not self._most(self.numbers)
-            and not self.order
-        )
+        """Whether hardly a text occurs twice among many rows, and they are no dates and no fractions."""
+        differ = len(self.first) > MOST_TEXTS and len(self.first) >= _MOSTLY * self.looked
+        return differ and self.whole == self.numbers and not self.order
 
     def _most(self, count: int) -> bool:
         return 2 * count > self.rows - self.blank

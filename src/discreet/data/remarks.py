@@ -5,6 +5,7 @@ Nothing here stops a training, for what one record holds must not decide whether
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from discreet.arrays import Integers
@@ -97,6 +98,44 @@ def encoding_note(name: str, cells: int) -> tuple[str, ...]:
         f"{name}: {cells} cells hold bytes of another encoding than the stated one. If that is more than "
         'mistakes, set encoding, such as encoding = "latin-1" or "cp1252".',
     )
+
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_OF_COLUMN = re.compile(rf"(?P<file>.*?), column (?P<column>{_QUOTED}): (?P<said>.*)", re.DOTALL)
+_FEW = 3
+
+
+def grouped(notes: Iterable[str]) -> list[str]:
+    """Says what is remarked of many columns of a file once, with the first column's numbers.
+
+    Remarks are of one kind if they differ in numbers, ranges and the names of columns alone. Up to three stay
+    as they are.
+
+    Example:
+        >>> grouped(f"a.csv, column 'c{n}': {n} of 9 cells are blank." for n in range(1, 9))
+        ["a.csv, column 'c1': 1 of 9 cells are blank. Likewise 7 more columns: 'c2', 'c3', 'c4' and 4 more."]
+    """
+    kinds: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for place, note in enumerate(notes):
+        found = _OF_COLUMN.fullmatch(note)
+        key = (str(place),) if found is None else (found["file"], _kind(found["said"]))
+        kinds.setdefault(key, []).append((note, "" if found is None else found["column"]))
+    return [line for own in kinds.values() for line in _together(own)]
+
+
+def _kind(said: str) -> str:
+    """Returns what is said without numbers, ranges and names."""
+    return re.sub(r"\[[^]]*\]|\"[^\"]*\"|[0-9]+", "", said)
+
+
+def _together(own: Sequence[tuple[str, str]]) -> list[str]:
+    if len(own) <= _FEW:
+        return [note for note, _ in own]
+    (first, _), *others = own
+    more = len(others) - _FEW
+    rest = f" and {more} more" if more > 0 else ""
+    named = ", ".join(column for _, column in others[:_FEW])
+    return [f"{first} Likewise {len(others)} more columns: {named}{rest}."]
 
 
 def unused_note(name: str, header: Iterable[str], used: Iterable[str]) -> tuple[str, ...]:

@@ -127,8 +127,8 @@ class SiloRows:
         first = rule.used(persons[rows])
         if further := int((kept & ~first).sum()):
             self._notes.append(
-                f"silo {self.name!r}: {further} of {len(first)} training records are further ones of persons "
-                f"who have more than most_records = {rule.most_records}; they are left out."
+                f"silo {self.name!r}: {further} of {len(first)} {self._split.side.value} records are further "
+                f"ones of persons who have more than most_records = {rule.most_records}; they are left out."
             )
         used = rows[kept & first]
         self._train.add(records, used[np.argsort(persons[used], kind="stable")])

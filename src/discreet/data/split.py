@@ -89,10 +89,11 @@ def lowest(words: Words, count: int) -> Booleans:
 
 
 class Side(Enum):
-    """Which of the records take part: those that a training uses, or those that it holds out."""
+    """Which of the records take part: those that a training uses, those that it holds out, or all."""
 
     TRAINING = "training"
     HELD_OUT = "held-out"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Split:
 
     def _apart(self, identities: Identities, silo: str) -> Booleans:
         held = test_rows(identities, test_fraction=self.test_fraction, split_seed=self.seed, silo=silo)
-        return held if self.side is Side.TRAINING else ~held
+        return ~held if self.side is Side.HELD_OUT else held
 
     def used(self, identities: Identities, silo: str) -> tuple[Booleans, tuple[str, ...]]:
         """Says which training records of ``silo`` are used: all, or as many as fit that hash lowest.
@@ -147,11 +148,10 @@ class Split:
         """Returns the words of training records of ``silo``; where not all fit, the lowest are used."""
         return identities.words("capacity", self.seed, silo)
 
-    @staticmethod
-    def surplus_note(silo: str, records: int, capacity: int) -> tuple[str, ...]:
-        """Returns a note for the owner of more training records than fit."""
+    def surplus_note(self, silo: str, records: int, capacity: int) -> tuple[str, ...]:
+        """Returns a note for the owner of more records than fit."""
         return (
-            f"silo {silo!r}: {records - capacity} of {records} training records are more than its "
+            f"silo {silo!r}: {records - capacity} of {records} {self.side.value} records are more than its "
             f"record_capacity of {capacity}; they are left out, and the guarantee for one record assumes "
             "that there are none. Agree on a larger capacity.",
         )
@@ -178,9 +178,9 @@ class Split:
             chosen[whose],
             len(own) - capacity,
             (
-                f"silo {silo!r}: {len(own) - capacity} of {len(own)} training persons are more than its "
-                f"person.capacity of {capacity}; they are left out, and the guarantee for one person assumes "
-                "that there are none. Agree on a larger capacity.",
+                f"silo {silo!r}: {len(own) - capacity} of {len(own)} {self.side.value} persons are more than "
+                f"its person.capacity of {capacity}; they are left out, and the guarantee for one person "
+                "assumes that there are none. Agree on a larger capacity.",
             ),
         )
 

@@ -36,6 +36,7 @@ class TableSchema:
         id: the column that says whose record it is, or None.
         persons: whether records of nobody are left out, and not one person's.
         outcome: the public range of a label that is a number; else None.
+        asked: whether records are asked questions; how many there are needs no column.
     """
 
     label: str
@@ -45,9 +46,10 @@ class TableSchema:
     id: str | None = None
     persons: bool = False
     outcome: Outcome | None = None
+    asked: bool = False
 
     def __post_init__(self) -> None:
-        if not self.columns:
+        if not (self.columns or self.asked):
             raise DataError("at least one feature column must be given, with its public range; got none.")
         if self.outcome is not None and self.classes:
             raise DataError("a label with a range must be without classes; got both.")

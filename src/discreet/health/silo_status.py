@@ -86,12 +86,6 @@ class SiloStatus:
         return None if self.odometer.year is None else self.odometer.year.share
 
     @property
-    def _spent(self) -> str:
-        """ε and δ; where trainings compose by a filter the share first, which alone says what is left."""
-        pair = pair_text(self.epsilon, self.delta)
-        return pair if self.left is not None else f"{100.0 * self.share:.1f} % of the budget; by now {pair}"
-
-    @property
     def _left(self) -> str:
         rest = _rest(self.share) if self.left is None else pair_text(*self.left, down=True)
         year = "" if self.year_share is None else f", and {_rest(self.year_share)} of this year"
@@ -122,7 +116,7 @@ class SiloStatus:
         found = [
             f"{self.silo}: {'a process serves' if self.serving else 'no process serves'}; "
             f"the policy's last day is {self.expires}",
-            f"spent  {self._spent}",
+            f"spent  {self.odometer.limits.spent_text(self.epsilon, self.delta)}",
             f"left   {self._left}; the budget is "
             f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
             *([f"ATTENTION: {self.odometer.unfixed}"] if self.odometer.unfixed else []),

@@ -1,7 +1,7 @@
 """The plan: what every party agrees on before training, derived once from config and public facts."""
 
 from discreet.plan.afterwards import guarantees_after
-from discreet.plan.capacity import beyond_capacity
+from discreet.plan.capacity import beyond_capacity, exceeded
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.judged import judged, public_units
@@ -19,6 +19,7 @@ __all__ = [
     "beyond_capacity",
     "composable_cost",
     "event_for",
+    "exceeded",
     "federation_facts",
     "guarantees_after",
     "judged",

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from discreet.config import Config
+from discreet.config.data import part_taken
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.model_facts import ModelFacts
@@ -118,8 +119,9 @@ def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]
     key = "data.record_capacity" if person is None else "data.person.capacity"
     if capacity is None:
         raise ConfigurationError(
-            "'data.record_capacity' must be given: a public upper bound on the training records of a silo "
-            "(one number, or one for each silo). It sizes the ring, and it is public: do not count records.",
+            "'data.record_capacity' must be given: a public upper bound on the "
+            f"{part_taken(config.data)}records of a silo (one number, or one for each silo). It sizes "
+            "the ring, and it is public: do not count records.",
             see=HowTo.RING,
         )
     if isinstance(capacity, int):

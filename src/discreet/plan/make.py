@@ -159,7 +159,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         _require_noise_first(setting)
     grid, release = _grid_and_noise(setting)
     rounds = config.training.planned_rounds
-    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit))
+    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
     guarantees = tuple(
         adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)
         for adversary, honest in rows

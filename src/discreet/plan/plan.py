@@ -192,11 +192,11 @@ class Plan:
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
-        return budget_adversary(self.thresholds, self.unit)
+        return budget_adversary(self.thresholds, self.unit, asks=bool(self.questions))
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
         """Returns every adversary that there is a guarantee for, and the shares of noise that it faces."""
-        return adversaries(self.facts.silos, self.thresholds, self.unit)
+        return adversaries(self.facts.silos, self.thresholds, self.unit, asks=bool(self.questions))
 
     def spent(self, rounds: int) -> Guarantee:
         """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""

@@ -11,6 +11,7 @@ from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
     Member,
+    ReleasedAnswers,
     ReleasedModels,
     ServerWithColluders,
     WithoutSecureAggregation,
@@ -185,11 +186,14 @@ class Thresholds:
 
 
 def adversaries(
-    silos: tuple[str, ...], thresholds: Thresholds, unit: Unit = Unit.RECORD
+    silos: tuple[str, ...], thresholds: Thresholds, unit: Unit = Unit.RECORD, *, asks: bool = False
 ) -> tuple[tuple[Adversary, int], ...]:
-    """Returns every adversary that a plan reports, with the noise shares that stand between it and a unit."""
+    """Returns every adversary that a plan reports, with the noise shares that stand between it and a unit.
+
+    Where a plan ``asks`` questions, what is released is answers.
+    """
     fixed: list[tuple[Adversary, int]] = [
-        (ReleasedModels(), thresholds.min_survivors),
+        (ReleasedAnswers() if asks else ReleasedModels(), thresholds.min_survivors),
         (Member("client" if unit is Unit.CLIENT else "silo"), thresholds.min_survivors - 1),
         (AggregationServer(), thresholds.min_survivors),
     ]
@@ -199,14 +203,14 @@ def adversaries(
     return (*fixed, *((WithoutSecureAggregation(silo), 1) for silo in silos))
 
 
-def budget_adversary(thresholds: Thresholds, unit: Unit) -> tuple[Adversary, int]:
+def budget_adversary(thresholds: Thresholds, unit: Unit, *, asks: bool = False) -> tuple[Adversary, int]:
     """Returns the strongest adversary that the target is calibrated against, and the shares that it faces.
 
     Of two that face as few, the one that sees more: the server with colluders.
     """
     calibrated = [
         (adversary, shares)
-        for adversary, shares in adversaries((), thresholds, unit)
+        for adversary, shares in adversaries((), thresholds, unit, asks=asks)
         if thresholds.against_members or not isinstance(adversary, Member)
     ]
     return min(calibrated, key=lambda row: (row[1], not isinstance(row[0], ServerWithColluders)))

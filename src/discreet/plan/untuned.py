@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from discreet.accounting import calibrate
 from discreet.config import Config
+from discreet.config.data import counted_unit
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
@@ -62,7 +63,8 @@ class PublicNumbers:
         total: n, the public bound on all silos' training records, or persons.
         silos: N.
         shares: shares of noise that are sure to protect a record.
-        multiplier: z that the whole budget would need for a single release.
+        multiplier: z that the whole budget would need for a single release, which shows what a unit adds at
+            all of its silos; of what it adds at one.
         outputs: logits of the model; one is binary.
         norm_bound: R.
         cap: the residual cap that the user states, or None.
@@ -71,7 +73,7 @@ class PublicNumbers:
         ordinal: whether the classes are levels in an order.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
-        units: what n counts, in a word; the rule does not look at it.
+        counted: what ``total`` counts: record, or person.
     """
 
     total: int
@@ -85,7 +87,7 @@ class PublicNumbers:
     rounds: int | None = None
     class_weights: tuple[float, ...] | None = None
     number: bool = False
-    units: str = "records"
+    counted: str = "record"
     ordinal: bool = False
 
     @property
@@ -144,7 +146,8 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         total=sum(capacities),
         silos=len(facts.silos),
         shares=plan_thresholds(config, len(facts.silos)).honest_survivors,
-        multiplier=silos_of_a_unit(config) * multiplier,
+        # The noise must hide what a unit adds at all of its silos.
+        multiplier=multiplier * silos_of_a_unit(config),
         outputs=facts.outputs,
         norm_bound=facts.feature_norm_bound,
         cap=None if local.residual_cap == "auto" else local.residual_cap,
@@ -152,7 +155,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         rounds=None if rounds == "auto" else rounds,
         class_weights=local.class_weights,
         number=facts.num_classes == NUMBER,
-        units="records" if config.data.person is None else "persons",
+        counted=counted_unit(config.data),
         ordinal=config.model.name == ORDINAL,
     )
     return choose(numbers)
@@ -192,7 +195,7 @@ def choose(numbers: PublicNumbers) -> Chosen:
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     reason = (
-        f"public numbers alone ({numbers.total:,} {numbers.units} at most, {numbers.silos} silos, "
+        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, {numbers.silos} silos, "
         f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by "
         f"{kappa:.2g}{short}"
     )

@@ -15,6 +15,15 @@ class ReleasedModels:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasedAnswers(ReleasedModels):
+    """The same, of a plan that asks questions and trains no model."""
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return "anyone who sees the released answers"
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """Another member of the federation: it sees every released model, and knows its own noise and coins.
 

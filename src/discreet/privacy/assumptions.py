@@ -46,6 +46,10 @@ _KNOWN = (
     "no silo holds more training persons than its person.capacity",
     "all records of a person have the same entry",
     "no person has records at more than {number} silo",
+    "no silo holds more records than its record_capacity",
+    "no silo holds more persons than its person.capacity",
+    "no silo holds more held-out records than its record_capacity",
+    "no silo holds more held-out persons than its person.capacity",
 )
 
 

@@ -110,9 +110,9 @@ def _use(report: ReportInput, rules: TableRules | None) -> str:
 
 
 def _data(report: ReportInput, rules: TableRules | None) -> str:
-    silos = next(fact for fact in report.facts if fact.label == "Capacity")
+    silos = next(fact for fact in report.facts if fact.label.endswith(" capacity"))
     origin = f"{_plain(report.attribution)}\n\n" if report.attribution else ""
-    said = f"{origin}Capacity ({_plain(silos.meaning)}): {_plain(silos.value)}.\n"
+    said = f"{origin}{silos.label} ({_plain(silos.meaning)}): {_plain(silos.value)}.\n"
     if rules is None:
         return said
     rows = [(column.column, _rule(column)) for column in rules.schema.columns]

@@ -35,9 +35,10 @@ def sklearn_pipeline(model: Model) -> Any:
     """Returns a fitted `sklearn.pipeline.Pipeline` with the model's probabilities, or numbers.
 
     It takes the raw columns, by place, in the order of the plan's ranges and categories, which its attribute
-    ``columns_`` names: a frame of them, or an array of objects. What is missing is NaN or None, a
-    date is the number that `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What
-    the weights come from is in ``discreet_``, as JSON.
+    ``columns_`` names: a frame of them, or an array of objects. A cell that is missing is NaN, None or an
+    empty text, in every column, and is scored as a blank cell of a file is. A date is the number that
+    `datetime.date.toordinal` gives, and texts must be spelled as in the plan. What the weights come from is
+    in ``discreet_``, as JSON.
 
     Raises:
         ConfigurationError: if scikit-learn is not installed, the model is no linear model of a table, or a
@@ -138,7 +139,7 @@ def _columns(model: Model) -> tuple[Any, Any]:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import MissingIndicator, SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
     def constant(value: float, missing: float = np.nan) -> Any:
         return SimpleImputer(
@@ -148,25 +149,22 @@ def _columns(model: Model) -> tuple[Any, Any]:
     def scaled() -> Any:
         return MinMaxScaler(feature_range=(-1, 1), clip=True)
 
-    def number() -> Any:
-        return FunctionTransformer(np.asarray, kw_args={"dtype": np.float64})
-
     columns = model.require_rules().schema.columns
     numbers = [(place, column) for place, column in enumerate(columns) if isinstance(column, Numeric | Days)]
     plain = [place for place, column in numbers if len(column.names) == 1]
-    steps = [("numbers", make_pipeline(scaled(), constant(0.0)), plain)]
+    steps = [("numbers", make_pipeline(_numbers(), scaled(), constant(0.0)), plain)]
     for place, column in numbers:
         if len(column.names) > 1:
             middle, code = (column.low + column.high) / 2, code_of(column)
             absent = np.nan if code is None else code
             as_middle = [] if code is None else [constant(middle, code)]
-            value = make_pipeline(number(), constant(middle), *as_middle, scaled())
+            value = make_pipeline(_numbers(), constant(middle), *as_middle, scaled())
             steps.append((f"value {place}", value, [place]))
             # A missing cell is marked as the code is, or not at all.
             first = code if column.missing and code is not None else middle
             before = [] if code is None else [constant(first)]
             told = MissingIndicator(missing_values=absent, features="all")
-            steps.append((f"absent {place}", make_pipeline(number(), *before, told), [place]))
+            steps.append((f"absent {place}", make_pipeline(_numbers(), *before, told), [place]))
     steps += [
         (f"bins {place}", _binned(column), [place])
         for place, column in enumerate(columns)
@@ -176,16 +174,39 @@ def _columns(model: Model) -> tuple[Any, Any]:
     known = [np.array([text.texts[at] for at in _told(text)], dtype=object) for text in texts]
     encoder = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
     places = [place for place, column in enumerate(columns) if not isinstance(column, Numbers)]
-    # A text that is missing is an empty cell of a file.
-    blanks = [
-        SimpleImputer(missing_values=absent, strategy="constant", fill_value="", keep_empty_features=True)
-        for absent in (np.nan, None)
-    ]
-    steps.append(("texts", make_pipeline(*blanks, encoder), places))
+    steps.append(("texts", make_pipeline(_cells(), encoder), places))
     ends = {column.column: (column.low, column.high) for column in columns if isinstance(column, Numbers)}
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
     return ColumnTransformer(steps), rows
+
+
+def _cells() -> Any:
+    """Returns a transformer from cells to cells in which every missing one is an empty text, as in a file."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    def blank(missing: float | None) -> Any:
+        return SimpleImputer(
+            missing_values=missing, strategy="constant", fill_value="", keep_empty_features=True
+        )
+
+    # NaN first: what looks for None refuses it.
+    as_objects = FunctionTransformer(np.asarray, kw_args={"dtype": object})
+    return make_pipeline(as_objects, blank(np.nan), blank(None))
+
+
+def _numbers() -> Any:
+    """Returns a transformer from cells to numbers, NaN where one is missing."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    missing = SimpleImputer(
+        missing_values="", strategy="constant", fill_value=np.nan, keep_empty_features=True
+    )
+    return make_pipeline(_cells(), missing, FunctionTransformer(np.asarray, kw_args={"dtype": np.float64}))
 
 
 def _binned(column: Bins) -> Any:
@@ -201,4 +222,4 @@ def _binned(column: Bins) -> Any:
     places = step(np.digitize, bins=np.array([*column.cuts, np.inf]))
     known = np.arange(len(column.names))
     indicators = OneHotEncoder(categories=[known], handle_unknown="ignore", sparse_output=False)
-    return make_pipeline(step(np.asarray, dtype=np.float64), finite, places, indicators)
+    return make_pipeline(_numbers(), finite, places, indicators)

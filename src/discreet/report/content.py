@@ -119,7 +119,9 @@ class SiloBudget:
         elsewhere: spent in all other trainings, as the silo states.
         limit_of_a_training: what the policy allows in one training.
         limit: what the policy allows in all trainings together.
-        together: where trainings do not simply add up, everything with the whole of this training.
+        together: where trainings compose by a filter, everything with the whole of this training: ε at the
+            whole δ.
+        share: of the filter's budget that is used by then; above 1, it is exceeded.
     """
 
     silo: str
@@ -128,6 +130,7 @@ class SiloBudget:
     limit_of_a_training: tuple[float, float]
     limit: tuple[float, float]
     together: tuple[float, float] | None = None
+    share: float | None = None
 
     @property
     def used(self) -> tuple[float, float]:
@@ -137,8 +140,10 @@ class SiloBudget:
         return self.elsewhere[0] + self.training.epsilon, self.elsewhere[1] + self.training.delta
 
     @property
-    def left(self) -> tuple[float, float]:
-        """What the policy still allows; negative where more was spent."""
+    def left(self) -> tuple[float, float] | None:
+        """What the policy still allows; negative where more was spent. None under a filter: see `share`."""
+        if self.together is not None:
+            return None
         return self.limit[0] - self.used[0], self.limit[1] - self.used[1]
 
     @property
@@ -146,7 +151,8 @@ class SiloBudget:
         """Whether both limits are kept."""
         epsilon, delta = self.limit_of_a_training
         within = self.training.epsilon <= epsilon and self.training.delta <= delta
-        return within and min(self.left) >= 0
+        left = self.left
+        return within and (min(left) >= 0 if left is not None else self.share is not None and self.share <= 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ def budgets(report: ReportInput) -> Html:
     note = (
         "Each owner sets limits and says how many other silos it expects to conspire with the server. "
         "The costs follow from plan and ledger; limits and other trainings are as the owner stated them. "
-        "ε and δ of different trainings add up."
+        "ε and δ of different trainings add up, unless the owner's budget composes them by a filter: then "
+        "all trainings come to ε at the whole δ, and what is left is a share of the filter's own measure."
     )
     header = ("Silo", "Against", "This training", "Allowed in one", "All trainings", "Allowed in all", "Left",
               "Policy")  # fmt: skip
@@ -30,9 +31,15 @@ def _budget(budget: SiloBudget) -> tuple[str, ...]:
         pair_text(*budget.limit_of_a_training, down=True),
         pair_text(*budget.used),
         pair_text(*budget.limit, down=True),
-        pair_text(*budget.left, down=True) if min(budget.left) >= 0 else "nothing",
+        _left(budget),
         "kept" if budget.is_kept else "exceeded",
     )
+
+
+def _left(budget: SiloBudget) -> str:
+    if budget.left is None:
+        return f"{100.0 * max(0.0, 1.0 - (budget.share or 0.0)):.1f} % of the filter"
+    return pair_text(*budget.left, down=True) if min(budget.left) >= 0 else "nothing"
 
 
 def refused(report: ReportInput) -> Html:

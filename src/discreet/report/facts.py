@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.config.data import source_text
+from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileNormConfig
 from discreet.plan import Plan
@@ -22,9 +22,15 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     capacities = ", ".join(
         f"{silo} {capacity}" for silo, capacity in zip(plan.facts.silos, plan.capacities, strict=True)
     )
+    counted = counted_unit(plan.data)
     return (
         Fact("Data", source_text(plan.data.source), "where the records come from"),
-        Fact("Capacity", capacities, f"most {_counted(plan)} of a silo; true numbers are not in the plan"),
+        Fact(
+            f"{counted.capitalize()} capacity",
+            capacities,
+            f"public upper bounds on the {part_taken(plan.data)}{counted}s of each silo; the true numbers "
+            "are not in the plan",
+        ),
         _model(plan),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
         Fact(

@@ -36,14 +36,15 @@ def how_good(quality: Quality) -> Html:
 
 
 def measured_on(quality: AnyQuality) -> str:
-    """Says of how many records numbers are, and what they do not say."""
-    whose = "" if quality.persons is None else f" of {quality.persons:,} persons"
-    drawn = "records" if quality.persons is None else "persons"
+    """Says of how many records, and persons, numbers are, and what they do not say."""
+    records, others = f"{quality.records:,} held-out records", "other records drawn as these were"
+    if quality.persons is not None:
+        records += f" of {quality.persons:,} persons"
+        others = "other persons drawn as these were, each with all records"
     return (
-        f"Measured on {quality.records:,} held-out records{whose}, without noise: not private, and no "
-        "guarantee covers these numbers. In brackets: 95 % intervals, for other "
-        f"{drawn} drawn as these were. They say nothing of people who differ from them, nor whether the "
-        "model is fair or safe to use."
+        f"Measured on {records}, without noise: not private, and no guarantee covers these numbers. "
+        f"In brackets: 95 % intervals, for {others}. They say "
+        "nothing of people who differ from them, nor whether the model is fair or safe to use."
     )
 
 

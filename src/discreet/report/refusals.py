@@ -44,7 +44,7 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
     found = [
         Refusal(
             "secrecy of who took part, and of public facts in the plan",
-            "names, survivors and record capacities are visible to the server and in this report",
+            "names, survivors and capacities are visible to the server and in this report",
         ),
         Refusal(
             "privacy of measurements on held-out records",

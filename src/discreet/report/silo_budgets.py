@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
@@ -35,7 +35,9 @@ class _Stated(BaseModel):
         charged: releases of this training in the silo's own ledger; None if it keeps none.
         elsewhere_epsilon: spent in all other trainings.
         composition: how trainings add up at this silo.
-        used_epsilon: where they do not simply add up, everything with the whole of this training.
+        used_epsilon: where a filter composes them, everything with the whole of this training, at the
+            whole δ.
+        used_share: likewise, the share of the filter's budget.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,6 +53,14 @@ class _Stated(BaseModel):
     elsewhere_delta: _Amount
     composition: str = "sum"
     used_epsilon: _Amount | None = None
+    used_share: _Amount | None = None
+
+    @model_validator(mode="after")
+    def _of_a_filter(self) -> Self:
+        filtered = self.composition != "sum"
+        if (self.used_epsilon is not None, self.used_share is not None) != (filtered, filtered):
+            raise ValueError("used_epsilon and used_share must be given under a filter, and there alone")
+        return self
 
 
 class _Document(BaseModel):
@@ -123,7 +133,8 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
     charged, others = _own_ledger(policy, plan)
     limits, charge = policy.budget.lifetime, Charge.under(plan, policy)
     elsewhere = others.total(limits)
-    together = others.including(charge, max(charged or 0, plan.rounds)).total(limits)[0]
+    later = others.including(charge, max(charged or 0, plan.rounds))
+    filtered = limits.composition != "sum"
     return _Stated(
         silo=policy.silo,
         max_colluding=charge.max_colluding,
@@ -131,7 +142,8 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
         elsewhere_epsilon=elsewhere[0],
         elsewhere_delta=elsewhere[1],
         composition=limits.composition,
-        used_epsilon=None if limits.composition == "sum" else together,
+        used_epsilon=later.total(limits)[0] if filtered else None,
+        used_share=later.share(limits) if filtered else None,
         **policy.budget.model_dump(include=_LIMITS),
     )
 
@@ -156,4 +168,5 @@ def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
         limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
         limit=(stated.max_epsilon, stated.max_delta),
         together=None if stated.used_epsilon is None else (stated.used_epsilon, stated.max_delta),
+        share=stated.used_share,
     )

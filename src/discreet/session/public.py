@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.config import Config, parse_config
-from discreet.config.data import DataConfig
+from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
 from discreet.data.table_files import of_tables
@@ -180,10 +180,11 @@ def plan_without_data(config: Config) -> Plan:
     data = config.data
     capacity = data.unit_capacity
     if not isinstance(capacity, dict):
-        key, units = ("record_capacity", "records") if data.person is None else ("person.capacity", "persons")
+        counted = counted_unit(config.data)
+        key = "data.record_capacity" if config.data.person is None else "data.person.capacity"
         raise ConfigurationError(
-            f"'data.{key}' must name every silo with its public bound on {units}, "
-            "as in { north = 500, south = 300, west = 400 }."
+            f"'{key}' must name every silo with its public bound on {counted}s, "
+            f"as in {{ north = 500, south = 300, west = 400 }}; got {capacity}."
         )
     facts = federation_facts(
         tuple(sorted(capacity)),

@@ -10,6 +10,7 @@ from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, read_plan, review
+from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import charged_by_training, spent_by_training
 from discreet.silo.policy.refusal import refused_in_person
 from discreet.silo.records import load_records
@@ -23,10 +24,11 @@ class DryRun:
     Attributes:
         plan: the plan.
         cost: of all its rounds, under the owner's assumption about colluders.
-        spent: (ε, δ) of all other trainings so far, by this silo's ledger.
+        spent: (ε, δ) of all other trainings so far, by this silo's ledger; under a filter, ε at the whole δ.
         left: (ε, δ) of the policy's total that would be left after this training; None under a filter, where
             ε and δ are no two purses.
         share: of the policy's total that would be used by then.
+        limits: the policy's total, and how trainings compose.
         records: how many training records would take part; stays here.
         features: how many numbers a record becomes.
         released: what would leave, in words.
@@ -39,6 +41,7 @@ class DryRun:
     spent: tuple[float, float]
     left: tuple[float, float] | None
     share: float
+    limits: Limits
     records: int
     features: int
     released: tuple[str, ...]
@@ -93,6 +96,7 @@ def dry_run(policy: Policy, document: bytes, *, as_if_approved: bool = False) ->
         spent=others.total(limits),
         left=(limits.epsilon - after[0], limits.delta - after[1]) if limits.composition == "sum" else None,
         share=later.share(limits),
+        limits=limits,
         records=len(records),
         features=math.prod(plan.facts.feature_shape),
         released=released(plan),

@@ -62,18 +62,17 @@ class Regression:
 
     def rows(self) -> tuple[Row, ...]:
         """Returns the coefficients and R²."""
-        remark = (
-            "estimates are shrunk by a ridge, since the noise hides part of the predictors"
-            if self.ridge
-            else ""
-        )
         if not self.coefficients:
             return (number_row("coefficients", None),)
-        each = [row for coefficient in self.coefficients for row in coefficient.rows()]
+        shrunk = f"shrunk by a ridge of {self.ridge:.3g}, since the noise hides part of the predictors"
+        each = [
+            row._replace(remark=shrunk) if self.ridge and row.name == one.name else row
+            for one in self.coefficients
+            for row in one.rows()
+        ]
         return (
             *each,
             interval_row("R²", self.explained),
-            *([Row("ridge", self.ridge, remark=remark)] if remark else []),
         )
 
 

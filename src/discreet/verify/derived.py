@@ -12,7 +12,7 @@ from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answered import answers_csv
 from discreet.statistics import Row
-from discreet.verify.evidence import Evidence, require_same
+from discreet.verify.evidence import Evidence, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 from discreet.verify.signature import read_signature
 from discreet.version import __version__
@@ -37,9 +37,8 @@ def check_metrics(evidence: Evidence) -> Finding:
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")
     done = len(evidence.run.spending.completed) - len(completed)
-    return Finding(
-        "metrics.jsonl", Basis.RECOMPUTED, f"{done} releases: survivors, ε spent; the rest as sealed"
-    )
+    releases = "1 release" if done == 1 else f"{done} releases"
+    return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
 
 
 def check_result(evidence: Evidence) -> Finding:
@@ -66,8 +65,10 @@ def check_result(evidence: Evidence) -> Finding:
     if spent.completed and spent.completed[-1].release in last:
         line = last[spent.completed[-1].release]
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
+    require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
-    return Finding("result.json", Basis.RECOMPUTED, "rounds, guarantees, measurements as in metrics.jsonl")
+    measured = "" if plan.questions else ", measurements as in metrics.jsonl"
+    return Finding("result.json", Basis.RECOMPUTED, f"rounds, guarantees{measured}")
 
 
 def check_report(evidence: Evidence) -> Finding:
@@ -93,11 +94,11 @@ def check_report(evidence: Evidence) -> Finding:
     page = evidence.run.directory.file("report.html").read_bytes()
     if page != render(again).encode():
         raise VerificationFailure("report.html must show what report.json says; it shows something else.")
-    return Finding(
-        "report.html, report.json",
-        Basis.RECOMPUTED,
-        "every number, from plan, ledger and what was measured on held-out records",
-    )
+    if evidence.run.plan.questions:
+        files, origin = "report.html, report.json, answers.csv", "the released sum"
+    else:
+        files, origin = "report.html, report.json", "what was measured on held-out records"
+    return Finding(files, Basis.RECOMPUTED, f"every number, from plan, ledger and {origin}")
 
 
 def _check_answers(evidence: Evidence, stated: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.documents import shown
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
 from discreet.plan.follows import first_difference
@@ -44,6 +46,9 @@ def gather(path: Path, *, own_code: bool = False) -> Evidence:
         raise VerificationFailure("plan.json must be as it was written; spaces or keys were altered.")
     if not run.directory.ledger.read_bytes().endswith(b"\n"):
         raise VerificationFailure("the last line of ledger.jsonl must be whole; it is torn or altered.")
+    stated = json.loads(text)
+    require_keys(stated, {"digest", "plan", "composable"}, "plan.json")
+    require_same(stated["plan"], run.plan.to_json(), "plan.json")
     _require_terms(run.plan, spent)
     return Evidence(run, own_code)
 
@@ -61,6 +66,24 @@ def _require_terms(plan: Plan, spent: Spending) -> None:
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
                 f"all of them silos of the plan; the ledger names {', '.join(release.survivors)}."
             )
+
+
+def require_keys(stated: Mapping[str, Json], known: Collection[str], where: str) -> None:
+    """Checks that a file says nothing that no check is about.
+
+    Args:
+        stated: what the file says.
+        known: the keys that are checked.
+        where: the file, for the message.
+
+    Raises:
+        VerificationFailure: naming the first further key.
+    """
+    further = sorted(set(stated) - set(known))
+    if further:
+        raise VerificationFailure(
+            f"{where} must hold {', '.join(sorted(known))} and nothing else; it has {shown(further[0])!r}."
+        )
 
 
 def require_same(stated: Json, found: Json, where: str) -> None:

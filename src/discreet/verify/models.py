@@ -69,7 +69,9 @@ def check_models(evidence: Evidence) -> Finding:
         raise VerificationFailure(
             "model.safetensors must hold the weights of state.safetensors; it holds others."
         )
-    return Finding("model, state", Basis.RECOMPUTED, f"{len(parameters):,} weights, as the ledger names them")
+    asked = bool(evidence.run.plan.questions)
+    what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
+    return Finding(what, Basis.RECOMPUTED, f"{len(parameters):,} {numbers}, as the ledger names them")
 
 
 def _checked_origin(run: RunRecord) -> str:

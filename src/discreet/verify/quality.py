@@ -9,7 +9,7 @@ import numpy as np
 from discreet.documents import read_json
 from discreet.errors import DiscreetError
 from discreet.quality import NumberQuality, Quality, quality_from_json
-from discreet.quality.intervals import proportion, wilson
+from discreet.quality.intervals import Interval, proportion, wilson
 from discreet.quality.levels import assess_levels
 from discreet.verify.evidence import Evidence
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -81,7 +81,21 @@ def _wrong_shares(evidence: Evidence, quality: Quality) -> str | None:
             measured,
             quality.accuracy.value,
         )
+    if quality.persons is not None:
+        # How records of one person go together is not in the counts.
+        again, said = _values(again), _values(said)
     return next((name for name in again if not _alike(again[name], said[name])), None)
+
+
+def _values(stated: dict[str, object]) -> dict[str, object]:
+    """Returns the same without the ends of intervals."""
+
+    def value(one: object) -> object:
+        if isinstance(one, Interval):
+            return one.value
+        return tuple(map(value, one)) if isinstance(one, tuple) else one
+
+    return {name: value(one) for name, one in stated.items()}
 
 
 def _alike(one: object, other: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,8 @@ from discreet.cli.app import app
 from discreet.engines.flower.service import serve_training
 from discreet.health import read_silo_status
 from discreet.health.exposition import exposition
+from discreet.privacy.notation import delta_text, epsilon_text, pair_text
+from discreet.report.owner_spending import spending
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.health.conftest import Watched
 from tests.unit.health.exposition_text import parse
@@ -83,8 +86,6 @@ def test_the_text_says_what_is_left_of_the_year_too(
     (line,) = [line for line in status.lines() if line.startswith("left")]
     assert f"{100 * (1 - status.share):.1f} % of the budget, and " in line
     assert f"{100 * (1 - status.year_share):.1f} % of the budget of this year" in line
-    (spent,) = [line for line in status.lines() if line.startswith("spent")]
-    assert spent.startswith(f"spent  {100 * status.share:.1f} % of the budget; by now ε ")
 
 
 @pytest.mark.parametrize("composition", ["sum", "renyi"])
@@ -104,3 +105,24 @@ def test_a_dry_run_says_what_is_left_as_the_status_does(
     else:
         assert found["left"] is None
         assert f"{100 * (1 - found['share']):.1f} % of the policy's total" in words
+
+
+@pytest.mark.parametrize("composition", ["sum", "renyi", "gaussian"])
+def test_what_was_spent_under_a_filter_is_at_the_whole_delta(
+    consortium: SmallConsortium, composition: str, direct_wire: type[DirectWire]
+) -> None:
+    composed(consortium, composition)
+    policy = str(consortium.folder.policy(NAME))
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=0.05)
+    status = read_silo_status(consortium.folder.policy(NAME))
+    (spent,) = [line for line in status.lines() if line.startswith("spent")]
+    budget = " ".join(CliRunner().invoke(app, ["silo", "budget", policy]).output.split())
+    whole = f"at the budget's δ {delta_text(status.budget.max_delta)}"
+    share = f"{100 * (1 - status.share):.1f} %"
+    if composition == "sum":
+        assert spent == f"spent  {pair_text(status.epsilon, status.delta)}"
+        assert f"{share} of ε or of δ, whichever is less, is left" in budget
+    else:
+        assert spent == f"spent  ε {epsilon_text(status.epsilon)} {whole}"
+        assert f"as the filter counts, which is not in ε, {share} of the budget is left" in budget
+        assert whole in html.unescape(spending(status.odometer, (1.0, 1e-6)))

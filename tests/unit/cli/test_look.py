@@ -121,3 +121,15 @@ def test_a_name_of_any_length_is_a_name(tmp_path: Path) -> None:
     name = "x" * 140_000
     (tmp_path / "long.csv").write_text(f"{name};ill\n1;0\n", encoding="utf-8")
     assert guessed_file(tmp_path / "long.csv").header() == (name, "ill")
+
+
+@pytest.mark.parametrize("doubled", [0, 2])
+def test_a_number_of_a_patient_is_an_identifier_and_no_feature(tmp_path: Path, doubled: int) -> None:
+    rows = [f"{100_000 + 7 * max(n, doubled)},{n % 30 + 20},{n * 1.37:.2f},{n % 2}" for n in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["patient,age,dose,ill", *rows]))
+    data = look(tmp_path / "t.csv", "--label", "ill")
+    assert data["id"] == "draft: patient; replace by public knowledge"
+    assert set(data["ranges"]) == {"age", "dose"}
+    shown = CliRunner().invoke(app, ["look", str(tmp_path / "t.csv")]).output
+    assert '# "patient": nearly all cells differ, as those of an identifier do' in shown
+    assert '# "dose": nearly all' not in shown

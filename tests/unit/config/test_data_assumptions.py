@@ -89,3 +89,22 @@ def test_a_shape_is_for_arrays_in_memory_alone(data: dict[str, Any], message: st
     assert DataConfig.model_validate(arrays).feature_shape == (8, 8)
     with pytest.raises(ValidationError, match=message):
         DataConfig.model_validate({**arrays, **data})
+
+
+@pytest.mark.parametrize(
+    ("asked", "person", "said"),
+    [
+        (None, False, "no silo holds more training records than its record_capacity"),
+        (True, False, "no silo holds more records than its record_capacity"),
+        ("held-out", False, "no silo holds more held-out records than its record_capacity"),
+        (None, True, "no silo holds more training persons than its person.capacity"),
+        (True, True, "no silo holds more persons than its person.capacity"),
+        ("held-out", True, "no silo holds more held-out persons than its person.capacity"),
+    ],
+)
+def test_a_capacity_names_what_takes_part(asked: object, person: bool, said: str) -> None:
+    data = DataConfig.model_validate(
+        {"source": "csv:x.csv", "asked": asked, "test_fraction": 0.2}
+        | ({"person": {"column": "who", "capacity": 5, "most_records": 2}} if person else {})
+    )
+    assert data_assumptions(data)[0] == said

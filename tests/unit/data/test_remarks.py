@@ -10,6 +10,7 @@ import pytest
 
 from discreet.data import ColumnSilos, Federation, OneSilo, PublicFacts, load_federation
 from discreet.data.bundled import heart_disease
+from discreet.data.remarks import grouped
 from discreet.errors import DataError
 
 ROWS = [
@@ -125,3 +126,21 @@ def test_a_silo_knows_how_many_records_its_capacity_left_out(tmp_path: Path) -> 
 
 def test_bundled_data_give_nobody_anything_to_mend() -> None:
     assert heart_disease().notes == ()
+
+
+def test_what_is_remarked_of_many_columns_is_said_once_for_each_file_and_kind() -> None:
+    notes = [
+        f"{file}.csv, column 'c{n}': {n + 1} of 9 cells {what}"
+        for file in "ab"
+        for n in range(480)
+        for what in (f'are outside [{n}, {n + 1}]; ranges = {{ "c{n}" = [LOW, HIGH] }}.', "are blank.")
+    ]
+    found = grouped([*notes, "a.csv: columns that nothing uses: patient."])
+    assert len(found) == 5
+    assert found[1] == (
+        "a.csv, column 'c0': 1 of 9 cells are blank. Likewise 479 more columns: 'c1', 'c2', 'c3' and 476 "
+        "more."
+    )
+    assert found[-1] == "a.csv: columns that nothing uses: patient."
+    few = [note for note in notes if note.startswith("a.csv, column 'c1'")]
+    assert grouped(few) == few

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from discreet.accounting.gdp import gaussian_epsilon
-from discreet.config import parse_config
-from discreet.config.data import PERSON_CAPACITY
+from discreet.config import load_config, parse_config
 from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds import QuantileClipped, StableSteps
 from discreet.plan import Plan
 from discreet.plan.capacity import beyond_capacity
-from discreet.plan.judged import public_units
+from discreet.plan.judged import judged, public_units
+from discreet.plan.over_records import plan_over_records
 from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.privacy.notation import epsilon_text
 from discreet.privacy.units import Unit
 from discreet.silo.records import _federation, nothing
 from tests.unit.plan.planned import plan
@@ -96,7 +97,7 @@ def test_without_aggregation_each_of_a_persons_silos_shows_a_contribution(silos:
 def test_the_guarantee_says_what_a_silo_cannot_check() -> None:
     said = of_persons(silos=2).guarantees[0].assumptions
     assert "no person has records at more than 2 silos, which no silo can see for itself" in said
-    assert PERSON_CAPACITY in said
+    assert "no silo holds more training persons than its person.capacity" in said
 
 
 def test_too_many_persons_weaken_it_and_the_report_says_so() -> None:
@@ -157,3 +158,15 @@ def test_the_unit_person_and_the_persons_belong_together(unit: str, person: bool
                 "privacy": {"epsilon": 1.0, "delta": DELTA, "unit": unit, "clip_norm": 1.0},
             }
         )
+
+
+def test_the_page_on_epsilon_says_what_several_records_cost() -> None:
+    """docs/how-to/choose-epsilon.md has these numbers of examples/heart.toml."""
+    root = Path(__file__).parents[3]
+    planned = plan_over_records(load_config(root / "examples" / "heart.toml")).plan
+    page = (root / "docs" / "how-to" / "choose-epsilon.md").read_text(encoding="utf-8")
+    for count, row in for_persons(planned):
+        assert f"| {count} | {epsilon_text(row.epsilon)} | {judged(planned, row).level.value} |" in page
+        assert row.epsilon > count * planned.spent(planned.rounds).epsilon
+    worse = 1e-5 * (math.exp(10.0) - 1.0) / (math.e - 1.0)
+    assert f"ε = 10 at δ = {worse:.2f}" in page

@@ -152,3 +152,36 @@ def test_persons_at_several_silos_are_hidden_by_shorter_steps() -> None:
     assert two.local.learning_rate == pytest.approx(one.local.learning_rate / 2, rel=1e-6)
     assert two.rounds == one.rounds
     assert "(2,000 persons at most, 5 silos" in one.reason
+
+
+def test_noise_that_hides_several_silos_makes_steps_shorter() -> None:
+    def of_persons(silos: int) -> Any:
+        person = {"column": "who", "capacity": 400, "most_records": 5, "most_silos": silos}
+        data = {"source": "digits", "person": person}
+        local = {"kind": "stable-steps"}
+        stated = {"data": data, "training": {"local": local}, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
+        stated["privacy"] = {"epsilon": 1.0, "delta": 1e-5, "unit": "person"}
+        return choice(parse_config(stated), FACTS)
+
+    one, two = of_persons(1), of_persons(2)
+    assert two.local.learning_rate * two.rounds == pytest.approx(one.local.learning_rate * one.rounds / 2)
+    assert "2,000 persons at most" in two.reason
+    planned = make_plan(
+        parse_config(
+            {
+                "data": {
+                    "source": "digits",
+                    "person": {"column": "who", "capacity": 400, "most_records": 5, "most_silos": 2},
+                },
+                "training": {"rounds": two.rounds, "local": two.local.model_dump(exclude_none=True)},
+                "privacy": {"epsilon": 1.0, "delta": 1e-5, "unit": "person"},
+            }
+        ),
+        FACTS,
+    )
+    # All rounds' noise moves a logit by 1, as the plan's own noise says.
+    noise = (
+        planned.noise_multiplier / math.sqrt(two.rounds) * math.sqrt(5 / planned.thresholds.honest_survivors)
+    )
+    moved = two.local.learning_rate * two.rounds * noise * math.sqrt(2) * two.local.residual_cap / 5
+    assert moved == pytest.approx(1.0, rel=0.05)

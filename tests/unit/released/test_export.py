@@ -170,7 +170,8 @@ def test_onnx_gives_our_scores_from_raw_columns(tabular: tuple[Model, dict[str, 
     assert label.tolist() == model.predict(rows).tolist()
 
 
-def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) -> None:
+@pytest.mark.parametrize("hole", [np.nan, None, ""], ids=["NaN", "None", "blank"])
+def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]], hole: object) -> None:
     import joblib
 
     model, rows = tabular
@@ -184,6 +185,8 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]]) ->
         for name in pipeline.columns_
     ]
     table = np.array(raw, dtype=object).T
+    # Whatever a frame holds where there is nothing, in columns of texts too.
+    table[[[cell in {"", "nan"} for cell in row] for row in table.astype(str)]] = hole
     assert_close(pipeline.predict_proba(table), model.predict_proba(rows))
     assert pipeline.predict(table).tolist() == model.predict(rows).tolist()
     assert json.loads(pipeline.discreet_)["plan"]["digest"] == model.plan.digest()

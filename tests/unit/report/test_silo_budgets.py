@@ -13,6 +13,7 @@ from discreet.errors import ConfigurationError
 from discreet.plan import Plan, load_plan
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.report import collect, state_budgets, write_report
+from discreet.report.evidence import budgets
 from discreet.report.silo_budgets import BUDGETS
 from discreet.rounds import RunDirectory
 from discreet.silo.policy import SiloLedger, load_policy
@@ -128,3 +129,22 @@ def test_an_altered_file_is_refused(
     run.file(BUDGETS).write_text(json.dumps(document))
     with pytest.raises(ConfigurationError, match=r"budgets\.json must be as it was written"):
         collect(directory)
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian"])
+def test_under_a_filter_a_share_is_left_and_no_two_numbers(
+    directory: Path, plan: Plan, tmp_path: Path, composition: str
+) -> None:
+    path = policy(tmp_path, "cleveland")
+    path.write_text(path.read_text().replace("[budget]", f'[budget]\ncomposition = "{composition}"'))
+    state_budgets(RunDirectory(directory), plan, [path])
+    report = collect(directory)
+    (own,) = report.silo_budgets
+    assert own.left is None
+    assert own.share is not None
+    assert 0.0 < own.share < own.used[0] / 4.0, "a filter's measure is not of ε"
+    assert own.is_kept
+    page = str(budgets(report))
+    assert f"{100 * (1 - own.share):.1f} % of the filter" in page
+    assert "unless the owner" in page
+    assert not dataclasses.replace(own, share=1.01).is_kept

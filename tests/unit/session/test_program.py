@@ -14,6 +14,7 @@ import pytest
 
 import discreet
 from discreet.config import parse_data
+from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.engines.local import Opening
 from discreet.errors import ConfigurationError, DataError
@@ -310,3 +311,11 @@ def test_records_beyond_the_capacity_weaken_what_a_program_is_shown(frames: Fram
     assert not any(
         b"FAILS HERE" in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()
     )
+
+
+def test_a_missing_capacity_of_persons_is_asked_for_by_its_own_key() -> None:
+    person = {"column": "who", "capacity": 50, "most_records": 2}
+    data = {"source": "memory", "label": "ill", "ranges": {"age": [20, 80]}, "person": person}
+    said = r"'data\.person\.capacity' must name every silo .* on persons, as in \{ north = 500"
+    with pytest.raises(ConfigurationError, match=said):
+        plan_training(DataConfig.model_validate(data), target=Target(1.0, unit="person"))

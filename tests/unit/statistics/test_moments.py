@@ -143,7 +143,9 @@ def test_where_noise_hides_the_predictors_a_ridge_is_used_and_said() -> None:
     hidden = Moments(moments.columns, moments.matrix + np.diag([1000.0, 0, 0, 0]), moments.variance)
     found = regression(hidden, "dose", ["age", "smokes"])
     assert found.ridge > 0
-    assert "ridge" in found.rows()[-1].name
+    told = {row.name: row.remark for row in found.rows()}
+    assert "ridge" not in told
+    assert all(f"shrunk by a ridge of {found.ridge:.3g}" in told[one.name] for one in found.coefficients)
     assert all(math.isfinite(one.value.value) for one in found.coefficients)
 
 

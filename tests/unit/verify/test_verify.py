@@ -344,3 +344,17 @@ def test_an_interrupted_run_verifies_once_it_was_finished(
     findings = {finding.subject: finding.detail for finding in verify(tmp_path / "run", records=Path())}
     assert json.loads((tmp_path / "run" / "result.json").read_text())["rounds"]["lost"] == 1
     assert findings["metrics.jsonl"].startswith("7 releases")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("plan.json", "plan.json must hold composable, digest, plan and nothing else; it has 'certified'"),
+     ("result.json", "and nothing else; it has 'certified'")],
+)  # fmt: skip
+def test_a_key_that_nobody_reads_is_refused(finished: Path, tmp_path: Path, name: str, said: str) -> None:
+    copy = Path(shutil.copytree(finished, tmp_path / "run"))
+    stated = json.loads((copy / name).read_text())
+    (copy / name).write_text(json.dumps(stated | {"certified": "by us"}, indent=1, ensure_ascii=False) + "\n")
+    seal(copy)
+    with pytest.raises(VerificationFailure, match=said.replace(".", r"\.")):
+        list(verify(copy))

@@ -28,6 +28,7 @@ from discreet.plan import (
     FederationFacts,
     Plan,
     beyond_capacity,
+    exceeded,
     guarantees_after,
     load_plan,
     make_plan,
@@ -101,6 +102,12 @@ class RunResult:
     def failing(self) -> str:
         """Says what is left of the guarantees on records that break an assumption of theirs; or nothing."""
         return beyond_capacity(self.plan, self.guarantees, self.surplus)
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The assumptions of the guarantees that these records break."""
+        found = exceeded(self.plan, self.surplus)
+        return frozenset() if found is None else frozenset({found})
 
     @property
     def told(self) -> list[str]:

@@ -15,6 +15,7 @@ from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.config.data import WRITTEN
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError
+from discreet.privacy.notation import delta_text, epsilon_text, pair_text
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
@@ -160,6 +161,15 @@ class Limits:
     def pair(self) -> tuple[float, float]:
         """ε and δ."""
         return self.epsilon, self.delta
+
+    def spent_text(self, epsilon: float, delta: float) -> str:
+        """Writes what was spent for people.
+
+        Under a filter no part of δ is used up: all that is left of the budget is stated at the whole of it.
+        """
+        if self.composition == "sum" or epsilon == delta == 0.0:
+            return pair_text(epsilon, delta)
+        return f"ε {epsilon_text(epsilon)} at the budget's δ {delta_text(self.delta)}"
 
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
