@@ -251,7 +251,8 @@ def _effects(
     found = _solved(part, known, link, range(known.shape[1]))
     if found is not None:
         own = [name for name, one in zip(names, told, strict=True) if one]
-        unknown |= {name: _effect(found, place, name, reach) for place, name in enumerate(own)}
+        law = _equations(found)[1], _covariance(found)
+        unknown |= {name: _effect(found, law, place, name, reach) for place, name in enumerate(own)}
     return Effects(what, tuple(unknown.values()), _none_at_all(part, known, link))
 
 
@@ -314,7 +315,14 @@ def _equations(fit: _Fit) -> tuple[Floats, Floats]:
         "pcz,pc->z", fit.rows, weights.event * events - weights.exposed * exposed, optimize=True
     )
     slope = weights.event_slope * events - weights.exposed_slope * exposed
-    return value, np.einsum("pcz,pc,pcy->zy", fit.rows, slope, fit.directions, optimize=True)
+    return value, _summed(fit.rows, slope, fit.directions)
+
+
+def _summed(rows: Floats, weights: Floats, others: Floats) -> Floats:
+    """Returns the sum over periods and cells of z w yᵀ."""
+    left, right = (one.reshape(-1, one.shape[-1]) for one in (rows, others))
+    found: Floats = left.T @ (weights.reshape(-1, 1) * right)
+    return found
 
 
 def _solved(counts: _Counts, design: Floats, link: Link, free: Sequence[int]) -> _Fit | None:
@@ -359,7 +367,7 @@ def _moved(fit: _Fit, step: Floats) -> _Fit | None:
 def _pulled(fit: _Fit, cells: tuple[Floats, Floats]) -> Floats:
     """Returns what a raw count adds, shape ``(…, bins, cells, 2)``, from what events and units at risk do."""
     by_event, by_exposed = cells
-    found: Floats = np.einsum("...pc,eps->...sce", by_exposed, fit.counts.at_risk, optimize=True)
+    found: Floats = np.moveaxis(np.tensordot(by_exposed, fit.counts.at_risk, ((-2,), (1,))), -1, -3)
     found[..., : by_event.shape[-2], :, 0] += by_event
     return found
 
@@ -374,24 +382,24 @@ def _noise_rows(fit: _Fit) -> Floats:
 def _covariance(fit: _Fit) -> Floats:
     """Returns the covariance of the equations: the model's, and that of the noise."""
     weights, exposed = _weights(fit.levels, fit.link), np.maximum(fit.counts.exposed, 0.0)
-    sampling = np.einsum("pcz,pc,pcy->zy", fit.rows, weights.spread * exposed, fit.rows, optimize=True)
+    sampling = _summed(fit.rows, weights.spread * exposed, fit.rows)
     noise = _noise_rows(fit)
     found: Floats = sampling + fit.counts.variance * (noise @ noise.T)
     return found
 
 
-def _effect(fit: _Fit, place: int, name: str, reach: float) -> Effect:
+def _effect(fit: _Fit, law: tuple[Floats, Floats], place: int, name: str, reach: float) -> Effect:
     """Returns one effect: the values that the law of the equations does not reject, as Fieller (1954).
 
     Let the effect move by x from the root, the other parameters as their covariance says: the equation that
-    tells it has the variance a2 x² + a1 x + a0 there, for its derivative is noisy too.
+    tells it has the variance a2 x² + a1 x + a0 there, for its derivative is noisy too. ``law`` is that
+    derivative and the covariance of the equations.
     """
-    _, slope = _equations(fit)
+    slope, covariance = law
     if np.linalg.matrix_rank(slope) < len(slope):
         return Effect(name, None)
     periods = len(fit.rates)
     lever = -np.linalg.inv(slope)[periods + place]
-    covariance = _covariance(fit)
     a0 = float(lever @ covariance @ lever)
     if not a0 > 0:
         return Effect(name, None)
