@@ -168,6 +168,9 @@ IN_BINS = (
     f"{POPULATION}. Inside a bin of time events and ends of observation are taken to be spread evenly: wide "
     "bins move a curve by more than its intervals say"
 )
+OF_HAZARDS = (
+    f"{POPULATION}. Somebody whose observation ends inside a bin of time is counted at risk for half of it"
+)
 HELD_OUT = (
     f"about the population that the held-out records {_DRAWN}. Records of one bin of scores are not told "
     "apart: they count one half in the AUC"
@@ -412,7 +415,7 @@ def _survival(asked: _Asked, question: SurvivalQuestion, block: Cells) -> Answer
 def _ratios(asked: _Asked, question: HazardsQuestion | LogisticQuestion, block: Cells) -> Answer:
     found = effects_of(question, block, asked.sums, asked.variance, level=LEVEL)
     about = (
-        f"{IN_BINS if isinstance(question, HazardsQuestion) else POPULATION}. A ratio compares with "
+        f"{OF_HAZARDS if isinstance(question, HazardsQuestion) else POPULATION}. A ratio compares with "
         f"{compared_with(covariates_of(question, block))}, the other columns held fixed"
     )
     drawn = Forest(found.what, tuple((one.name, one.ratio) for one in found.effects))

@@ -16,23 +16,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
 
 from discreet.arrays import Booleans, Floats
 from discreet.quality.intervals import Interval
+from discreet.statistics.equations import (
+    Counts,
+    Fit,
+    Link,
+    covariance_of,
+    equations,
+    pulled,
+    solved,
+    weights_of,
+)
 from discreet.statistics.inversion import around, normal_quantile
 from discreet.statistics.rows import Row, interval_row, number_row
 
-Link = Literal["cloglog", "logit"]
 _WHAT: dict[Link, str] = {"cloglog": "hazard ratio", "logit": "odds ratio of the hazard"}
-_STEPS, _SHORTEST = 60, 1e-6
-_LEAST, _MOST = -0.9, 500.0
-"""Odds and rates: below -1 odds make no sense, and above hundreds nobody is spared."""
-_FAR, _HUGE = 12.0, 100.0
-"""Logarithms of ratios beyond this are those of a level in which everybody, or nobody, has the event."""
+_HUGE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,91 +104,6 @@ class Covariate:
     reference: int = 0
 
 
-class _Counts(NamedTuple):
-    """Noisy counts with what makes events and units at risk of them.
-
-    Attributes:
-        raw: those with the event and those without, shape ``(bins, cells, 2)``.
-        at_risk: how much the event and its absence in each bin count as at risk in each period, shape
-            ``(2, periods, bins)``.
-        variance: of the noise of each raw count.
-    """
-
-    raw: Floats
-    at_risk: Floats
-    variance: float
-
-    @property
-    def events(self) -> Floats:
-        """Shape ``(periods, cells)``."""
-        found: Floats = self.raw[: self.at_risk.shape[1], :, 0]
-        return found
-
-    @property
-    def exposed(self) -> Floats:
-        """Units at risk, shape ``(periods, cells)``."""
-        found: Floats = np.einsum("eps,sce->pc", self.at_risk, self.raw, optimize=True)
-        return found
-
-
-class _Weights(NamedTuple):
-    """a(u), b(u), their derivatives, and a²h(1 − h), each of the shape of u."""
-
-    event: Floats
-    exposed: Floats
-    event_slope: Floats
-    exposed_slope: Floats
-    spread: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """A root of the equations.
-
-    Attributes:
-        counts: what was fitted.
-        design: of the cells, shape ``(cells, effects)``.
-        link: of both.
-        rates: λ, shape ``(periods,)``.
-        slopes: β, shape ``(effects,)``.
-    """
-
-    counts: _Counts
-    design: Floats
-    link: Link
-    rates: Floats
-    slopes: Floats
-
-    @property
-    def multipliers(self) -> Floats:
-        """Of λ in each cell: exp(β·x)."""
-        found: Floats = np.exp(self.design @ self.slopes)
-        return found
-
-    @property
-    def levels(self) -> Floats:
-        """Odds or rates u, shape ``(periods, cells)``."""
-        return np.outer(self.rates, self.multipliers)
-
-    @property
-    def rows(self) -> Floats:
-        """Z of each period and cell, shape ``(periods, cells, periods + effects)``."""
-        periods, (cells, effects) = len(self.rates), self.design.shape
-        found = np.zeros((periods, cells, periods + effects))
-        found[np.arange(periods), :, np.arange(periods)] = 1.0
-        found[:, :, periods:] = self.design
-        return found
-
-    @property
-    def directions(self) -> Floats:
-        """Derivatives of u by λ and β, shaped as `rows`."""
-        found = self.rows
-        periods = len(self.rates)
-        found[:, :, :periods] *= self.multipliers[None, :, None]
-        found[:, :, periods:] *= self.levels[:, :, None]
-        return found
-
-
 def hazards(
     sums: Floats,
     variance: float,
@@ -216,7 +135,7 @@ def hazards(
     used = int(np.argmin(np.append(clear, False)))
     later = np.triu(np.ones((len(left), len(left))))
     at_risk = np.stack([later, later - np.eye(len(left)) / 2])[:, :used]
-    return _effects(_Counts(raw, at_risk, variance), covariates, _WHAT[link], link, level)
+    return _effects(Counts(raw, at_risk, variance), covariates, _WHAT[link], link, level)
 
 
 def logistic_regression(
@@ -231,31 +150,30 @@ def logistic_regression(
         level: of the intervals.
     """
     raw = np.asarray(sums, dtype=np.float64).reshape(1, -1, 2)
-    return _effects(_Counts(raw, np.ones((2, 1, 1)), variance), covariates, "odds ratio", "logit", level)
+    return _effects(Counts(raw, np.ones((2, 1, 1)), variance), covariates, "odds ratio", "logit", level)
 
 
 def _in_short(p_value: float | None) -> str:
     return "" if p_value is None else "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
-def _effects(
-    counts: _Counts, covariates: Sequence[Covariate], what: str, link: Link, level: float
-) -> Effects:
+def _effects(counts: Counts, covariates: Sequence[Covariate], what: str, link: Link, level: float) -> Effects:
     names, design, kept, told = _design(counts, covariates)
     reach = normal_quantile(level)
     unknown = {name: Effect(name, None) for name in names}
     if not (counts.at_risk.shape[1] and told.any()):
         return Effects(what, tuple(unknown.values()), None)
-    part = _Counts(counts.raw[:, kept], counts.at_risk, counts.variance)
+    part = Counts(counts.raw[:, kept], counts.at_risk, counts.variance)
     known = design[kept][:, told]
-    found = _solved(part, known, link, range(known.shape[1]))
+    found = solved(part, known, link, range(known.shape[1]))
     if found is not None:
         own = [name for name, one in zip(names, told, strict=True) if one]
-        unknown |= {name: _effect(found, place, name, reach) for place, name in enumerate(own)}
+        law = equations(found)[1], covariance_of(found)
+        unknown |= {name: _effect(found, law, place, name, reach) for place, name in enumerate(own)}
     return Effects(what, tuple(unknown.values()), _none_at_all(part, known, link))
 
 
-def _design(counts: _Counts, covariates: Sequence[Covariate]) -> tuple[list[str], Floats, Booleans, Booleans]:
+def _design(counts: Counts, covariates: Sequence[Covariate]) -> tuple[list[str], Floats, Booleans, Booleans]:
     """Returns names and columns of the effects, which cells are kept, and which effects can be told.
 
     A level counts while those with the event and those without stand out from their noise; one that does not
@@ -280,7 +198,7 @@ def _design(counts: _Counts, covariates: Sequence[Covariate]) -> tuple[list[str]
     return names, np.array(columns, dtype=np.float64).T, kept, np.array(told, dtype=np.bool_) & compared
 
 
-def _stands_out(counts: _Counts, cells: Booleans) -> bool:
+def _stands_out(counts: Counts, cells: Booleans) -> bool:
     """Returns whether events, and periods without one, are more than twice their noise in ``cells``."""
     events, exposed = counts.events[:, cells].sum(), counts.exposed[:, cells].sum()
     periods = counts.at_risk.shape[1]
@@ -291,115 +209,26 @@ def _stands_out(counts: _Counts, cells: Booleans) -> bool:
     return bool(enough and exposed - events > max(1e-9, noise * float(np.linalg.norm(without))))
 
 
-def _weights(levels: Floats, link: Link) -> _Weights:
-    one, none = np.ones_like(levels), np.zeros_like(levels)
-    positive = np.maximum(levels, 0.0)
-    if link == "logit":
-        odds = 1.0 + levels
-        return _Weights(one, levels / odds, none, one / odds**2, positive / (1.0 + positive) ** 2)
-    near = np.abs(levels) < 1e-3
-    safe = np.where(near, 1.0, levels)
-    share = -np.expm1(-safe)
-    event = np.where(near, 1 + levels / 2 + levels**2 / 12, safe / share)
-    slope = np.where(near, 0.5 + levels / 6, (share - safe * np.exp(-safe)) / share**2)
-    spread = np.where(near, positive, np.maximum(safe, 0.0) ** 2 / np.expm1(np.maximum(np.abs(safe), 1e-9)))
-    return _Weights(event, levels, slope, one, spread)
-
-
-def _equations(fit: _Fit) -> tuple[Floats, Floats]:
-    """Returns the left-hand side, and its derivative."""
-    weights = _weights(fit.levels, fit.link)
-    events, exposed = fit.counts.events, fit.counts.exposed
-    value = np.einsum(
-        "pcz,pc->z", fit.rows, weights.event * events - weights.exposed * exposed, optimize=True
-    )
-    slope = weights.event_slope * events - weights.exposed_slope * exposed
-    return value, np.einsum("pcz,pc,pcy->zy", fit.rows, slope, fit.directions, optimize=True)
-
-
-def _solved(counts: _Counts, design: Floats, link: Link, free: Sequence[int]) -> _Fit | None:
-    """Returns the root with effects other than ``free`` at 0; None if there is none within reach."""
-    events, exposed = counts.events.sum(axis=1), counts.exposed.sum(axis=1)
-    share = np.clip(events / np.maximum(exposed, 1e-300), -0.5, 0.9)
-    rates = share / (1 - share) if link == "logit" else -np.log1p(-share)
-    fit = _Fit(counts, design, link, rates, np.zeros(design.shape[1]))
-    moving = [*range(len(rates)), *(len(rates) + place for place in free)]
-    for _ in range(_STEPS):
-        value, slope = _equations(fit)
-        step = np.zeros(len(value))
-        try:
-            step[moving] = -np.linalg.solve(slope[np.ix_(moving, moving)], value[moving])
-        except np.linalg.LinAlgError:
-            return None
-        if not np.all(np.isfinite(step)):
-            return None
-        moved = _moved(fit, step)
-        if moved is None or not np.all(np.abs(moved.slopes) < _FAR):
-            return None
-        fit = moved
-        if np.abs(step).max() < 1e-10:
-            return fit
-    return None
-
-
-def _moved(fit: _Fit, step: Floats) -> _Fit | None:
-    """Returns the fit after as much of a step as keeps odds possible and moves no slope by more than 1."""
-    periods, length = len(fit.rates), 1.0
-    while length > _SHORTEST:
-        rates, slopes = fit.rates + length * step[:periods], fit.slopes + length * step[periods:]
-        found = _Fit(fit.counts, fit.design, fit.link, rates, slopes)
-        if np.abs(slopes - fit.slopes).max(initial=0.0) <= 1.0:
-            levels = found.levels
-            if levels.min() > _LEAST and levels.max() < _MOST:
-                return found
-        length /= 2
-    return None
-
-
-def _pulled(fit: _Fit, cells: tuple[Floats, Floats]) -> Floats:
-    """Returns what a raw count adds, shape ``(…, bins, cells, 2)``, from what events and units at risk do."""
-    by_event, by_exposed = cells
-    found: Floats = np.einsum("...pc,eps->...sce", by_exposed, fit.counts.at_risk, optimize=True)
-    found[..., : by_event.shape[-2], :, 0] += by_event
-    return found
-
-
-def _noise_rows(fit: _Fit) -> Floats:
-    """Returns the derivative of the equations by every raw count, shape ``(equations, counts)``."""
-    weights, rows = _weights(fit.levels, fit.link), np.moveaxis(fit.rows, -1, 0)
-    pulled = _pulled(fit, (rows * weights.event, -rows * weights.exposed))
-    return pulled.reshape(len(rows), -1)
-
-
-def _covariance(fit: _Fit) -> Floats:
-    """Returns the covariance of the equations: the model's, and that of the noise."""
-    weights, exposed = _weights(fit.levels, fit.link), np.maximum(fit.counts.exposed, 0.0)
-    sampling = np.einsum("pcz,pc,pcy->zy", fit.rows, weights.spread * exposed, fit.rows, optimize=True)
-    noise = _noise_rows(fit)
-    found: Floats = sampling + fit.counts.variance * (noise @ noise.T)
-    return found
-
-
-def _effect(fit: _Fit, place: int, name: str, reach: float) -> Effect:
+def _effect(fit: Fit, law: tuple[Floats, Floats], place: int, name: str, reach: float) -> Effect:
     """Returns one effect: the values that the law of the equations does not reject, as Fieller (1954).
 
     Let the effect move by x from the root, the other parameters as their covariance says: the equation that
-    tells it has the variance a2 x² + a1 x + a0 there, for its derivative is noisy too.
+    tells it has the variance a2 x² + a1 x + a0 there, for its derivative is noisy too. ``law`` is that
+    derivative and the covariance of the equations.
     """
-    _, slope = _equations(fit)
+    slope, covariance = law
     if np.linalg.matrix_rank(slope) < len(slope):
         return Effect(name, None)
     periods = len(fit.rates)
     lever = -np.linalg.inv(slope)[periods + place]
-    covariance = _covariance(fit)
     a0 = float(lever @ covariance @ lever)
     if not a0 > 0:
         return Effect(name, None)
     follows = -np.linalg.solve(slope, covariance @ lever) / a0
-    weights, row = _weights(fit.levels, fit.link), fit.rows @ lever
+    weights, row = weights_of(fit.levels, fit.link), fit.rows @ lever
     along = row * (fit.directions @ follows)
-    here = _pulled(fit, (row * weights.event, -row * weights.exposed))
-    moved = _pulled(fit, (along * weights.event_slope, -along * weights.exposed_slope))
+    here = pulled(fit, (row * weights.event, -row * weights.exposed))
+    moved = pulled(fit, (along * weights.event_slope, -along * weights.exposed_slope))
     a1 = 2 * fit.counts.variance * float((here * moved).sum())
     a2 = fit.counts.variance * float((moved**2).sum())
     square, value = reach * reach, float(fit.slopes[place])
@@ -412,18 +241,18 @@ def _effect(fit: _Fit, place: int, name: str, reach: float) -> Effect:
     return Effect(name, around(value, value + middle - half, value + middle + half), math.sqrt(a0), p_value)
 
 
-def _none_at_all(counts: _Counts, design: Floats, link: Link) -> float | None:
+def _none_at_all(counts: Counts, design: Floats, link: Link) -> float | None:
     """Returns the p-value of the score test of β = 0 (Rao 1948; with a covariance of its own, Boos 1992)."""
-    fit = _solved(counts, design, link, ())
+    fit = solved(counts, design, link, ())
     if fit is None:
         return None
-    value, slope = _equations(fit)
+    value, slope = equations(fit)
     periods = len(fit.rates)
     if np.linalg.matrix_rank(slope[:periods, :periods]) < periods:
         return None
     aside = slope[periods:, :periods] @ np.linalg.inv(slope[:periods, :periods])
     lever = np.hstack([-aside, np.eye(len(aside))])
-    spread = lever @ _covariance(fit) @ lever.T
+    spread = lever @ covariance_of(fit) @ lever.T
     if np.linalg.matrix_rank(spread, hermitian=True) < len(spread):
         return None
     squared = float(value[periods:] @ np.linalg.solve(spread, value[periods:]))

@@ -29,6 +29,8 @@ def questions(**changes: Any) -> Config:
                 {"kind": "count"},
                 {"kind": "table", "of": ["sex", "label"]},
                 {"kind": "linear-regression", "outcome": "thalach", "on": ["age", "cp"]},
+                {"kind": "hazards", "time": "age", "event": "exang", "on": ["sex"]},
+                {"kind": "logistic-regression", "outcome": "label", "on": ["sex", "cp", "age"]},
             ],
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
             "aggregation": {"min_survivors": 3, "max_colluding": 1},

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet import statistics
 from discreet.arrays import Floats
 from discreet.statistics import Axis, Column, Row
-from discreet.statistics.effects import Link
+from discreet.statistics.equations import Link
 
 VARIANCES = st.sampled_from([0.0, 1e-6, 1.0, 100.0, 1e6])
 ENTRIES = st.one_of(

@@ -12,7 +12,7 @@ import scipy
 
 from discreet.arrays import Floats
 from discreet.statistics import Covariate, hazards, logistic_regression
-from discreet.statistics.effects import Link
+from discreet.statistics.equations import Link
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0, math.inf)
 COVARIATES = (Covariate("drug", ("old", "new")), Covariate("stage", ("I", "II", "III")))
