@@ -42,18 +42,6 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
 
 
-def _counted(plan: Plan) -> str:
-    """Names what a capacity bounds."""
-    units = "records" if plan.data.person is None else "persons"
-    match plan.data.asked:
-        case None:
-            return f"training {units}"
-        case "held-out":
-            return f"held-out {units}"
-        case _:
-            return units
-
-
 def _model(plan: Plan) -> Fact:
     numbers = f"{plan.facts.dimension:,}"
     if plan.questions:

@@ -61,11 +61,6 @@ def _share(level: Level) -> str:
     return share_text(level.share)
 
 
-def _counted(limits: Limits) -> str:
-    """Says what a share is of: of a filter, it is none of ε."""
-    return ", the larger of ε and δ" if limits.composition == "sum" else ", as the filter counts, not in ε"
-
-
 def _figures(found: Odometer) -> Html:
     added = found.limits.composition == "sum"
     entries = [

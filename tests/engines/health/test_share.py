@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -125,4 +126,9 @@ def test_what_was_spent_under_a_filter_is_at_the_whole_delta(
     else:
         assert spent == f"spent  ε {epsilon_text(status.epsilon)} {whole}"
         assert f"as the filter counts, which is not in ε, {share} of the budget is left" in budget
-        assert whole in html.unescape(spending(status.odometer, (1.0, 1e-6)))
+        # One share, and no two numbers of which something could be taken away.
+        shown = html.unescape(spending(status.odometer, (1.0, 1e-6)))
+        assert re.search(
+            rf"<dt>Left</dt><dd>{100 * (1 - status.share) - 0.1:.0f}[.0-9]* % of the budget", shown
+        )
+        assert "<dt>Spent</dt>" not in shown

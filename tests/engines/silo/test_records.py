@@ -361,7 +361,9 @@ def test_the_owners_dry_run_says_when_no_record_would_take_part(  # noqa: PLR091
 ) -> None:
     honest = silo_check.dry_run
     monkeypatch.setattr(
-        silo_check, "dry_run", lambda *given: dataclasses.replace(honest(*given), records=records)
+        silo_check,
+        "dry_run",
+        lambda *given, **more: dataclasses.replace(honest(*given, **more), records=records),
     )
     ended = 0
     try:

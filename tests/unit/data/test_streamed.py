@@ -122,7 +122,7 @@ WRITTEN_DOWN = {
     "capacity of one": "7deaaee10555dce2",
     "exchanged": "3a92219f1397fa88",
     "by id": "b3824d50f13b6cc5",
-    "held-out": "648ded89ce46a5b4",
+    "held-out": "bca9c75d60780836",
     "asked": "3462b19b9bb82ffe",
     "outcome": "cb56b39dfd5d347f",
     "persons": "7d33fd1e6cd83e0a",
