@@ -49,7 +49,8 @@ QUESTIONS: dict[str, Any] = {
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages by name."""
     folder = tmp_path_factory.mktemp("pages")
-    prepared = prepare(load_config(ROOT / "examples" / "heart.toml"))
+    # With numbers of its own, so that local steps can be turned as well.
+    prepared = prepare(load_config(ROOT / "tests" / "support" / "tuned_heart.toml"))
     explorer = folder / "explorer.html"
     explorer.write_text(render(explore(prepared.config, prepared.plan)), encoding="utf-8")
     short = prepared.config.training.model_copy(update={"rounds": 4})

@@ -32,6 +32,9 @@ from discreet.errors import ConfigurationError
 FLOAT_SLACK = 2.0**-10
 MAX_BATCH = 1 << 20
 FEATURE_NORM_TOLERANCE = 2.0**-20
+SHORTEST_SHARE = 1.0 / 32.0
+"""A gradient that is shorter than this share of its terms' lengths together counts as so long, because the
+rounding of sums is relative to the terms; ordinary networks stay far above."""
 _UNIT_ROUNDOFF = 2.0**-53
 
 ROWS_ALIKE = (

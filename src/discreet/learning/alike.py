@@ -31,7 +31,8 @@ from discreet.kinds import (
 from discreet.learning.clients import clients_at_once
 from discreet.learning.clipping.clipped_sum import differentiation_of, prepare
 from discreet.learning.clipping.linear import CHUNK, in_single_precision, linear_rows
-from discreet.learning.clipping.shapes import chunk_length, longest_chunk
+from discreet.learning.clipping.person_rows import widths
+from discreet.learning.clipping.shapes import chunk_length, longest_chunk, persons_of_a_chunk
 from discreet.learning.objective import Client, objective_for
 from discreet.learning.tangent_model import linearise
 from discreet.learning.tangent_steps import chunk_of
@@ -63,7 +64,7 @@ def require_rows_alike(
     Raises:
         PrivacyRefusal: if a number changes.
     """
-    probes = dict.fromkeys(probe for training in trainings if (probe := _probe(training, model)) is not None)
+    probes = dict.fromkeys(probe for training in trainings for probe in _probes(training, model))
     weights, rng = flatten(model), np.random.default_rng(0)
     for probe in probes:
         parameters = weights + _WEIGHT_NOISE * rng.normal(size=len(weights))
@@ -175,22 +176,31 @@ class _Shards:
         return [torch.from_numpy(gradients), torch.from_numpy(losses)]
 
 
-def _probe(training: SiloTraining, model: nn.Module) -> _Probe | None:
-    """Returns what ``training`` computes of many rows at once, or None if it assumes nothing about it."""
+def _probes(training: SiloTraining, model: nn.Module) -> list[_Probe]:
+    """Returns what ``training`` computes of many rows at once, in every shape; none if it assumes nothing."""
     match training:
         case QuantileClipped():
-            return _probe(training.kind, model)
+            return _probes(training.kind, model)
         case SingleStep() | NoisySteps():
-            if convexity(model) is not None and isinstance(training.style, Flat):
-                return _Linear()
-            return _Clipped(chunk_length(training.expected, longest_chunk(model)))
+            return _of_clipping(training, model)
         case TangentSteps():
-            return _Tangent(chunk_of(training))
+            return [_Tangent(chunk_of(training))]
         case Sharded():
             together = min(_MOST_SHARDS, clients_at_once(len(flatten(model))))
-            return _Shards(together, training.local.batch_size)
+            return [_Shards(together, training.local.batch_size)]
         case _:
-            return None
+            return []
+
+
+def _of_clipping(training: SingleStep | NoisySteps, model: nn.Module) -> list[_Probe]:
+    if convexity(model) is not None and isinstance(training.style, Flat):
+        return [_Linear()]
+    length = chunk_length(training.expected, longest_chunk(model))
+    if training.persons is None:
+        return [_Clipped(length)]
+    # What is computed of a person's rows together is in float64, and never close to nothing.
+    every = widths(training.persons.most_records)
+    return [_Clipped(width * persons_of_a_chunk(length, width)) for width in every]
 
 
 def _alike(probe: _Probe, model: nn.Module, parameters: Floats, feature_shape: tuple[int, ...]) -> bool:

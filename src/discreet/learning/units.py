@@ -45,13 +45,11 @@ class PersonUnits:
             if they lie so already, as loaded ones do.
         starts: where each person begins in it, and its length last; shape ``(count + 1,)``.
         by_row: the weight of each row, shape ``(n,)``.
-        most: public; nobody has more rows.
     """
 
     order: Indices | None
     starts: Integers
     by_row: Floats
-    most: int
 
     @property
     def count(self) -> int:
@@ -78,7 +76,7 @@ class PersonUnits:
     def owners(self, units: Indices) -> PersonRows:
         """Returns whose the `rows` of some persons are."""
         starts = np.concatenate([[0], np.cumsum(self.sizes(units))]).astype(np.int64)
-        return PersonRows(starts, self.weights(self.rows(units)), self.most)
+        return PersonRows(starts, self.weights(self.rows(units)))
 
 
 Units = RecordUnits | PersonUnits
@@ -118,4 +116,4 @@ def units_of(records: Records, persons: PersonWeights | None) -> Units:
     if order is not None:
         unordered, by_row = by_row, np.empty_like(by_row)
         by_row[order] = unordered
-    return PersonUnits(order, starts, by_row, persons.most_records)
+    return PersonUnits(order, starts, by_row)

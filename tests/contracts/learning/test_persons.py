@@ -10,12 +10,15 @@ import pytest
 import torch
 from torch import nn
 
+from discreet.arrays import Floats
 from discreet.data.labels import PARTS
 from discreet.data.records import Records
 from discreet.kinds import (
+    FLAT,
     Automatic,
     BinaryLogistic,
     Capped,
+    ClippingStyle,
     Huber,
     LocalSgd,
     OneRelease,
@@ -29,7 +32,9 @@ from discreet.kinds import (
 )
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.weighted import ConvexLoss, Weighted
-from discreet.learning import local_update
+from discreet.learning import alike, local_update
+from discreet.learning.clipping import clipped_sum
+from discreet.learning.clipping.record_gradients import RecordGradients
 from discreet.learning.units import PersonUnits
 from discreet.models import LinearHead, flatten
 from discreet.privacy.units import Unit
@@ -175,7 +180,7 @@ def test_one_record_of_a_person_who_stays_moves_no_more_than_the_claim() -> None
 
 @pytest.mark.parametrize("weights", [PersonWeights(1), None])
 def test_persons_of_one_record_are_records(weights: PersonWeights | None) -> None:
-    """To the bit: the unit person costs and changes nothing where everybody has one record."""
+    """The unit person costs and changes nothing where everybody has one record."""
     one, _ = pair(0, 3)
     lone = Records(one.features, one.labels, np.arange(len(one), dtype=np.int64))
     kind = StableSteps(Softmax(3), 1.0, 0.05, steps=2, record_capacity=60)
@@ -185,4 +190,65 @@ def test_persons_of_one_record_are_records(weights: PersonWeights | None) -> Non
         for own in (None, weights):
             chosen = dataclasses.replace(plain, persons=own)
             found.append(local_update(chosen, model, flatten(model), lone, Coupled(1)).vector)
-        assert np.array_equal(found[0], found[1])
+        if plain is kind:
+            assert np.array_equal(found[0], found[1])
+        else:  # a person's records are added up in float64
+            np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-8)
+
+
+HIDDEN = 34
+"""Not a multiple of what vector instructions take, so that a kernel's last bits may follow the place."""
+
+
+def cancelling(scale: float) -> tuple[nn.Module, Floats]:
+    """A network at weights where the gradients of two opposite labels cancel but for rounding."""
+    half = np.random.default_rng(3).integers(1, 4000, HIDDEN // 2) / 4096.0
+    turn = np.concatenate([half, -half]) * scale / 2
+    weights = [np.zeros(3 * HIDDEN), np.ones(HIDDEN), turn, -turn, np.zeros(2)]
+    return nn.Sequential(nn.Linear(3, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2)), np.concatenate(weights)
+
+
+@pytest.mark.parametrize(("scale", "clip_norm"), [(2.0**30, 1.0), (1.0, 2.0**-33), (1.0, 2.0**-27)])
+@pytest.mark.parametrize("style", [FLAT, AUTOMATIC], ids=["flat", "automatic"])
+def test_rounding_of_records_that_cancel_is_no_contribution(
+    style: ClippingStyle, scale: float, clip_norm: float
+) -> None:
+    """One person more at the front moves everybody's place; what is left of nothing must not follow it."""
+    model, weights = cancelling(scale)
+    rng, each, people = np.random.default_rng(5), 18, 64
+    labels = np.concatenate([rng.permutation(np.arange(each) % 2) for _ in range(people + 1)])
+    persons = np.repeat(np.arange(people + 1), each)
+    one = Records(np.zeros((len(labels), 3), np.float32), labels, persons)
+    kind = SingleStep(clip_norm, style=style, persons=PersonWeights(20))
+    left, right = (
+        local_update(kind, model, weights, part, Coupled(0)).vector for part in (one, one.take(persons > 0))
+    )
+    assert np.linalg.norm(left - right) <= kind.l2_sensitivity()
+
+
+def test_persons_of_every_width_are_measured_when_a_silo_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All shapes of chunks that training uses are among those of the start check, with or without records."""
+    seen: dict[str, set[int]] = {"start": set(), "training": set()}
+    honest, when = clipped_sum.differentiation_of, "start"
+
+    def watching(model: nn.Module) -> Callable[..., RecordGradients]:
+        found = honest(model)
+
+        def watched(own: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> RecordGradients:
+            seen[when].add(len(features))
+            return found(own, features, labels)
+
+        return watched
+
+    for module in (clipped_sum, alike):
+        monkeypatch.setattr(module, "differentiation_of", watching)
+    kind, model = SingleStep(0.5, persons=PersonWeights(600)), network()
+    alike.require_rows_alike([kind], model, (3,))
+    when = "training"
+    sizes = [1, 2, 3, 5, 17, 70, 300, 600]
+    persons = np.repeat(np.arange(len(sizes)), sizes)
+    features = np.random.default_rng(0).normal(size=(len(persons), 3)).astype(np.float32)
+    local_update(kind, model, flatten(model), Records(features, persons % 3, persons), Coupled(0))
+    assert seen["training"]
+    assert seen["training"] <= seen["start"]
+    assert max(seen["training"]) <= 1024

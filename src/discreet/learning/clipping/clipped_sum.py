@@ -24,7 +24,7 @@ from discreet.learning.clipping.shapes import (
     chunks,
     longest_chunk,
     padded,
-    units_of_a_chunk,
+    persons_of_a_chunk,
 )
 from discreet.learning.torch_state import on_device_of, torch_seeded, use_fast_layout
 from discreet.models.checks import check_model
@@ -128,7 +128,7 @@ def _parts(records: int, persons: PersonRows | None, length: int) -> list[_Part]
         return [_Part(part, length, part.stop - part.start) for part in chunks(records, length)]
     found = []
     for width, chosen in persons.by_width():
-        count = units_of_a_chunk(length, width)
+        count = persons_of_a_chunk(length, width)
         for part in chunks(len(chosen), count):
             rows, shares = persons.padded(chosen[part], width)
             found.append(_Part(rows, count * width, len(shares), shares))

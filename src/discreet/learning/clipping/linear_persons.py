@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from discreet.arrays import Floats, Indices
 from discreet.data.records import Records
+from discreet.kinds.float_error import SHORTEST_SHARE
 from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.linear import flat_features, rows_by_chunk
 from discreet.learning.clipping.person_rows import PersonRows
@@ -23,7 +24,8 @@ def clipped_linear_sum_of_persons(
     """Returns what `clipped_linear_sum` does, of persons.
 
     A person's vector is Σ share · residual ⊗ features over the own records, in float64. It is clipped as it
-    was written out, so it is no longer than ``clip_norm`` however much its terms cancel. Somebody with a
+    was written out, and counts as no shorter than a 32nd of its terms together, so that rounding never
+    becomes a contribution. Somebody with a
     record whose logits, loss or norm are not finite, or with an unknown label, contributes zero.
 
     Args:
@@ -33,22 +35,24 @@ def clipped_linear_sum_of_persons(
         clip_norm: largest L2 norm of one person's contribution.
         persons: whose the records are.
     """
-    residuals, losses, usable = np.zeros((len(records), head.outputs)), np.zeros(len(records)), []
+    residuals, usable = np.zeros((len(records), head.outputs)), list[npt.NDArray[np.bool_]]()
+    losses, lengths = np.zeros((2, len(records)))
     place = 0
     for found in rows_by_chunk(head, weights, records):
         part = slice(place, place + len(found.losses))
-        residuals[part], losses[part] = found.residuals, found.losses
+        residuals[part], losses[part], lengths[part] = found.residuals, found.losses, found.norms
         usable.append(found.usable)
         place = part.stop
     with np.errstate(all="ignore"):  # what is not usable may be anything
         residuals *= persons.shares[:, None]
         losses *= persons.shares
+        lengths *= persons.shares
     kept = _whole(np.concatenate(usable), persons)
     total, loss, within = np.zeros(weights.size), 0.0, 0
     for rows in _alike_in_size(kept, persons):
         own = flat_features(records)[rows].astype(np.float64)
         vectors = np.matmul(residuals[rows].swapaxes(1, 2), own).reshape(len(rows), -1)
-        norms = np.sqrt(np.vecdot(vectors, vectors))
+        norms = np.maximum(np.sqrt(np.vecdot(vectors, vectors)), SHORTEST_SHARE * lengths[rows].sum(axis=1))
         within += int(np.count_nonzero(norms <= clip_norm))
         total += (clip_norm / np.maximum(norms, clip_norm)) @ vectors
         loss += float(losses[rows].sum())

@@ -12,14 +12,13 @@ from typing import Protocol
 
 import torch
 
-from discreet.learning.clipping.products import multiply, weighted_rows
+from discreet.kinds.float_error import SHORTEST_SHARE
+from discreet.learning.clipping.products import weighted_rows
 
 _COORDINATES_PER_BLOCK = 1024
-# A gradient that is shorter than this share of its terms' lengths together counts as so long, because the
-# rounding of sums is relative to the terms; ordinary networks stay far above.
-_SHORTEST_SHARE = 1.0 / 32.0
 # So many terms are added up at once, so that the error of a sum does not grow with the number of positions.
 _TERMS_PER_SUM = 1 << 15
+_PRODUCTS_AT_ONCE = 1 << 22
 
 
 class Piece(Protocol):
@@ -44,23 +43,35 @@ class Piece(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """Gradients written out, shape ``(n, ...)``."""
+    """Gradients written out, shape ``(n, ...)``.
+
+    Attributes:
+        gradients: one a record, or a person.
+        terms: where each was added up of a person's records, the squared sum of the lengths of these, shape
+            ``(n,)``, float64; else None.
+    """
 
     gradients: torch.Tensor
+    terms: torch.Tensor | None = None
 
     def of(self, records: slice | torch.Tensor) -> Explicit:
         """A view, if the records are a slice."""
-        return Explicit(self.gradients[records])
+        return Explicit(self.gradients[records], None if self.terms is None else self.terms[records])
 
     def of_persons(self, shares: torch.Tensor) -> Explicit:
-        """Written out; what is clipped and summed is what was rounded here."""
+        """Adds a person's records up in float64."""
         gradients = self.gradients.reshape(*shares.shape, -1)
-        summed = torch.bmm(shares.to(gradients.dtype).unsqueeze(1), gradients)
-        return Explicit(summed.view(len(shares), *self.gradients.shape[1:]))
+        summed = gradients.new_empty((len(shares), gradients.shape[2]), dtype=torch.float64)
+        lengths = torch.linalg.vector_norm(gradients, dim=2).double()
+        for person, own in enumerate(shares):
+            torch.mv(gradients[person].double().T, own, out=summed[person])
+        terms = (shares * lengths).sum(dim=1).square_()
+        return Explicit(summed.view(len(shares), *self.gradients.shape[1:]), terms)
 
     def norms_squared(self) -> torch.Tensor:
         """Sums the squares, rounded upwards."""
-        return _norms_squared(self.gradients.flatten(1))
+        found = _norms_squared(self.gradients.flatten(1))
+        return found if self.terms is None else _not_too_short(found, self.terms, additions=_TERMS_PER_SUM)
 
     def weighted_sum(self, factors: torch.Tensor) -> torch.Tensor:
         """A vector-matrix product."""
@@ -78,7 +89,7 @@ class OuterSum:
 
     Goodfellow (2015) for one position; Li, Tramèr, Liang, Hashimoto (2022), section 4, for several. The
     cancellation of the Gram form is covered by adding its largest possible rounding error to the norm, and
-    that of the sum over positions by `_SHORTEST_SHARE`.
+    that of the sum over positions by `SHORTEST_SHARE`.
 
     Attributes:
         backprops: shape ``(n, T, k)``.
@@ -94,12 +105,15 @@ class OuterSum:
 
     def of_persons(self, shares: torch.Tensor) -> Piece:
         """A person's records are positions of one sequence."""
-        backprops, activations = self.backprops, self.activations
-        scaled = backprops * shares.to(backprops.dtype).view(-1, 1, 1)
-        return outer_sum(
-            scaled.reshape(len(shares), -1, scaled.shape[2]),
-            activations.reshape(len(shares), -1, activations.shape[2]),
-        )
+        persons, rows, columns = len(shares), self.backprops.shape[2], self.activations.shape[2]
+        scaled = (self.backprops * shares.to(self.backprops.dtype).view(-1, 1, 1)).reshape(persons, -1, rows)
+        activations = self.activations.reshape(persons, -1, columns)
+        if factors_are_cheaper(scaled.shape[1], rows, columns):
+            return OuterSum(scaled, activations)
+        summed = scaled.new_empty((persons, rows, columns), dtype=torch.float64)
+        for person in range(persons):
+            torch.mm(scaled[person].double().T, activations[person].double(), out=summed[person])
+        return Explicit(summed, _lengths_of_products(scaled, activations))
 
     def norms_squared(self) -> torch.Tensor:
         """The product of two norms for one position, a product of two Gram matrices for several."""
@@ -119,20 +133,6 @@ class OuterSum:
         for part in _parts(len(scaled), scaled.shape[1]):
             total.addmm_(scaled[part].flatten(0, 1).T, self.activations[part].flatten(0, 1).double())
         return total.flatten()
-
-
-def outer_sum(backprops: torch.Tensor, activations: torch.Tensor) -> OuterSum | Explicit:
-    """Chooses between writing gradients out and keeping factors.
-
-    Args:
-        backprops: shape ``(n, positions, rows)``.
-        activations: shape ``(n, positions, columns)``.
-    """
-    if factors_are_cheaper(backprops.shape[1], backprops.shape[2], activations.shape[2]):
-        return OuterSum(backprops, activations)
-    gradients = backprops.new_empty(len(backprops), backprops.shape[2], activations.shape[2])
-    multiply(backprops.transpose(1, 2), activations, out=gradients)
-    return Explicit(gradients)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +184,27 @@ class Lookup:
         """Views, if the records are a slice."""
         return Lookup(self.indices[records], self.backprops[records], self.rows)
 
-    def of_persons(self, shares: torch.Tensor) -> Lookup:
-        """A person's records are positions of one sequence."""
+    def of_persons(self, shares: torch.Tensor) -> Piece:
+        """A person's records are positions of one sequence; a table smaller than Gram's is written out."""
         persons, width = len(shares), self.backprops.shape[2]
-        scaled = self.backprops * shares.to(self.backprops.dtype).view(-1, 1, 1)
-        return Lookup(self.indices.reshape(persons, -1), scaled.reshape(persons, -1, width), self.rows)
+        scaled = (self.backprops * shares.to(self.backprops.dtype).view(-1, 1, 1)).reshape(persons, -1, width)
+        indices = self.indices.reshape(persons, -1)
+        if indices.shape[1] ** 2 <= self.rows * width:
+            return Lookup(indices, scaled, self.rows)
+        summed = scaled.new_zeros((persons, self.rows, width), dtype=torch.float64)
+        for person in range(persons):
+            summed[person].index_add_(0, indices[person], scaled[person].double())
+        return Explicit(summed, torch.linalg.vector_norm(scaled, dim=2).double().sum(dim=1).square_())
 
     def norms_squared(self) -> torch.Tensor:
         """Positions with equal indices add up before the norm is taken, so only their products count."""
-        backprops = self.backprops.double()
-        same = self.indices[:, :, None] == self.indices[:, None, :]
+        step = max(1, _PRODUCTS_AT_ONCE // self.indices.shape[1] ** 2)
+        parts = [slice(first, first + step) for first in range(0, len(self.indices), step)]
+        return torch.cat([self._norms_squared(part) for part in parts])
+
+    def _norms_squared(self, part: slice) -> torch.Tensor:
+        backprops, indices = self.backprops[part].double(), self.indices[part]
+        same = indices[:, :, None] == indices[:, None, :]
         lengths = torch.linalg.vector_norm(backprops, dim=2)
         bound = (lengths[:, :, None] * lengths[:, None, :] * same).sum(dim=(1, 2))
         gram = torch.bmm(backprops, backprops.transpose(1, 2)) * same
@@ -209,6 +220,13 @@ class Lookup:
         return total.flatten()
 
 
+def _lengths_of_products(backprops: torch.Tensor, activations: torch.Tensor) -> torch.Tensor:
+    """Returns (Σ_t length of backprop_t ⊗ activation_t)², shape ``(n,)``, float64."""
+    lengths = torch.linalg.vector_norm(backprops, dim=2).double()
+    found: torch.Tensor = (lengths * torch.linalg.vector_norm(activations, dim=2)).sum(dim=1)
+    return found.square_()
+
+
 def _parts(records: int, positions: int) -> list[slice]:
     """Cuts records into parts of at most `_TERMS_PER_SUM` positions, or one record."""
     step = max(1, _TERMS_PER_SUM // positions)
@@ -216,7 +234,7 @@ def _parts(records: int, positions: int) -> list[slice]:
 
 
 def _not_too_short(squared: torch.Tensor, bound: torch.Tensor, *, additions: int) -> torch.Tensor:
-    """Squared norms from Gram matrices, rounded upwards; see `_SHORTEST_SHARE`.
+    """Squared norms from Gram matrices, rounded upwards; see `SHORTEST_SHARE`.
 
     Args:
         squared: the sums of products, shape ``(n,)``, float64.
@@ -224,7 +242,7 @@ def _not_too_short(squared: torch.Tensor, bound: torch.Tensor, *, additions: int
         additions: how many numbers a sum of products has, at most (Higham 2002, section 3.1).
     """
     error = 1.01 * (additions + 8) * torch.finfo(torch.float64).eps
-    return torch.maximum(squared, _SHORTEST_SHARE**2 * bound) + error * bound
+    return torch.maximum(squared, SHORTEST_SHARE**2 * bound) + error * bound
 
 
 def _norms_squared(flat: torch.Tensor) -> torch.Tensor:

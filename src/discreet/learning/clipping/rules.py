@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional
 
 from discreet.learning.clipping.convolution import convolution_pieces
-from discreet.learning.clipping.pieces import Explicit, Lookup, Piece, outer_sum
+from discreet.learning.clipping.pieces import Explicit, Lookup, OuterSum, Piece, factors_are_cheaper
+from discreet.learning.clipping.products import multiply
 from discreet.models.convexity import LinearHead
 
 Pieces = Mapping[str, Piece]
@@ -26,11 +27,25 @@ def find_rule(layer: nn.Module) -> Rule | None:
     return _RULES.get(type(layer))
 
 
+def _outer(backprops: torch.Tensor, activations: torch.Tensor) -> Piece:
+    """Chooses between writing gradients out and keeping factors.
+
+    Args:
+        backprops: shape ``(n, positions, rows)``.
+        activations: shape ``(n, positions, columns)``.
+    """
+    if factors_are_cheaper(backprops.shape[1], backprops.shape[2], activations.shape[2]):
+        return OuterSum(backprops, activations)
+    gradients = backprops.new_empty(len(backprops), backprops.shape[2], activations.shape[2])
+    multiply(backprops.transpose(1, 2), activations, out=gradients)
+    return Explicit(gradients)
+
+
 def _linear(layer: nn.Module, inputs: torch.Tensor, backprops: torch.Tensor) -> Pieces:  # noqa: ARG001
     """Linear layers, with any number of positions between the batch and the features."""
     records, rows, columns = inputs.shape[0], backprops.shape[-1], inputs.shape[-1]
     spread = backprops.reshape(records, -1, rows)
-    weight = outer_sum(spread, inputs.reshape(records, -1, columns))
+    weight = _outer(spread, inputs.reshape(records, -1, columns))
     return {"weight": weight, "bias": Explicit(spread.sum(dim=1))}
 
 

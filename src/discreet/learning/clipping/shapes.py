@@ -56,17 +56,19 @@ def chunk_length(expected: ExpectedBatch, longest: int) -> int:
     return best
 
 
-def units_of_a_chunk(length: int, most: int) -> int:
-    """Returns how many units with room for ``most`` records each make a chunk of about ``length`` records.
+def persons_of_a_chunk(length: int, width: int) -> int:
+    """Returns how many persons of ``width`` rows, a power of 2, make a chunk of about ``length`` records.
 
-    The records of a chunk are a multiple of 32, as those of ``length`` are.
+    The rows of a chunk are a multiple of 32, as ``length`` is, and no more than that or one person's.
 
     Example:
-        >>> units_of_a_chunk(256, most=1), units_of_a_chunk(256, most=20), units_of_a_chunk(64, most=7)
-        (256, 16, 32)
+        >>> [persons_of_a_chunk(256, width) for width in (1, 16, 256, 1024)]
+        [256, 16, 1, 1]
+        >>> persons_of_a_chunk(96, 2)
+        48
     """
-    together = _LENGTH_UNIT // math.gcd(_LENGTH_UNIT, most)
-    return together * max(1, length // (together * most))
+    together = max(1, _LENGTH_UNIT // width)
+    return together * max(1, length // (together * width))
 
 
 def chunks(records: int, length: int) -> list[slice]:

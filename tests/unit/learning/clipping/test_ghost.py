@@ -17,6 +17,7 @@ from discreet.learning import local_update
 from discreet.learning.clipping import PerRecordFallbackWarning, clipped_gradient_sum
 from discreet.learning.clipping.ghost import trainable_layers
 from discreet.learning.clipping.person_rows import PersonRows
+from discreet.learning.clipping.pieces import Explicit, Lookup
 from discreet.learning.losses import record_losses
 from discreet.models import LinearHead, flatten, load_flat, trainable
 from discreet.randomness import SeededRandom
@@ -105,8 +106,8 @@ def make(name: str, seed: int = 0) -> tuple[nn.Module, Records]:
     return model, Records(features.astype(np.float32), rng.integers(0, classes, 9))
 
 
-def by_layer(model: nn.Module, records: Records, row: int) -> list[np.ndarray]:
-    """One record's own autograd gradient, layer by layer."""
+def by_layer(model: nn.Module, records: Records, row: int) -> list[list[np.ndarray]]:
+    """One record's own autograd gradient, layer by layer, and parameter by parameter."""
     one = torch.from_numpy(records.features[row : row + 1])
     one = one if isinstance(model, Tokens) else one.double()
     loss = record_losses(model(one), torch.from_numpy(records.labels[row : row + 1])).sum()
@@ -115,7 +116,15 @@ def by_layer(model: nn.Module, records: Records, row: int) -> list[np.ndarray]:
     layers: dict[str, list[np.ndarray]] = {}
     for name, part in zip(names, parts, strict=True):
         layers.setdefault(name.rpartition(".")[0], []).append(part.numpy().ravel())
-    return [np.concatenate(of_layer) for of_layer in layers.values()]
+    return list(layers.values())
+
+
+def mean_and_length(each: list[list[np.ndarray]]) -> tuple[np.ndarray, float]:
+    """The mean of gradients by one layer, and how long it counts as: of each part at least a 32nd."""
+    means = [np.mean(of_param, axis=0) for of_param in zip(*each, strict=True)]
+    terms = [np.mean([np.linalg.norm(one) for one in of_param]) for of_param in zip(*each, strict=True)]
+    lengths = [max(np.linalg.norm(mean), term / 32) for mean, term in zip(means, terms, strict=True)]
+    return np.concatenate(means), float(np.linalg.norm(lengths))
 
 
 def by_definition(
@@ -129,19 +138,19 @@ def by_definition(
     total, norms = np.zeros(len(flatten(model))), []
     for rows in people or [[row] for row in range(len(records))]:
         each = [by_layer(model, records, row) for row in rows]
-        layers = [np.mean(of_layer, axis=0) for of_layer in zip(*each, strict=True)]
-        clipped, whole = [], np.concatenate(layers)
-        for vector in layers:
+        layers = [mean_and_length(list(of_layer)) for of_layer in zip(*each, strict=True)]
+        clipped, whole = [], np.linalg.norm([length for _, length in layers])
+        for vector, length in layers:
             match style:
                 case Flat():
-                    factor = min(1.0, clip_norm / np.linalg.norm(whole))
+                    factor = min(1.0, clip_norm / whole)
                 case PerLayer():
                     limit = clip_norm / np.sqrt(len(layers))
-                    factor = min(1.0, limit / np.linalg.norm(vector))
+                    factor = min(1.0, limit / length)
                 case Automatic(stability=stability):
-                    factor = clip_norm / (np.linalg.norm(whole) + stability * clip_norm)
+                    factor = clip_norm / (whole + stability * clip_norm)
             clipped.append(factor * vector)
-        norms.append(np.linalg.norm(whole))
+        norms.append(whole)
         total += np.concatenate(clipped)
     return total, norms
 
@@ -171,8 +180,8 @@ def test_sum_equals_clipping_one_record_at_a_time(name: str, style: Automatic | 
     np.testing.assert_allclose(got.vector, expected, rtol=1e-7, atol=1e-9)
 
 
-PEOPLE = [[0, 1, 2, 3], [4], [5, 6], [7, 8]]
-OWNERS = PersonRows(np.array([0, 4, 5, 7, 9]), np.repeat([0.25, 1.0, 0.5, 0.5], [4, 1, 2, 2]), most=5)
+PEOPLE = [[0, 1, 2], [3], [4, 5, 6, 7], [8]]
+OWNERS = PersonRows(np.array([0, 3, 4, 8, 9]), np.repeat([1 / 3, 1.0, 0.25, 1.0], [3, 1, 4, 1]))
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: type(style).__name__)
@@ -196,6 +205,19 @@ def test_sum_equals_clipping_one_person_at_a_time(name: str, style: Automatic | 
     rtol, atol = (1e-5, 1e-6) if name == "head" else (1e-7, 1e-9)
     np.testing.assert_allclose(got.vector, expected, rtol=rtol, atol=atol)
     assert got.within == sum(norm <= 0.7 for norm in norms)
+
+
+def test_a_person_of_many_words_needs_no_more_room_than_the_table() -> None:
+    """The Gram matrix of all positions of a person would have 64 million entries; the table has 35."""
+    shares = torch.full((1, 100), 0.01, dtype=torch.float64)
+    words = Lookup(torch.randint(0, 7, (100, 80)), torch.randn(100, 80, 5), 7).of_persons(shares)
+    assert isinstance(words, Explicit)
+    assert words.gradients.shape == (1, 7, 5)
+    apart = Lookup(torch.randint(0, 7000, (4, 3)), torch.randn(4, 3, 5), 7000).of_persons(
+        torch.ones(2, 2) / 2
+    )
+    assert isinstance(apart, Lookup)
+    assert apart.indices.shape == (2, 6)
 
 
 def test_clipping_binds_for_some_records_and_not_for_others() -> None:
