@@ -8,4 +8,4 @@ trap 'rm -rf "$work"' EXIT
 PYTHONPATH=$PWD .venv/bin/python docs/images/owner.py "$work"
 chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
   --disable-component-update --disable-sync --user-data-dir="$work/profile" --hide-scrollbars \
-  --window-size=1000,1480 --screenshot="$PWD/docs/images/owner.png" "file://$work/page.html"
+  --window-size=1000,2900 --screenshot="$PWD/docs/images/owner.png" "file://$work/page.html"
