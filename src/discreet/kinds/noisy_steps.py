@@ -20,7 +20,7 @@ from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Momentum, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
 from discreet.kinds.footprint import SHARED, NoiseSharing
-from discreet.kinds.persons import PersonWeights, records_of
+from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
@@ -64,6 +64,7 @@ class NoisyStepsConfig(LocalSection):
     def planned(self, setting: SiloSetting) -> NoisySteps:
         """Returns the training of a silo; rates are exactly the decimal numbers that the user wrote."""
         require_summable(records_of(setting.persons, setting.capacity))
+        require_computable(setting.persons, written_out=setting.linear and self.style == FLAT)
         return NoisySteps(
             clip_norm=setting.clip_norm,
             rates=(Fraction(str(self.learning_rate)),) * self.steps,

@@ -15,6 +15,9 @@ import numpy as np
 from discreet.arrays import Floats, Integers
 from discreet.errors import ConfigurationError
 
+MOST_AT_ONCE = 1024
+"""Records of one person that a network runs through at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class PersonWeights:
@@ -48,6 +51,24 @@ class PersonWeights:
             return np.full(counts.shape, 1.0 / self.most_records)
         weights: Floats = 1.0 / counts
         return weights
+
+
+def require_computable(persons: PersonWeights | None, *, written_out: bool) -> None:
+    """Refuses numbers under which a network would compute more of one person at once than a machine holds.
+
+    Args:
+        persons: how a person's records count; None where each is by itself.
+        written_out: whether a person's vector is written out in closed form, as that of a linear head is.
+
+    Raises:
+        ConfigurationError: if a person may have more than `MOST_AT_ONCE` records.
+    """
+    if persons is not None and not written_out and persons.most_records > MOST_AT_ONCE:
+        raise ConfigurationError(
+            f"'data.person.most_records' must be at most {MOST_AT_ONCE} where a network's gradients are "
+            f"clipped person by person; got {persons.most_records}. Use fewer, or a linear model with flat "
+            "clipping."
+        )
 
 
 def records_of(persons: PersonWeights | None, units: int) -> int:

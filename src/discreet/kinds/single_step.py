@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.float_error import ROWS_ALIKE, require_summable, with_slack
-from discreet.kinds.persons import PersonWeights, records_of
+from discreet.kinds.persons import PersonWeights, records_of, require_computable
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch, SamplingConfig
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.styles import FLAT, ClippingStyle
@@ -32,6 +32,7 @@ class SingleStepConfig(LocalSection):
 
     def planned(self, setting: SiloSetting) -> SingleStep:
         """Returns the training of a silo, at the clipping norm of the first round."""
+        require_computable(setting.persons, written_out=setting.linear and self.style == FLAT)
         return SingleStep(
             clip_norm=setting.clip_norm,
             sampler=setting.sampling.sampler(setting.capacity),

@@ -12,6 +12,7 @@ from discreet.accounting.gdp import gaussian_epsilon
 from discreet.config import load_config, parse_config
 from discreet.errors import ConfigurationError, DataError, UnsupportedAnalysisError
 from discreet.kinds import QuantileClipped, StableSteps
+from discreet.kinds.persons import MOST_AT_ONCE, PersonWeights, require_computable
 from discreet.plan import Plan
 from discreet.plan.capacity import beyond_capacity
 from discreet.plan.judged import judged, public_units
@@ -64,6 +65,23 @@ def test_at_several_silos_noise_grows_with_their_number(local: dict[str, Any] | 
     spent = planned.spent(planned.rounds)
     assert exact <= spent.epsilon <= 2.0
     assert spent.epsilon <= 1.003 * exact
+
+
+def test_a_network_never_has_to_hold_a_crowd_of_records_of_one_person() -> None:
+    """The widest shape is computed when a silo starts, whatever its records are."""
+    weights = PersonWeights(MOST_AT_ONCE + 1)
+    require_computable(None, written_out=False)
+    require_computable(PersonWeights(MOST_AT_ONCE), written_out=False)
+    require_computable(weights, written_out=True)
+    with pytest.raises(ConfigurationError, match="most_records' must be at most 1024 where a network"):
+        require_computable(weights, written_out=False)
+    person = {"column": "who", "capacity": 2, "most_records": 2000}
+    for local in (
+        {"kind": "single-step", "style": {"kind": "automatic"}},
+        {**NOISY, "style": {"kind": "automatic"}},
+    ):
+        with pytest.raises(ConfigurationError, match="at most 1024"):
+            plan(local, data={"person": person, "record_capacity": None}, unit="person", epsilon=20.0)
 
 
 def test_a_norm_that_follows_a_quantile_counts_persons() -> None:
