@@ -18,7 +18,7 @@ from discreet.learning.clipping.products import weighted_rows
 _COORDINATES_PER_BLOCK = 1024
 # So many terms are added up at once, so that the error of a sum does not grow with the number of positions.
 _TERMS_PER_SUM = 1 << 15
-_PRODUCTS_AT_ONCE = 1 << 22
+_NUMBERS_AT_ONCE = 1 << 20
 
 
 class Piece(Protocol):
@@ -61,10 +61,10 @@ class Explicit:
     def of_persons(self, shares: torch.Tensor) -> Explicit:
         """Adds a person's records up in float64."""
         gradients = self.gradients.reshape(*shares.shape, -1)
-        summed = gradients.new_empty((len(shares), gradients.shape[2]), dtype=torch.float64)
+        summed = gradients.new_empty((len(shares), 1, gradients.shape[2]), dtype=torch.float64)
         lengths = torch.linalg.vector_norm(gradients, dim=2).double()
-        for person, own in enumerate(shares):
-            torch.mv(gradients[person].double().T, own, out=summed[person])
+        for some in _blocks(len(shares), gradients[0].numel()):
+            torch.bmm(shares[some].unsqueeze(1), gradients[some].double(), out=summed[some])
         terms = (shares * lengths).sum(dim=1).square_()
         return Explicit(summed.view(len(shares), *self.gradients.shape[1:]), terms)
 
@@ -111,8 +111,8 @@ class OuterSum:
         if factors_are_cheaper(scaled.shape[1], rows, columns):
             return OuterSum(scaled, activations)
         summed = scaled.new_empty((persons, rows, columns), dtype=torch.float64)
-        for person in range(persons):
-            torch.mm(scaled[person].double().T, activations[person].double(), out=summed[person])
+        for some in _blocks(persons, max(scaled[0].numel(), activations[0].numel())):
+            torch.bmm(scaled[some].double().transpose(1, 2), activations[some].double(), out=summed[some])
         return Explicit(summed, _lengths_of_products(scaled, activations))
 
     def norms_squared(self) -> torch.Tensor:
@@ -198,8 +198,7 @@ class Lookup:
 
     def norms_squared(self) -> torch.Tensor:
         """Positions with equal indices add up before the norm is taken, so only their products count."""
-        step = max(1, _PRODUCTS_AT_ONCE // self.indices.shape[1] ** 2)
-        parts = [slice(first, first + step) for first in range(0, len(self.indices), step)]
+        parts = _blocks(len(self.indices), self.indices.shape[1] ** 2)
         return torch.cat([self._norms_squared(part) for part in parts])
 
     def _norms_squared(self, part: slice) -> torch.Tensor:
@@ -225,6 +224,12 @@ def _lengths_of_products(backprops: torch.Tensor, activations: torch.Tensor) -> 
     lengths = torch.linalg.vector_norm(backprops, dim=2).double()
     found: torch.Tensor = (lengths * torch.linalg.vector_norm(activations, dim=2)).sum(dim=1)
     return found.square_()
+
+
+def _blocks(records: int, numbers: int) -> list[slice]:
+    """Cuts records, each with so many numbers, into blocks that take little memory in float64."""
+    step = max(1, _NUMBERS_AT_ONCE // numbers)
+    return [slice(first, first + step) for first in range(0, records, step)]
 
 
 def _parts(records: int, positions: int) -> list[slice]:
