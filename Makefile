@@ -79,7 +79,7 @@ bench: install
 bench-accounting: install
 	$(BIN)/python bench/accounting.py
 
-# Every paper's tables at small scale: exit code 1 if a number is outside its tolerance. Cells that need data sets are
+# Every paper's tables at small scale: exit code 1 if a number misses what was expected. Cells that need data sets are
 # skipped, counted and named without DATA; what needs none runs everywhere.
 .PHONY: reproduce
 DATA ?= $(DISCREET_DATA)

@@ -1,8 +1,9 @@
-r"""The closed forms of DP-Fed (Liang, Wang, Gu, Osher, Yao): valid, very loose, kept for comparison.
+r"""The closed forms of DP-Fed (Liang, Wang, Gu, Osher, Yao): very loose, kept for comparison.
 
 Client unit; an update is kept within G, N(0, ν²) is added to the sum of those drawn. The theorems are Rényi
 bounds with sensitivity 2G, simplified by numerical constants, and hold only under the conditions checked
-here. Legend: q the sampling rate τ, T rounds, λ ∈ (0, 1) free (optimised), α = log(1/δ)/((1−λ)ε) + 1.
+here; proven at integer orders only (`real_orders`). Legend: q the sampling rate τ, T rounds, λ ∈ (0, 1) free
+(optimised), α = log(1/δ)/((1−λ)ε) + 1.
 """
 
 from __future__ import annotations
@@ -63,38 +64,49 @@ def closed_form_stddev(form: ClosedForm, federation: Federation, epsilon: float)
         >>> round(form, 3)
         0.808
     """
+    return certified_stddev(form, federation, epsilon, best_share(form, federation, epsilon))
+
+
+def best_share(form: ClosedForm, federation: Federation, epsilon: float) -> float:
+    """Returns the λ at which a theorem certifies the least noise; errors as of `closed_form_stddev`."""
     if not epsilon > 0.0:
         raise ConfigurationError(f"epsilon must be positive; got {epsilon}.")
 
     def certified(share: float) -> float:
-        """Returns the ν of this λ, raised to ν²/(4G²) = min_ratio if need be; ∞ if a condition fails."""
-        stddev = max(
-            _formula(form, federation, epsilon, share),
-            2.0 * federation.update_norm * math.sqrt(form.min_ratio),
-        )
-        return stddev if _order_is_allowed(federation, epsilon, share, stddev) else math.inf
+        return certified_stddev(form, federation, epsilon, share)
 
-    shares = [k / 400.0 for k in range(1, 400)]
-    best = min(shares, key=certified)
+    best = min((k / 400.0 for k in range(1, 400)), key=certified)
     if math.isinf(certified(best)):
         raise UnsupportedAnalysisError(
             "the closed form's condition on its Rényi order must hold for some λ in (0, 1); it does for none "
             f"at epsilon={epsilon:g}. Use discreet.accounting.calibrate, which has no such condition."
         )
-    finer = [best + k / 40_000.0 for k in range(-99, 100)]
-    return min(certified(share) for share in finer)
+    return min((best + k / 40_000.0 for k in range(-99, 100)), key=certified)
 
 
-def _formula(form: ClosedForm, federation: Federation, epsilon: float, share: float) -> float:
+def certified_stddev(form: ClosedForm, federation: Federation, epsilon: float, share: float) -> float:
+    """Returns the ν of λ = ``share``, raised to ν²/(4G²) = min_ratio if need be; ∞ if a condition fails."""
+    stddev = max(
+        formula_stddev(form, federation, epsilon, share),
+        2.0 * federation.update_norm * math.sqrt(form.min_ratio),
+    )
+    return stddev if order_is_allowed(federation, order(federation, epsilon, share), stddev) else math.inf
+
+
+def order(federation: Federation, epsilon: float, share: float) -> float:
+    """Returns the theorems' Rényi order α, hardly ever an integer (`real_orders`)."""
+    return -math.log(federation.delta) / ((1.0 - share) * epsilon) + 1.0
+
+
+def formula_stddev(form: ClosedForm, federation: Federation, epsilon: float, share: float) -> float:
     """Returns the right-hand side of the theorem at λ = ``share``."""
     log_inverse = -math.log(federation.delta)
     inner = form.factor * federation.rounds / share * (log_inverse / (1.0 - share) + epsilon)
     return federation.sampling_prob * federation.update_norm / epsilon * math.sqrt(inner)
 
 
-def _order_is_allowed(federation: Federation, epsilon: float, share: float, stddev: float) -> bool:
-    """Says whether α − 1 ≤ ν²/(6G²) · log(1/(qα(1 + ν²/(4G²))))."""
-    order = -math.log(federation.delta) / ((1.0 - share) * epsilon) + 1.0
+def order_is_allowed(federation: Federation, order: float, stddev: float) -> bool:
+    """Says whether α − 1 ≤ ν²/(6G²) · log(1/(qα(1 + ν²/(4G²)))) at the order α."""
     square = (stddev / federation.update_norm) ** 2
     argument = federation.sampling_prob * order * (1.0 + square / 4.0)
     return order - 1.0 <= square / 6.0 * -math.log(argument)

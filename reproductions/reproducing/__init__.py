@@ -6,7 +6,8 @@ from reproducing.context import Context
 from reproducing.curves import Chart, Curve, curves_of_cells, curves_over_cells
 from reproducing.expected import Expectations, Expected, Scale
 from reproducing.figures import write_figure
-from reproducing.outputs import read_computed, write_csv
+from reproducing.outputs import read_computed, read_verdicts, write_csv
+from reproducing.papers import PrintedTable, Tally, read_papers, tally
 from reproducing.rows import Cell, Computed, Deferred, Row, Skipped, Verdict
 from reproducing.training import Score, accuracy, changed, score
 
@@ -21,11 +22,13 @@ __all__ = [
     "Deferred",
     "Expectations",
     "Expected",
+    "PrintedTable",
     "Reproduction",
     "Row",
     "Scale",
     "Score",
     "Skipped",
+    "Tally",
     "Verdict",
     "accuracy",
     "carry_out",
@@ -35,7 +38,10 @@ __all__ = [
     "curves_over_cells",
     "find",
     "read_computed",
+    "read_papers",
+    "read_verdicts",
     "score",
+    "tally",
     "write_csv",
     "write_figure",
 ]

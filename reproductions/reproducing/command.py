@@ -40,7 +40,7 @@ def show_list(root: Path, *, as_json: bool) -> None:
 
 
 def carry_out_all(root: Path, name: str | None, request: Request, *, as_json: bool) -> bool:
-    """Runs the reproduction ``name``, or all for None; prints them and says whether no number was outside."""
+    """Runs the reproduction ``name``, or all for None; prints them and says whether nothing failed."""
     chosen = catalogue(root) if name is None else (find(root, name),)
     found = {}
     for reproduction in chosen:
@@ -53,7 +53,7 @@ def carry_out_all(root: Path, name: str | None, request: Request, *, as_json: bo
         typer.echo(json.dumps(documents, indent=1))
     else:
         Console(highlight=False).print(_summary(every_row))
-    return all(row.verdict is not Verdict.OUTSIDE for row in every_row)
+    return not any(row.verdict.failed for row in every_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _rows_table(reproduction: Reproduction, rows: tuple[Row, ...]) -> Table:
         table.add_column(column, justify="right")
     table.add_column("verdict")
     for row in rows:
-        style = "bold red" if row.verdict is Verdict.OUTSIDE else ""
+        style = "bold red" if row.verdict.failed else ""
         table.add_row(row.cell.name, *_shown(row), style=style)
     return table
 

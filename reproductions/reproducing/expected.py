@@ -28,9 +28,12 @@ class Expected:
     Attributes:
         where: place in the paper, or why the cell is here.
         published: the paper's number; None where it has none for this cell.
-        reproduced: what the paper's method must give here; None if that is not checked.
-        tolerance: largest distance from ``reproduced`` that passes.
-        ours: what our method must give here; None if that is not checked.
+        not_compared: why the cell is not held to what the paper prints: other data, model or settings. Empty
+            if it is, or if the paper prints nothing for it.
+        reproduced: what the paper's method gave in an earlier run here, or in another evaluation; None if
+            that is not checked. Never beside a published number that is compared.
+        tolerance: largest distance of the paper's method from ``published``, or else ``reproduced``.
+        ours: what our method gave in an earlier run here; None if that is not checked.
         ours_tolerance: largest distance from ``ours`` that passes.
         ours_at_least: smallest value of ours that passes.
         ours_at_most: largest value of ours that passes.
@@ -38,6 +41,7 @@ class Expected:
 
     where: str
     published: float | None = None
+    not_compared: str = ""
     reproduced: float | None = None
     tolerance: float = 0.0
     ours: float | None = None
@@ -45,9 +49,21 @@ class Expected:
     ours_at_least: float | None = None
     ours_at_most: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.compared and self.reproduced is not None:
+            raise ValueError(
+                "the paper's method must be held to 'published' or to 'reproduced', not to both; say in "
+                "'not_compared' why the published number is only shown"
+            )
+
     @property
-    def checked(self) -> bool:
-        """Says whether anything is expected at all."""
+    def compared(self) -> bool:
+        """Says whether the paper's method is held to the paper's own number."""
+        return self.published is not None and not self.not_compared
+
+    @property
+    def guarded(self) -> bool:
+        """Says whether any number of our own is expected."""
         targets = (self.reproduced, self.ours, self.ours_at_least, self.ours_at_most)
         return any(target is not None for target in targets)
 
@@ -72,11 +88,10 @@ class Expectations:
 def read_expectations(path: Path) -> Expectations:
     """Reads ``expected.json``; cells under "any" count at every scale.
 
-    A cell that gives ``published`` and no ``reproduced`` is expected to reproduce the published number,
-    unless it says ``"reproduced": null``.
+    A cell that gives ``published`` is expected to reproduce it, unless it says in ``not_compared`` why not.
 
     Raises:
-        ConfigurationError: if the file is missing, unreadable or holds unknown keys.
+        ConfigurationError: if the file is missing, unreadable, holds unknown keys or contradicts itself.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -106,5 +121,7 @@ def _expected(name: str, entry: dict[str, Any]) -> Expected:
         value = entry.get(key)
         if not (value is None or (isinstance(value, int | float) and math.isfinite(value))):
             raise ValueError(f"cell {name!r}: {key!r} must be a number; it is {value!r}")
-    values: dict[str, Any] = {"reproduced": entry.get("published")} | entry
-    return Expected(**values)
+    try:
+        return Expected(**entry)
+    except ValueError as error:
+        raise ValueError(f"cell {name!r}: {error}") from None

@@ -66,6 +66,18 @@ def read_computed(path: Path) -> dict[str, Computed]:
         ) from None
 
 
+def read_verdicts(path: Path) -> dict[str, Verdict]:
+    """Reads what came of every cell of a CSV, by name.
+
+    Raises:
+        ConfigurationError: if the file is not what `write_csv` writes.
+    """
+    try:
+        return {line["cell"]: Verdict(line["verdict"]) for line in _lines(path)}
+    except (KeyError, ValueError) as error:
+        raise ConfigurationError(f"{path} must be the CSV of a run; reading it gave: {error}.") from None
+
+
 def _lines(path: Path) -> list[dict[str, str]]:
     """Returns the lines of a CSV with a header; none if there is no such file."""
     if not path.exists():
@@ -80,7 +92,8 @@ def _parsed(number: str) -> float | None:
 
 def _line(row: Row) -> tuple[str, ...]:
     expected = row.expected
-    tolerance = "" if expected.reproduced is None else f"{expected.tolerance:g}"
+    held = expected.compared or expected.reproduced is not None
+    tolerance = f"{expected.tolerance:g}" if held else ""
     match row.cell:
         case Computed(name=name, reproduced=reproduced, ours=ours, note=note):
             numbers = (_number(expected.published), _number(reproduced), tolerance, _number(ours))

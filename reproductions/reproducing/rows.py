@@ -73,12 +73,31 @@ class Deferred:
 
 
 class Verdict(Enum):
-    """What came of a cell; ``SHOWN`` has nothing to be compared with."""
+    """What came of a cell.
+
+    ``WITHIN`` and ``OUTSIDE`` say that the paper's method was held to a number that the paper prints;
+    ``UNCHANGED`` and ``CHANGED`` that a number was held to one of our own: an earlier run, another
+    evaluation, a bound. ``NOT_REPRODUCED``: the paper's method ran, but not on what the paper ran it on.
+    ``SHOWN`` has nothing to be compared with.
+    """
 
     WITHIN = "within"
     OUTSIDE = "OUTSIDE"
+    UNCHANGED = "unchanged"
+    CHANGED = "CHANGED"
+    NOT_REPRODUCED = "not reproduced"
     SHOWN = "shown"
     SKIPPED = "skipped"
+
+    @property
+    def failed(self) -> bool:
+        """Says whether something that was expected did not come out."""
+        return self in {Verdict.OUTSIDE, Verdict.CHANGED}
+
+    @property
+    def against_paper(self) -> bool:
+        """Says whether a number was held to one that the paper prints."""
+        return self in {Verdict.WITHIN, Verdict.OUTSIDE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +109,36 @@ class Row:
 
     @property
     def verdict(self) -> Verdict:
-        """Says whether everything that was expected came out."""
+        """Says what came of the cell; a miss of the paper's number weighs most, then one of our own."""
         match self.cell:
             case Skipped():
                 return Verdict.SKIPPED
-            case Computed() if not self.expected.checked:
-                return Verdict.SHOWN
-            case Computed(reproduced=reproduced, ours=ours):
-                return Verdict.WITHIN if self._agrees(reproduced, ours) else Verdict.OUTSIDE
+            case Computed() as cell:
+                return _judged(cell, self.expected)
 
-    def _agrees(self, reproduced: float | None, ours: float | None) -> bool:
-        return (
-            _near(reproduced, self.expected.reproduced, self.expected.tolerance)
-            and _near(ours, self.expected.ours, self.expected.ours_tolerance)
-            and (self.expected.ours_at_least is None or _number(ours) >= self.expected.ours_at_least)
-            and (self.expected.ours_at_most is None or _number(ours) <= self.expected.ours_at_most)
-        )
+
+def _judged(cell: Computed, expected: Expected) -> Verdict:
+    if expected.compared and not _near(cell.reproduced, expected.published, expected.tolerance):
+        return Verdict.OUTSIDE
+    if not _keeps(cell, expected):
+        return Verdict.CHANGED
+    if expected.compared:
+        return Verdict.WITHIN
+    if expected.guarded:
+        return Verdict.UNCHANGED
+    if expected.not_compared and cell.reproduced is not None:
+        return Verdict.NOT_REPRODUCED
+    return Verdict.SHOWN
+
+
+def _keeps(cell: Computed, expected: Expected) -> bool:
+    """Says whether the numbers of our own came out that are expected."""
+    return (
+        _near(cell.reproduced, expected.reproduced, expected.tolerance)
+        and _near(cell.ours, expected.ours, expected.ours_tolerance)
+        and (expected.ours_at_least is None or _number(cell.ours) >= expected.ours_at_least)
+        and (expected.ours_at_most is None or _number(cell.ours) <= expected.ours_at_most)
+    )
 
 
 def _near(value: float | None, target: float | None, tolerance: float) -> bool:

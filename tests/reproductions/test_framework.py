@@ -71,6 +71,10 @@ EXPECTED = {
 }
 
 
+BOTH = Expected("t", published=1.0, ours_at_most=4.0)
+BESIDE = Expected("t", published=1.0, not_compared="other data")
+
+
 def make(
     root: Path,
     *,
@@ -93,18 +97,27 @@ def context(root: Path, scale: Scale, data: Path | None = None) -> Context:
 @pytest.mark.parametrize(
     ("cell", "expected", "verdict"),
     [
-        (Computed("c", reproduced=1.1), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.WITHIN),
-        (Computed("c", reproduced=1.12), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
-        (Computed("c", reproduced=0.88), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
-        (Computed("c"), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.OUTSIDE),
-        (Computed("c", reproduced=math.nan), Expected("t", reproduced=1.0, tolerance=9.0), Verdict.OUTSIDE),
-        (Computed("c", ours=3.0), Expected("t", ours_at_least=3.0, ours_at_most=4.0), Verdict.WITHIN),
-        (Computed("c", ours=2.9), Expected("t", ours_at_least=3.0), Verdict.OUTSIDE),
-        (Computed("c", ours=4.1), Expected("t", ours_at_most=4.0), Verdict.OUTSIDE),
-        (Computed("c"), Expected("t", ours_at_most=4.0), Verdict.OUTSIDE),
-        (Computed("c", ours=1.0), Expected("t", ours=1.2, ours_tolerance=0.1), Verdict.OUTSIDE),
+        (Computed("c", reproduced=1.1), Expected("t", published=1.0, tolerance=0.11), Verdict.WITHIN),
+        (Computed("c", reproduced=1.12), Expected("t", published=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c", reproduced=0.88), Expected("t", published=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c"), Expected("t", published=1.0, tolerance=0.11), Verdict.OUTSIDE),
+        (Computed("c", reproduced=math.nan), Expected("t", published=1.0, tolerance=9.0), Verdict.OUTSIDE),
+        (Computed("c", ours=1.0), Expected("t", published=1.0, tolerance=9.0), Verdict.OUTSIDE),
+        (Computed("c", reproduced=1.1), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.UNCHANGED),
+        (Computed("c", reproduced=1.12), Expected("t", reproduced=1.0, tolerance=0.11), Verdict.CHANGED),
+        (Computed("c", ours=3.0), Expected("t", ours_at_least=3.0, ours_at_most=4.0), Verdict.UNCHANGED),
+        (Computed("c", ours=2.9), Expected("t", ours_at_least=3.0), Verdict.CHANGED),
+        (Computed("c", ours=4.1), Expected("t", ours_at_most=4.0), Verdict.CHANGED),
+        (Computed("c"), Expected("t", ours_at_most=4.0), Verdict.CHANGED),
+        (Computed("c", ours=1.0), Expected("t", ours=1.2, ours_tolerance=0.1), Verdict.CHANGED),
+        (Computed("c", reproduced=1.0, ours=5.0), BOTH, Verdict.CHANGED),
+        (Computed("c", reproduced=2.0, ours=5.0), BOTH, Verdict.OUTSIDE),
+        (Computed("c", reproduced=1.0), BESIDE, Verdict.NOT_REPRODUCED),
+        (Computed("c", reproduced=1.0), Expected("t", not_compared="other data"), Verdict.NOT_REPRODUCED),
+        (Computed("c", ours=1.0), BESIDE, Verdict.SHOWN),
+        (Computed("c", ours=1.0), Expected("t", ours=1.0, not_compared="x"), Verdict.UNCHANGED),
         (Computed("c", ours=1.0), Expected("t"), Verdict.SHOWN),
-        (Skipped("c", "why"), Expected("t", reproduced=1.0), Verdict.SKIPPED),
+        (Skipped("c", "why"), Expected("t", published=1.0), Verdict.SKIPPED),
     ],
 )  # fmt: skip
 def test_verdicts(cell: Computed | Skipped, expected: Expected, verdict: Verdict) -> None:
@@ -117,7 +130,7 @@ def test_scales_have_their_own_cells(tmp_path: Path) -> None:
     full = carry_out(reproduction, context(tmp_path, Scale.FULL))
     assert [row.verdict for row in full] == [Verdict.WITHIN, Verdict.SKIPPED]
     with_data = carry_out(reproduction, context(tmp_path, Scale.FULL, tmp_path))
-    assert [row.verdict for row in with_data] == [Verdict.WITHIN, Verdict.WITHIN]
+    assert [row.verdict for row in with_data] == [Verdict.WITHIN, Verdict.UNCHANGED]
 
 
 def test_a_missing_cell_is_an_error(tmp_path: Path) -> None:
@@ -141,6 +154,7 @@ def test_an_unexpected_cell_is_an_error(tmp_path: Path) -> None:
         ({"published": 1.0}, "where"),
         ({"where": "x", "tol": 1}, "'tol'"),
         ({"where": "x", "ours": "1"}, "number"),
+        ({"where": "x", "published": 1.0, "reproduced": 1.1}, "cell 'a'.*not to both"),
     ],
 )
 def test_malformed_expectations_are_refused(tmp_path: Path, entry: dict[str, object], message: str) -> None:
@@ -212,7 +226,9 @@ def test_chosen_cells_are_added_to_what_the_csv_says(tmp_path: Path) -> None:
     csv_file = tmp_path / "out" / "a-table-small.csv"
     code, output = invoke(root, "a-table", "--cell", "MN*")
     assert code == 0
-    assert "2 cells: 1 within, 0 OUTSIDE, 0 shown, 1 skipped" in output
+    assert (
+        "2 cells: 1 within, 0 OUTSIDE, 0 unchanged, 0 CHANGED, 0 not reproduced, 0 shown, 1 skipped" in output
+    )
     assert "skipped: 1, because not run" in output
     assert set(read_computed(csv_file)) == {"MNIST"}
     long_cells(tmp_path / "papers", a=1.05)

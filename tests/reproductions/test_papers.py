@@ -15,6 +15,7 @@ WITHOUT_DATA = [
     item for item in ALL
     if item.name in {
         "local-state", "p1-table1", "p2-grid", "p2-silos", "p3-closed-forms", "p3-epsilons", "p4-accounting",
+        "schedules", "p2-fedavg",
     }
 ]  # fmt: skip
 COMPARED_WITH_OURSELVES = {"auto"}
@@ -33,10 +34,10 @@ def name_of(item: Reproduction) -> str:
 
 
 @pytest.mark.parametrize("item", WITHOUT_DATA, ids=name_of)
-def test_every_number_is_within_its_tolerance(item: Reproduction) -> None:
+def test_every_number_is_as_expected(item: Reproduction) -> None:
     rows = carry_out(item, Context(Scale.SMALL, item.folder, data=None))
-    assert not [row for row in rows if row.verdict in {Verdict.OUTSIDE, Verdict.SKIPPED}]
-    assert any(row.verdict is Verdict.WITHIN for row in rows)
+    assert not [row for row in rows if row.verdict.failed or row.verdict is Verdict.SKIPPED]
+    assert any(row.verdict in {Verdict.WITHIN, Verdict.UNCHANGED} for row in rows)
 
 
 @pytest.mark.parametrize("item", [item for item in ALL if item.name in COMPARED_WITH_OURSELVES], ids=name_of)

@@ -26,7 +26,7 @@ SUMMARIES = {
     "first that is wrong.",
     "audit": "Attack the guarantees of TARGET in seeded rehearsals; exit code 1 if one of "
     "them does not hold.",
-    "reproduce": "Run reproductions; exit code 1 if a number is outside its tolerance, 0 if none is.",
+    "reproduce": "Run reproductions; exit code 1 if a number misses what was expected, else 0.",
     "init": "Ask seven questions (or take the options) and write a config that `discreet plan` accepts.",
     "look": "Look at your own tables and draft the config's data section; nothing is sent or written.",
     "doctor": "Look at versions, processor, memory, clock and disk; exit code 1 if something must be mended.",

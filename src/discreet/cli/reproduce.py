@@ -47,7 +47,7 @@ def reproduce(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Run reproductions; exit code 1 if a number is outside its tolerance, 0 if none is.
+    """Run reproductions; exit code 1 if a number misses what was expected, else 0.
 
     Cells that need data which are not here, or that were not asked for, are skipped, counted and named.
 
