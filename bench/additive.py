@@ -134,7 +134,7 @@ def ours(found: dict[str, Path], *, epsilon: float, seeds: int, binned: bool) ->
 
 def peers(python: str, found: dict[str, Path], *, epsilon: float, seeds: int) -> list[float]:
     """Returns the area of the peer for each seed."""
-    told = {name: str(path) for name, path in found.items()}
+    told: dict[str, object] = {name: str(path) for name, path in found.items()}
     told |= {"ranges": RANGES, "texts": list(TEXTS), "epsilon": epsilon, "delta": 1e-5, "seeds": seeds}
     done = subprocess.run(
         [python, "-c", PEER], input=json.dumps(told), text=True, capture_output=True, check=True

@@ -72,7 +72,10 @@ def half_the_noise() -> Iterator[None]:
         return round_with_noise(values, half, randomness, workers=workers)
 
     def drawn(law: IntegerNoise, size: int, randomness: RandomSource, *, workers: int = 1) -> Integers:
-        return np.rint(0.5 * sample_share(law, size, randomness, workers=workers)).astype(np.int64)
+        halved: Integers = np.rint(0.5 * sample_share(law, size, randomness, workers=workers)).astype(
+            np.int64
+        )
+        return halved
 
     def added(values: Integers, law: IntegerNoise, randomness: RandomSource, *, workers: int = 1) -> None:
         values += drawn(law, len(values), randomness, workers=workers)

@@ -25,6 +25,7 @@ from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 from additive import RANGES, TEXTS, config, files
 from discreet import Config, load_model, run
 from discreet.engines.local import prepare
+from discreet.kinds import StableStepsConfig
 
 SHARE = 1 / 20
 Weights = tuple[float, float] | None
@@ -49,8 +50,9 @@ def weighted(train: Path, *, epsilon: float, seed: int, weights: Weights, reach:
     if reach == 1.0:
         return asked
     training = prepare(asked).plan.training
-    rate = reach * training.local.learning_rate
-    longer = training.local.model_copy(update={"learning_rate": rate})
+    local = training.local
+    assert isinstance(local, StableStepsConfig)  # noqa: S101 (a plan holds the rate that it worked out)
+    longer = local.model_copy(update={"learning_rate": reach * local.learning_rate})
     return asked.model_copy(update={"training": training.model_copy(update={"local": longer})})
 
 

@@ -13,7 +13,6 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ def records(path: str, silo: int, count: int) -> TensorDataset:
         return TensorDataset(images[:, None], torch.from_numpy(arrays["y_train"][rows].astype(np.int64)))
 
 
-@client_app.train()
+@client_app.train()  # type: ignore[untyped-decorator]
 def train(message: Message, context: Context) -> Message:
     """One silo's local DP-SGD."""
     warnings.simplefilter("ignore")
@@ -70,7 +69,7 @@ def train(message: Message, context: Context) -> Message:
         if step == settings["steps"]:
             break
         optimiser.zero_grad()
-        nn.functional.cross_entropy(private(images), labels).backward()
+        nn.functional.cross_entropy(private(images), labels).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     content = RecordDict(
         {
@@ -81,7 +80,7 @@ def train(message: Message, context: Context) -> Message:
     return Message(content=content, reply_to=message)
 
 
-class TimedAverage(FedAvg):
+class TimedAverage(FedAvg):  # type: ignore[misc]
     """Federated averaging that notes when each round begins and ends."""
 
     def __init__(self, **settings: Any) -> None:
@@ -89,7 +88,7 @@ class TimedAverage(FedAvg):
         self.began: list[float] = []
         self.ended: list[float] = []
 
-    def configure_train(self, *arguments: Any, **keywords: Any) -> Iterable[Message]:
+    def configure_train(self, *arguments: Any, **keywords: Any) -> Any:
         """Begins a round."""
         self.began.append(time.monotonic())
         return super().configure_train(*arguments, **keywords)
@@ -107,7 +106,7 @@ def main() -> None:
     strategy = TimedAverage(fraction_evaluate=0.0, min_available_nodes=settings["silos"])
     server_app = ServerApp()
 
-    @server_app.main()
+    @server_app.main()  # type: ignore[untyped-decorator]
     def serve(grid: Grid, context: Context) -> None:  # noqa: ARG001 - Flower's signature
         strategy.start(
             grid=grid,

@@ -37,9 +37,10 @@ def one(num_clients: int, num_weights: int, *, malicious: bool) -> None:
     clients = tuple(f"client-{number}" for number in range(num_clients))
     colluding, survivors = num_clients // 20, num_clients - num_clients // 10
     if num_clients >= SPARSE_FROM:
-        protocol: Bell | Bonawitz = Bell(SemiMalicious() if malicious else SemiHonest())
-        threshold = protocol.sparsity(num_clients, survivors, colluding).threshold
-        degree = protocol.sparsity(num_clients, survivors, colluding).degree
+        sparse = Bell(SemiMalicious() if malicious else SemiHonest())
+        protocol: Bell | Bonawitz = sparse
+        sparsity = sparse.sparsity(num_clients, survivors, colluding)
+        threshold, degree = sparsity.threshold, sparsity.degree
     else:
         mode = Malicious() if malicious else SemiHonest()
         protocol = Bonawitz(mode)
@@ -55,7 +56,7 @@ def one(num_clients: int, num_weights: int, *, malicious: bool) -> None:
         began = time.process_time()
         outcome = run.sum_round(RoundTerms(number, 0, bytes(32)), inputs, dropouts)
         seconds.append(time.process_time() - began)
-    expected = sum(inputs[client] for client in outcome.survivors) % (1 << BITS)
+    expected = np.sum([inputs[client] for client in outcome.survivors], axis=0) % (1 << BITS)
     if not np.array_equal(outcome.total, expected.astype(np.uint64)):
         raise AssertionError("the sum must be exact")
     first, healthy, dropped = seconds

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +34,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from discreet.accounting import calibrate
+from discreet.arrays import Integers
 from discreet.encoding import Grid, GridRequest, Rotation, StepWeights, decode, plan_grid
 from discreet.encoding.codec import check_update
 from discreet.encoding.rounding import round_dithered
@@ -109,12 +111,10 @@ def noise_against_numpy() -> None:
         calls: dict[str, Callable[[], object]] = {"numpy": lambda: generator.standard_normal(DRAWS)}
         for family in NoiseFamily:
             law = law_for(family, variance=min(stddev**2, 2.0**79.9), num_silos=1)
-            calls[family.value] = lambda law=law: sample_share(law, DRAWS, source)
+            calls[family.value] = partial(sample_share, law, DRAWS, source)
         half = stddev**2 / 2
         if half < 1e15:
-            calls["numpy Skellam"] = lambda half=half: (
-                generator.poisson(half, DRAWS) - generator.poisson(half, DRAWS)
-            )
+            calls["numpy Skellam"] = partial(_difference_of_poissons, generator, half)
         best = seconds(calls, repeats=3)
         row = [f"2^{exponent}", f"{best['numpy'] / DRAWS * 1e9:.1f}"]
         row += [
@@ -151,6 +151,14 @@ def other_laws(opendp: str | None) -> None:
     table("Other samplers", ["sampler", "ns a draw", "ratio"], rows)
 
 
+def _difference_of_poissons(generator: np.random.Generator, half: float) -> object:
+    return generator.poisson(half, DRAWS) - generator.poisson(half, DRAWS)
+
+
+def _add_share(values: Integers, law: IntegerNoise, source: SecureRandom, workers: int) -> None:
+    add_share(values, law, source, workers=workers)
+
+
 def threads() -> None:
     """Wall clock, into vectors that exist, as silos do; hashing, which scales, tells how idle cores were."""
     source, values = SecureRandom(), np.zeros(THREADED_DRAWS, dtype=np.int64)
@@ -164,10 +172,10 @@ def threads() -> None:
     calls: dict[str, Callable[[int], object]] = {"hashing, for reference": hashing}
     for family in NoiseFamily:
         law = law_for(family, variance=2.0**24, num_silos=1)
-        calls[family.value] = lambda num, law=law: add_share(values, law, source, workers=num)
+        calls[family.value] = partial(_add_share, values, law, source)
     rows = []
     for name, call in calls.items():
-        pair = {"one": lambda call=call: call(1), "all": lambda call=call: call(workers)}
+        pair: dict[str, Callable[[], object]] = {"one": partial(call, 1), "all": partial(call, workers)}
         best = seconds(pair, repeats=9, clock=time.perf_counter)
         rows.append([name, f"{best['one'] / best['all']:.2f}"])
     table(f"Threads: speed-up of {workers} over 1 at stddev 2^12", ["work", "speed-up"], rows)

@@ -35,14 +35,14 @@ def steps() -> dict[str, Callable[[], None]]:
 
     def plain_step() -> None:
         optimiser.zero_grad()
-        nn.functional.cross_entropy(plain(features), labels).backward()
+        nn.functional.cross_entropy(plain(features), labels).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     hooked = GradSampleModule(network())
 
     def hooks_step() -> None:
         hooked.zero_grad()
-        nn.functional.cross_entropy(hooked(features), labels).backward()
+        nn.functional.cross_entropy(hooked(features), labels).backward()  # type: ignore[no-untyped-call]
         squared = [p.grad_sample.flatten(1).square().sum(1) for p in hooked.parameters()]
         norms = torch.stack(squared).sum(0).sqrt()
         factors = (CLIP_NORM / (norms + 1e-6)).clamp(max=1.0)

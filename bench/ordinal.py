@@ -31,7 +31,7 @@ from discreet import Config, load_model, run
 ALWAYS = "one level always"
 MEASURES = ("accuracy", "balanced accuracy", "level error", "kappa")
 LEVELS = {"heart": list("01234"), "adult": ["none", "school", "college", "bachelor", "higher"]}
-HEART = {
+HEART: dict[str, object] = {
     "label": "num",
     "ranges": {
         "age": [30, 75],
@@ -51,7 +51,7 @@ HEART = {
     "partition": {"kind": "column", "column": "hospital"},
     "record_capacity": {"cleveland": 260, "hungary": 260, "switzerland": 110, "long_beach_va": 180},
 }
-ADULT = {
+ADULT: dict[str, object] = {
     "label": "level",
     "ranges": {
         "age": [17, 90],
@@ -63,7 +63,7 @@ ADULT = {
     "partition": {"kind": "iid", "silos": 10},
     "record_capacity": 500,
 }
-TABLES = {"heart": HEART, "adult": ADULT}
+TABLES: dict[str, dict[str, object]] = {"heart": HEART, "adult": ADULT}
 
 
 def education(number: int) -> str:

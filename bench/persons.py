@@ -135,8 +135,8 @@ def roles(folder: Path) -> Task:
 def before(chance: random.Random, line: str) -> Row:
     """Returns the three characters before a place in a line, and whether a vowel follows."""
     place = chance.randint(3, len(line) - 1)
-    first, second, third = line[place - 3 : place]
-    return {"first": first, "second": second, "third": third, "label": str(int(line[place] in "aeiou"))}
+    first, second, third, following = line[place - 3], line[place - 2], line[place - 1], line[place]
+    return {"first": first, "second": second, "third": third, "label": str(int(following in "aeiou"))}
 
 
 def made_up(task: Task, seed: int) -> Draw:

@@ -20,7 +20,9 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -48,6 +50,8 @@ from discreet.secagg.modes import Mode
 from discreet.secagg.server.rounds import ServerRound
 from discreet.secagg.transitions import ServerState
 from secagg_sparse import released_round, sparse_agreement
+
+T = TypeVar("T")
 
 BITS = 32
 REPEATS = 3
@@ -87,12 +91,17 @@ class Parties:
             self.client_bytes[name] += len(reply)
         return reply
 
-    def serve(self, action: Callable[[], object]) -> object:
+    def serve(self, action: Callable[[], T]) -> T:
         """Runs one step of the server."""
         start = time.process_time()
         result = action()
         self.server_seconds += time.process_time() - start
         return result
+
+    def upload(self, name: str, reply: bytes | None) -> None:
+        """Hands what a client answers, if it does, to the server."""
+        if reply is not None:
+            self.serve(partial(self.server.receive, name, reply))
 
     def exchange(self, outgoing: dict[str, bytes], gone: frozenset[str] = frozenset()) -> dict[str, bytes]:
         """Delivers, uploads the answers at once, and closes the stage."""
@@ -100,22 +109,20 @@ class Parties:
             if name in gone:
                 continue
             self.client_bytes[name] += len(data)
-            reply = self.client(name, lambda client=self.clients[name], data=data: client.receive(data))
-            if reply is not None:
-                self.serve(lambda name=name, reply=reply: self.server.receive(name, reply))
-        return self.serve(self.server.close_stage)
+            self.upload(name, self.client(name, partial(self.clients[name].receive, data)))
+        answers: dict[str, bytes] = self.serve(self.server.close_stage)
+        return answers
 
     def set_up(self) -> None:
         """Advertises and shares; everyone takes part."""
         for name in self.names:
-            offer = self.client(name, self.clients[name].start)
-            self.serve(lambda name=name, offer=offer: self.server.receive(name, offer))
+            self.upload(name, self.client(name, self.clients[name].start))
         outgoing = self.serve(self.server.close_stage)
         while self.server.state is not ServerState.READY:
             outgoing = self.exchange(outgoing)
         for name, data in outgoing.items():
             self.client_bytes[name] += len(data)
-            self.client(name, lambda client=self.clients[name], data=data: client.receive(data))
+            self.client(name, partial(self.clients[name].receive, data))
 
     def round(self, vector: np.ndarray, gone: frozenset[str], index: int = 0) -> np.ndarray:
         """Sums one vector from everyone who is not gone."""
@@ -124,9 +131,8 @@ class Parties:
             if name in gone:
                 continue
             client = self.clients[name]
-            self.client(name, lambda client=client, data=start[name]: client.receive(data))
-            masked = self.client(name, lambda client=client: client.submit(vector))
-            self.serve(lambda name=name, masked=masked: self.server.receive(name, masked))
+            self.client(name, partial(client.receive, start[name]))
+            self.upload(name, self.client(name, partial(client.submit, vector)))
         outgoing = self.serve(self.server.close_stage)
         while outgoing:
             outgoing = self.exchange(outgoing, gone)

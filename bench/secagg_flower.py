@@ -11,6 +11,8 @@ import argparse
 import importlib
 import json
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from flwr.common import ndarrays_to_parameters
@@ -26,6 +28,7 @@ from flwr.supercore.primitives import asymmetric
 client_side = importlib.import_module("flwr.client.mod.secure_aggregation.secaggplus_mod")
 
 MODULUS = 1 << 32
+T = TypeVar("T")
 
 
 def settings(n: int, threshold: int) -> dict[str, object]:
@@ -40,7 +43,7 @@ def settings(n: int, threshold: int) -> dict[str, object]:
     }
 
 
-def timed(action):
+def timed(action: Callable[[], T]) -> tuple[float, T]:
     start = time.process_time()
     result = action()
     return time.process_time() - start, result

@@ -51,10 +51,11 @@ def released_round(agreement: Agreement, dropped: int) -> ServerRound:
 
 
 def draw_neighbors(agreement: Agreement, setup: ServerSetup, source: SeededRandom) -> None:
-    members = list(setup.offers)
+    members, graph = list(setup.offers), agreement.graph
+    assert isinstance(graph, ChosenGraph)  # noqa: S101 (the only rule by which neighbours are drawn)
     for index in members:
         others = [member for member in members if member != index]
-        order = source.permutation(len(others))[: agreement.graph.degree]
+        order = source.permutation(len(others))[: graph.degree]
         setup.add_choice(index, NeighborChoice(tuple(sorted(others[at] for at in order))))
     setup.all_choices()
 

@@ -58,13 +58,13 @@ def plain_step(name: str, *, channels_last: bool = False, batch: int = BATCH) ->
     """One step of torch.optim.SGD on the mean loss."""
     model, data = build_model(name, (28, 28), 10, seed=0), records(batch)
     if channels_last:
-        model.to(memory_format=torch.channels_last)
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     features, labels = torch.from_numpy(data.features), torch.from_numpy(data.labels)
     optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
 
     def step() -> None:
         optimiser.zero_grad()
-        nn.functional.cross_entropy(model(features), labels).backward()
+        nn.functional.cross_entropy(model(features), labels).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     return step
@@ -165,9 +165,9 @@ def torch_clients(model: nn.Module, silos: list[Records]) -> Step:
             features, labels = torch.from_numpy(silo.features), torch.from_numpy(silo.labels)
             optimiser = torch.optim.SGD(model.parameters(), lr=0.01, weight_decay=4e-5)
             for _ in range(5):
-                for rows in torch.randperm(50).split(10):
+                for rows in torch.split(torch.randperm(50), 10):
                     optimiser.zero_grad()
-                    nn.functional.cross_entropy(model(features[rows]), labels[rows]).backward()
+                    nn.functional.cross_entropy(model(features[rows]), labels[rows]).backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
             moved = torch.cat([(value - start[name]).flatten() for name, value in model.state_dict().items()])
             moved *= min(1.0, 0.3 / float(moved.norm()))

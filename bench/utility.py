@@ -22,7 +22,7 @@ import numpy.typing as npt
 from discreet.accounting import calibrate, epsilon
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.kinds import LocalTraining, SingleStep, Softmax, StableSteps
+from discreet.kinds import SingleStep, Softmax, StableSteps
 from discreet.kinds.capped import capped
 from discreet.learning import evaluation, local_update, logits
 from discreet.models import LinearHead, flatten, load_flat
@@ -53,7 +53,7 @@ class Settings:
     clip_norm: float = 0.5
     cap: float = 1.0
 
-    def local_training(self, capacity: int) -> LocalTraining:
+    def local_training(self, capacity: int) -> SingleStep | StableSteps:
         """Stable-steps; for one step, a clipped gradient sum scaled to the same units."""
         if self.steps == 1:
             return SingleStep(self.clip_norm)
@@ -68,7 +68,8 @@ class Settings:
 def features_of(kind: str, images: npt.NDArray[np.uint8], cache: Path | None) -> npt.NDArray[np.float16]:
     """Public per-record features of every image, before the constant and the scaling."""
     if cache is not None and cache.exists():
-        return np.load(cache, mmap_mode="r")
+        kept: npt.NDArray[np.float16] = np.load(cache, mmap_mode="r")
+        return kept
     feature_map, parts = FEATURES[kind], []
     for first in range(0, len(images), CACHE_CHUNK):
         chunk = images[first : first + CACHE_CHUNK].astype(np.float32) / 255.0

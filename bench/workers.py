@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ from discreet.randomness import SeededRandom
 from discreet.rounds import Contribution, RoundOrder, contribute
 
 SILOS, RECORDS, WORKERS = 10, 800, 2
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "linear head, 22 stable steps": {
         "model": {"name": "logistic"},
         "training": {"rounds": 20, "local": {"kind": "stable-steps", "learning_rate": 0.02, "steps": 22}},
@@ -60,7 +61,7 @@ def images(test_fraction: float, split_seed: int) -> Federation:  # noqa: ARG001
     return Federation("random images", silos, 10, (28, 28), feature_norm_bound=1.0)
 
 
-def prepared(tables: dict[str, dict[str, object]]) -> Prepared:
+def prepared(tables: dict[str, Any]) -> Prepared:
     base = {
         "name": "workers",
         "data": {"source": "workers:images", "record_capacity": RECORDS},
