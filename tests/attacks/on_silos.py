@@ -19,7 +19,7 @@ from discreet.errors import DiscreetError, LedgerError
 from discreet.plan import Plan
 from discreet.privacy.wire import digest
 from discreet.silo.check import dry_run
-from discreet.silo.policy import load_policy
+from discreet.silo.policy import load_policy, read_plan
 from discreet.silo.requests import Deliver, Joined, Propose, Refused, Reply
 from discreet.silo.silo import open_silo
 from discreet.silo.training import LARGEST_WEIGHT
@@ -84,7 +84,7 @@ def code_in_a_silo() -> Outcome:
             document = forged(world.plan, change)
             world.propose(document)
             with suppress(DiscreetError):
-                dry_run(load_policy(world.folder / "a" / "policy.toml"), document)
+                dry_run(load_policy(world.folder / "a" / "policy.toml"), read_plan(document))
         ran = marker.exists()
     return Outcome(
         "S1: a command in place of a model",

@@ -51,7 +51,7 @@ from discreet.rounds import RunDirectory, origin_of
 from discreet.secagg import AllowList, Bonawitz, FileJournal, codec
 from discreet.secagg.journal import Deed
 from discreet.secagg.transitions import ServerState
-from discreet.silo.policy import Account, PolicyRefusal, SignedAllowList, load_policy, review
+from discreet.silo.policy import Account, PolicyRefusal, SignedAllowList, load_policy, read_plan, review
 from discreet.silo.requests import Deliver, Hello, Joined, Propose, Refused, decode, encode
 from discreet.verify import VerificationFailure
 from discreet.verify.manifest import MANIFEST, REQUIRED, Manifest, read_manifest
@@ -255,7 +255,7 @@ def _documents() -> Iterator[Target]:
     policy = load_policy(_folder().policy("cleveland"))
 
     def reviewed(data: bytes) -> None:
-        review(data, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
+        review(read_plan(data), policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
 
     fitting = Form(put=_with_digest)
     yield Target("plan", parse_plan, ConfigurationError, (plan,), fitting)

@@ -20,7 +20,15 @@ from discreet.errors import ConfigurationError, LedgerError, PeerProtocolError
 from discreet.plan.reading import parse_plan
 from discreet.privacy.ledger import GENESIS, Completed, Intent, Line, Opened, parse_line
 from discreet.privacy.wire import digest
-from discreet.silo.policy import Account, Policy, PolicyRefusal, SignedAllowList, load_policy, review
+from discreet.silo.policy import (
+    Account,
+    Policy,
+    PolicyRefusal,
+    SignedAllowList,
+    load_policy,
+    read_plan,
+    review,
+)
 from discreet.silo.requests import Deliver, Joined, Propose, Refused, decode, encode
 from discreet.verify import VerificationFailure
 from discreet.verify.manifest import MANIFEST, Manifest, read_manifest
@@ -66,7 +74,7 @@ def check(reader: Callable[..., Any] | partial[Any], error: Any, data: bytes | P
 
 
 def reviewed(policy: Policy, document: bytes) -> None:
-    review(document, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
+    review(read_plan(document), policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def check(
     if reasons and not waits:
         _show_reasons(reasons, as_json=as_json)
         raise typer.Exit(EXIT_PRIVACY_REFUSAL)
-    found = dry_run(rules, proposed.document(), as_if_approved=waits)
+    found = dry_run(rules, proposed, as_if_approved=waits)
     if as_json:
         summary = {
             "plan": found.plan.digest(),

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
-from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, read_plan, review
+from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, review
 from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import charged_by_training, spent_by_training
 from discreet.silo.policy.refusal import refused_in_person
@@ -63,12 +63,12 @@ def reasons_against(policy: Policy, plan: Plan) -> tuple[PolicyRefusal, ...]:
     return tuple(found)
 
 
-def dry_run(policy: Policy, document: bytes, *, as_if_approved: bool = False) -> DryRun:
+def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> DryRun:
     """Reviews a plan, loads the records as they would be used, and sends nothing.
 
     Args:
         policy: the silo's.
-        document: the serialised plan.
+        proposed: the plan.
         as_if_approved: shows what a plan that waits for a person would do.
 
     Raises:
@@ -79,8 +79,8 @@ def dry_run(policy: Policy, document: bytes, *, as_if_approved: bool = False) ->
     load_key(policy.identity)
     state = SiloState(policy)
     account, today = _account(state)
-    approved = state.approved() | ({read_plan(document).digest()} if as_if_approved else frozenset())
-    approval = review(document, policy, account, today=today, approved=approved)
+    approved = state.approved() | ({proposed.digest()} if as_if_approved else frozenset())
+    approval = review(proposed, policy, account, today=today, approved=approved)
     notes: list[str] = []
     records = load_records(
         policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written

@@ -215,7 +215,7 @@ class Silo:
         plan = read_plan(proposal.plan)
         self._admit(plan.digest())
         self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
-        approval = self._review(proposal.plan)
+        approval = self._review(plan)
         require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = self._records(approval.plan)
         protocol = _masking_protocol(approval.plan)
@@ -260,13 +260,14 @@ class Silo:
                 noted = replace(noted, epsilon=cost.epsilon, delta=cost.delta)
         self._proposals.append(noted)
 
-    def _review(self, document: bytes) -> Approval:
+    def _review(self, plan: Plan) -> Approval:
         """Applies the policy; a plan that waits for a person is kept where that person finds it."""
         try:
-            self._require_not_refused(document)
+            if plan.digest() in self._state.refused():
+                raise refused_in_person(plan.digest(), self.name)
             today = self._surroundings.today()
             return review(
-                document,
+                plan,
                 self._policy,
                 self._state.account(self._ledger.trainings(), self._ledger.of_year(today.year)),
                 today=today,
@@ -274,14 +275,9 @@ class Silo:
             )
         except PolicyRefusal as refusal:
             if refusal.code is RefusalCode.APPROVAL:
-                path = self._state.keep_pending(document)
+                path = self._state.keep_pending(plan)
                 self._surroundings.log(f"a plan waits for approval: {path}")
             raise
-
-    def _require_not_refused(self, document: bytes) -> None:
-        digest = read_plan(document).digest()
-        if digest in self._state.refused():
-            raise refused_in_person(digest, self.name)
 
     def _records(self, plan: Plan) -> Records:
         """Loads this silo's records; it takes part without any if reading them fails in a way they may cause.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
-from discreet.plan import load_plan
+from discreet.plan import Plan, load_plan
 from discreet.privacy.ledger import Line, Spending, read_ledger
 from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
@@ -27,7 +27,6 @@ from discreet.silo.policy import (
     RefusalCode,
     SignedAllowList,
     SiloLedger,
-    read_plan,
 )
 from discreet.silo.policy.document import Fixed, Limits
 
@@ -193,13 +192,12 @@ class SiloState:
                 known.require_part_of(self._ledger_lines())
             return self.anchor(ledger)
 
-    def keep_pending(self, document: bytes) -> Path:
+    def keep_pending(self, plan: Plan) -> Path:
         """Stores a plan that waits for a person, and returns where.
 
         Raises:
             PolicyRefusal: code ``proposals``, if `MOST_WAITING` others wait already.
         """
-        plan = read_plan(document)
         path = self.folder / "pending" / f"{plan.digest()}.json"
         path.parent.mkdir(exist_ok=True)
         waiting = {waits.stem for waits in path.parent.glob("*.json")} - self.approved()
@@ -210,7 +208,6 @@ class SiloState:
                     f"at most {MOST_WAITING} plans may wait for a person at {self.policy.silo}, and as many "
                     "do; the data owner must approve or delete some first.",
                 )
-            # Worked out again: what came may be padded with spaces without end.
             write_durably(path, plan.document())
         return path
 

@@ -64,10 +64,10 @@ def test_a_restored_state_folder_is_refused(
     state, path = files
     restore_older_state(consortium, run_rounds, state)
     charged = read_anchor(path, NAME).charged
-    document = (consortium.folder.server.path / "plan.json").read_bytes()
+    plan = consortium.plan
     policy = load_policy(consortium.folder.policy(NAME))
     opening = lambda: open_silo(consortium.folder.policy(NAME))  # noqa: E731
-    for refused in (opening, lambda: dry_run(policy, document), SiloState(policy).anchor_anew):
+    for refused in (opening, lambda: dry_run(policy, plan), SiloState(policy).anchor_anew):
         with pytest.raises(LedgerError, match="restored from a backup or lost") as caught:
             refused()
         assert f"By then {charged} had been charged" in str(caught.value)

@@ -14,7 +14,7 @@ from discreet.errors import ConfigurationError, PeerProtocolError
 from discreet.privacy.wire import digest
 from discreet.silo.check import dry_run
 from discreet.silo.connection import ask
-from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy
+from discreet.silo.policy import PolicyRefusal, RefusalCode, load_policy, read_plan
 from discreet.silo.requests import Propose, Refused, decode, encode
 from tests.engines.conftest import SmallConsortium
 
@@ -68,7 +68,7 @@ def test_looking_at_the_plan_runs_nothing(
     path = consortium.folder.policy(NAME)
     path.write_text(path.read_text().replace("[require]", f'[require]\napproval = "{approval}"'))
     with pytest.raises(PolicyRefusal) as caught:
-        dry_run(load_policy(path), forged)
+        dry_run(load_policy(path), read_plan(forged))
     assert caught.value.code is RefusalCode.PLAN
     assert not marker.exists()
 

@@ -49,7 +49,7 @@ def words(page: str) -> str:
 def waits(consortium: SmallConsortium) -> Path:
     """Lets the consortium's plan wait at the silo."""
     consortium.edit_policy(NAME, "[require]\n", '[require]\napproval = "person"\n')
-    return SiloState(load_policy(consortium.folder.policy(NAME))).keep_pending(consortium.plan.document())
+    return SiloState(load_policy(consortium.folder.policy(NAME))).keep_pending(consortium.plan)
 
 
 def limits(consortium: SmallConsortium, lines: str) -> None:
@@ -106,7 +106,7 @@ def test_spent_cost_and_left_add_up_where_costs_are_added(
     path = consortium.folder.policy(NAME)
     # Another plan: more releases of one and the same plan compose more tightly than a sum.
     config = consortium.plan.config.model_copy(update={"name": "another"})
-    SiloState(load_policy(path)).keep_pending(replace(consortium.plan, config=config).document())
+    SiloState(load_policy(path)).keep_pending(replace(consortium.plan, config=config))
     (one,) = owner_view(load_policy(path), path, NOW).waiting or ()
     assert one.proposed.before.epsilon + one.proposed.alone[0] == pytest.approx(one.proposed.after.epsilon)
     text = words(page_of(consortium))

@@ -103,7 +103,7 @@ def test_the_commands_do_what_they_say(consortium: SmallConsortium, run_rounds: 
 def test_a_hostile_plan_is_text_and_no_markup(consortium: SmallConsortium) -> None:
     plan = hostile(consortium.plan)
     policy = load_policy(consortium.folder.policy(NAME))
-    SiloState(policy).keep_pending(plan.document())
+    SiloState(policy).keep_pending(plan)
     page = page_of(consortium)
     body = page.partition("<body>")[2]
     for markup in ("<script", "<img", "<b>", "<i>", "onerror=alert(2)>"):
@@ -117,7 +117,7 @@ def test_words_that_a_config_would_refuse_are_spelled_out_and_cut_all_the_same(
     consortium: SmallConsortium,
 ) -> None:
     path = consortium.folder.policy(NAME)
-    SiloState(load_policy(path)).keep_pending(consortium.plan.document())
+    SiloState(load_policy(path)).keep_pending(consortium.plan)
     view = owner_view(load_policy(path), path, NOW)
     (one,) = view.waiting or ()
     # An escape, a letter that turns the rest of the line round, an end of line, and no end at all.

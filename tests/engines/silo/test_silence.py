@@ -280,7 +280,7 @@ def test_the_dry_run_says_what_becomes_of_the_records(
 ) -> None:
     consortium, _ = tables(rows=TABLES["unknown category"][-1:], fraction=fraction)
     policy = load_policy(consortium.folder.policy(VICTIM))
-    found = dry_run(policy, (consortium.folder.server.path / "plan.json").read_bytes())
+    found = dry_run(policy, consortium.plan)
     assert words in found.held_out
     assert ("Set data.test_fraction = 0" in found.held_out) == (fraction > 0)
     assert found.features == 4

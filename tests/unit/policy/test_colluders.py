@@ -26,7 +26,7 @@ def terms(n: int, low: int, colluding: int, threshold: int) -> SumTerms:
 def reviewed(plan: Plan, policy: Policy, *, max_colluding: int) -> Approval | None:
     require = policy.require.model_copy(update={"max_colluding": max_colluding})
     own = policy.model_copy(update={"require": require})
-    return review(plan.document(), own, Account({}), today=TODAY, approved=frozenset())
+    return review(plan, own, Account({}), today=TODAY, approved=frozenset())
 
 
 @pytest.fixture

@@ -21,5 +21,5 @@ def test_a_first_config_is_not_refused_by_a_first_policy(tmp_path: Path, silos: 
     plan = rehearse(parse_config(tomllib.loads(write_config(answers, name="first"))), tmp_path / "c")
     own = load_policy(ConsortiumFolder(tmp_path / "c").policy(plan.facts.silos[0]))
     policy = own.model_copy(update={"require": RequireTable(models=own.require.models)})
-    found = review(plan.document(), policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
+    found = review(plan, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
     assert found.charge.max_colluding == plan.thresholds.max_colluding == policy.require.max_colluding

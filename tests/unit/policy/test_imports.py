@@ -14,7 +14,16 @@ from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.errors import ConfigurationError
 from discreet.models import build_model, described
 from discreet.plan import load_plan
-from discreet.silo.policy import Account, Policy, PolicyRefusal, RefusalCode, load_policy, read_plan, review
+from discreet.silo.policy import (
+    Account,
+    Policy,
+    PolicyRefusal,
+    RefusalCode,
+    load_policy,
+    objections,
+    read_plan,
+    review,
+)
 from discreet.silo.policy.document import ModelRule, permitted
 from discreet.silo.policy.review import Approval
 from tests.support.honest_plans import plan_again
@@ -44,7 +53,7 @@ def reviewed(document: bytes, policy: Policy, **tables: Any) -> Approval | None:
     for table, values in tables.items():
         changed = getattr(policy, table).model_copy(update=values)
         policy = policy.model_copy(update={table: changed})
-    return review(document, policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
+    return review(read_plan(document), policy, Account({}), today=date(2026, 1, 1), approved=frozenset())
 
 
 def named(name: str) -> Callable[..., Any]:
@@ -84,6 +93,36 @@ def test_a_factory_is_not_imported_by_its_digest_or_by_another_name(
     with pytest.raises(PolicyRefusal) as caught:
         reviewed(altered(named("clinic:factory")), policy, require={"models": models})
     assert caught.value.code is RefusalCode.NOT_ALLOWED
+    assert not own_code.exists()
+    assert "clinic" not in sys.modules
+
+
+def test_what_a_forbidden_factory_costs_is_listed_without_importing_it(
+    altered: Callable[..., Any], policy: Policy, own_code: Path
+) -> None:
+    """The owner's dry run goes on after the first objection; a name that is forbidden stays a name."""
+    forbidding = policy.model_copy(
+        update={
+            "require": policy.require.model_copy(update={"models": ("mlp",)}),
+            "budget": policy.budget.model_copy(update={"max_epsilon_per_training": 1e-3}),
+        }
+    )
+
+    def honest(plan: dict[str, Any]) -> None:
+        named("clinic:factory")(plan)
+        plan_again(plan)
+
+    found = list(
+        objections(
+            read_plan(altered(honest)),
+            forbidding,
+            Account({}),
+            today=date(2026, 1, 1),
+            approved=frozenset(),
+        )
+    )
+    assert "model must be one of mlp at this silo; the plan has clinic:factory" in str(found[0])
+    assert {one.code for one in found} == {RefusalCode.NOT_ALLOWED, RefusalCode.BUDGET}
     assert not own_code.exists()
     assert "clinic" not in sys.modules
 

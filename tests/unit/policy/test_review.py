@@ -36,14 +36,14 @@ def refusal(
     approved: frozenset[str] = frozenset(),
 ) -> PolicyRefusal:
     with pytest.raises(PolicyRefusal) as caught:
-        review(document, policy, account, today=today, approved=approved)
+        review(read_plan(document), policy, account, today=today, approved=approved)
     return caught.value
 
 
 def test_a_plan_that_keeps_the_rules_is_approved_at_the_silos_own_numbers(
     document: bytes, policy: Policy
 ) -> None:
-    approval = review(document, policy, NOTHING, today=TODAY, approved=frozenset())
+    approval = review(read_plan(document), policy, NOTHING, today=TODAY, approved=frozenset())
     planned = read_plan(document).guarantees
     stated = next(row for row in planned if row.adversary == approval.cost.adversary)
     assert approval.cost.epsilon == pytest.approx(stated.epsilon, rel=1e-12)
@@ -124,7 +124,7 @@ def test_a_guarantee_about_exchanging_records_cannot_be_added_to_the_budget(poli
 
 
 def test_the_last_day_counts(document: bytes, policy: Policy) -> None:
-    review(document, policy, NOTHING, today=policy.expires, approved=frozenset())
+    review(read_plan(document), policy, NOTHING, today=policy.expires, approved=frozenset())
     late = refusal(document, policy, today=policy.expires + timedelta(days=1))
     assert late.code is RefusalCode.EXPIRED
 
@@ -154,7 +154,7 @@ def test_a_model_is_allowed_by_name_or_by_digest(document: bytes, policy: Policy
     plan = read_plan(document)
     for name in ("logistic", f"sha256:{plan.facts.model_digest}"):
         allowed = changed(policy, "require", models=(name,))
-        review(document, allowed, NOTHING, today=TODAY, approved=frozenset())
+        review(read_plan(document), allowed, NOTHING, today=TODAY, approved=frozenset())
 
 
 def test_features_beyond_the_allowed_columns_are_refused(altered: Callable[..., Any], policy: Policy) -> None:
@@ -215,7 +215,7 @@ def test_what_other_trainings_spent_counts(document: bytes, policy: Policy) -> N
     plan = read_plan(document)
     earlier = Account({"another": (Charge(plan, 1), 3)})
     roomy = changed(policy, "budget", max_epsilon=2.001, max_delta=2.001e-5)
-    review(document, roomy, earlier, today=TODAY, approved=frozenset())
+    review(read_plan(document), roomy, earlier, today=TODAY, approved=frozenset())
     tight = changed(policy, "budget", max_epsilon=1.999)
     assert "'budget.max_epsilon'" in str(refusal(document, tight, earlier))
 
@@ -224,7 +224,7 @@ def test_the_same_training_is_not_counted_twice(document: bytes, policy: Policy)
     plan = read_plan(document)
     again = Account({plan.digest(): (Charge(plan, 1), 2)})
     tight = changed(policy, "budget", max_epsilon=1.001, max_delta=1.001e-5)
-    review(document, tight, again, today=TODAY, approved=frozenset())
+    review(read_plan(document), tight, again, today=TODAY, approved=frozenset())
 
 
 def test_trainings_add_up(document: bytes, policy: Policy) -> None:
@@ -239,7 +239,8 @@ def test_a_person_approves_one_plan_and_no_other(document: bytes, policy: Policy
     careful = changed(policy, "require", approval="person")
     assert refusal(document, careful).code is RefusalCode.APPROVAL
     assert refusal(document, careful, approved=frozenset({"0" * 64})).code is RefusalCode.APPROVAL
-    review(document, careful, NOTHING, today=TODAY, approved=frozenset({read_plan(document).digest()}))
+    plan = read_plan(document)
+    review(plan, careful, NOTHING, today=TODAY, approved=frozenset({plan.digest()}))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +307,7 @@ def test_unproven_assumptions_take_the_owners_leave(
 
     document, owner = altered(conditional), changed(policy, "require", accept_conditional=accepted)
     if accepted:
-        approval = review(document, owner, NOTHING, today=TODAY, approved=frozenset())
+        approval = review(read_plan(document), owner, NOTHING, today=TODAY, approved=frozenset())
         assert approval.cost.status is Status.CONDITIONAL
     else:
         assert "does not rest on unproven assumptions" in str(refusal(document, owner))
@@ -350,7 +351,8 @@ def test_whose_a_record_is_is_the_owners_word(
     if words:
         assert words in str(refusal(document, owner))
     else:
-        assert review(document, owner, NOTHING, today=TODAY, approved=frozenset()).plan.unit is Unit.PERSON
+        approval = review(read_plan(document), owner, NOTHING, today=TODAY, approved=frozenset())
+        assert approval.plan.unit is Unit.PERSON
 
 
 def test_questions_are_about_the_columns_that_the_owner_permits_and_need_no_label(policy: Policy) -> None:
@@ -369,7 +371,7 @@ def test_questions_are_about_the_columns_that_the_owner_permits_and_need_no_labe
     document = plan_without_data(parse_config(asked)).document()
     own = changed(changed(policy, "require", models=("answers",)), "data", source="csv:own.csv")
     permitting = changed(own, "data", columns=("age", "sex"), labels=("outcome",))
-    cost = review(document, permitting, NOTHING, today=TODAY, approved=frozenset()).cost
+    cost = review(read_plan(document), permitting, NOTHING, today=TODAY, approved=frozenset()).cost
     assert cost.epsilon <= 0.6
     by_age = changed(own, "data", columns=("age",))
     assert "feature columns must be among age" in str(refusal(document, by_age))

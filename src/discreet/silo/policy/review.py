@@ -1,4 +1,4 @@
-"""The owner's review: a plan's bytes and a policy in, an approval or a refusal out. No I/O, no trust.
+"""The owner's review: a proposed plan and a policy in, an approval or a refusal out. No I/O, no trust.
 
 Nothing that the plan *states* about its guarantee is believed: the silo plans again from the config and the
 public facts with its own installed code, compares, and computes the guarantee from what it got.
@@ -73,7 +73,7 @@ def read_plan_file(path: Path) -> Plan:
         raise PolicyRefusal(RefusalCode.PLAN, f"the proposed plan must be readable: {error}") from None
 
 
-def review(document: bytes, policy: Policy, account: Account, *, today: date, approved: Set[str]) -> Approval:
+def review(proposed: Plan, policy: Policy, account: Account, *, today: date, approved: Set[str]) -> Approval:
     """Decides whether a silo takes part in a proposed plan.
 
     Guarantee:
@@ -82,7 +82,7 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
         open no other sum either. No code was imported and no file opened that the policy does not name.
 
     Args:
-        document: the serialised plan, as received.
+        proposed: the plan, as `read_plan` gives it.
         policy: the owner's rules.
         account: what this silo's ledger says was spent, in all trainings.
         today: the date.
@@ -91,7 +91,6 @@ def review(document: bytes, policy: Policy, account: Account, *, today: date, ap
     Raises:
         PolicyRefusal: with a reason that is safe to show to the server.
     """
-    proposed = read_plan(document)
     for objection in objections(proposed, policy, account, today=today, approved=approved):
         raise objection
     plan = _with_own_files(proposed, policy)
