@@ -1,19 +1,11 @@
-"""What questions cost: survival beside per-site Laplace noise, the AUC of held-out records, and time.
+"""What questions cost: hazard ratios, the AUC of held-out records, and time. Curves: bench/ask_survival.py.
 
-    DISCREET_DATA=FOLDER python bench/ask.py survival --seeds 200
     python bench/ask.py auc --seeds 200
     DISCREET_DATA=FOLDER python bench/ask.py hazards --seeds 100
     python bench/ask.py speed
 
-`survival` asks TCGA-BRCA's six regions for one Kaplan-Meier curve in 24 bins. The noise is that of the plan
-with one silo dropped out and one colluding. Beside it, each region publishes counts with Laplace noise of its
-own at the same ε and no δ: a one-hot histogram of (bin, event), the best that it can do alone, or numbers at
-risk and of events for every bin, as is usual; and somebody who has all records adds Gaussian noise at the
-same ε and δ, or Laplace noise, to one histogram. Error: mean absolute difference from the curve without
-noise, over all bins.
-
-`hazards` asks the same regions for hazard ratios of age and stage, and compares logarithms with the fit to
-the counts without noise.
+`hazards` asks TCGA-BRCA's six regions for hazard ratios of age and stage, and compares logarithms with the
+fit to the counts without noise. The noise is that of the plan with one silo dropped out and one colluding.
 """
 
 from __future__ import annotations
@@ -25,34 +17,39 @@ import math
 import os
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.accounting import calibrate
-from discreet.arrays import Floats
 from discreet.config import parse_config
 from discreet.data import Federation, Records, Silo
 from discreet.engines.local.engine import LocalEngine
 from discreet.kinds.questions import RISKS
+from discreet.mechanisms import per_silo, sample_share
 from discreet.plan import Plan
 from discreet.plan.asked import asked_blocks, variables
 from discreet.plan.public_model import public_model
-from discreet.privacy.events import GaussianNoise, Release
 from discreet.quality.intervals import Interval
 from discreet.randomness import SecureRandom
 from discreet.report.answered import noise_variance
 from discreet.rounds import RoundOrder
 from discreet.session import plan_without_data
-from discreet.statistics import Covariate, evaluation, hazards, survival
+from discreet.statistics import Covariate, evaluation, hazards
 
-BINS, LAST_DAY = 24, 4000.0
+LAST_DAY = 4000.0
 REGIONS = ("Northeast", "South", "West", "Midwest", "Europe", "Canada")
 
 
 def question_plan(
-    silos: tuple[str, ...], capacity: int, data: dict[str, Any], asked: list[dict[str, Any]], epsilon: float
+    silos: tuple[str, ...],
+    capacity: int,
+    data: dict[str, Any],
+    asked: list[dict[str, Any]],
+    epsilon: float,
+    *,
+    mechanism: str = "rounded-gaussian",
 ) -> Plan:
     survivors = max(3, len(silos) - 1)
     return plan_without_data(
@@ -60,7 +57,7 @@ def question_plan(
             {
                 "data": {"source": "csv:tables/", "record_capacity": dict.fromkeys(silos, capacity), **data},
                 "ask": asked,
-                "privacy": {"epsilon": epsilon, "delta": 1e-5},
+                "privacy": {"epsilon": epsilon, "delta": 1e-5, "mechanism": mechanism},
                 "aggregation": {"min_survivors": survivors, "max_colluding": 1},
             }
         )
@@ -71,81 +68,6 @@ def variance_of(plan: Plan, survivors: int) -> float:
     """Returns the variance of the noise of the only question's numbers."""
     (block,) = asked_blocks(plan.config) or ()
     return noise_variance(plan, survivors) / block.factor**2
-
-
-def curve(counts: Floats, variance: float, edges: Floats) -> Floats:
-    """Returns the survival at the end of each bin; what is not told stays as it was last."""
-    (found,) = survival(counts.ravel(), variance, edges.tolist(), ("all",)).curves
-    values, last = [], 1.0
-    for one in found.survival:
-        last = last if one is None else one.value
-        values.append(last)
-    return np.array(values)
-
-
-def from_risk(at_risk: Floats, events: Floats) -> Floats:
-    """Returns the Kaplan-Meier curve of noisy numbers at risk and of events, made possible by clipping."""
-    hazard = np.clip(events, 0, None) / np.maximum(at_risk, 1.0)
-    return np.cumprod(1.0 - np.clip(hazard, 0.0, 1.0))
-
-
-def tcga() -> tuple[Floats, Floats]:
-    """Returns counts, shape (regions, bins, 2) of events and censored, and the edges of the bins."""
-    path = Path(os.environ["DISCREET_DATA"]) / "tcga_brca.csv.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    edges = np.linspace(0.0, LAST_DAY, BINS + 1)
-    counts = np.zeros((len(REGIONS), BINS, 2))
-    for row in rows:
-        place = int(np.clip(np.searchsorted(edges, float(row["T"]), side="right") - 1, 0, BINS - 1))
-        counts[REGIONS.index(row["region"]), place, 0 if int(float(row["E"])) else 1] += 1
-    return counts, edges
-
-
-def survival_errors(seeds: int) -> None:
-    counts, edges = tcga()
-    whole = counts.sum(axis=0)
-    exact = curve(whole, 0.0, edges)
-    asked = [{"kind": "survival", "time": "days", "event": "died", "bins": BINS}]
-    data = {"ranges": {"days": [0, LAST_DAY], "died": [0, 1]}}
-    at_risk = np.cumsum(counts[:, ::-1].sum(axis=2), axis=1)[:, ::-1]
-    print("ε    one secure sum | per site: one-hot | at risk, events | central: Gaussian | Laplace")
-    for epsilon in (0.3, 1.0, 3.0):
-        plan = question_plan(REGIONS, 400, data, asked, epsilon)
-        variance = variance_of(plan, len(REGIONS) - 1)
-        rng = np.random.default_rng(0)
-        central = calibrate(
-            lambda z: Release(GaussianNoise(z), 1.0, dimension=1),
-            epsilon=epsilon,
-            delta=1e-5,
-            lower=0.1,
-            upper=100.0,
-        )
-        errors: list[tuple[float, ...]] = []
-        for _ in range(seeds):
-            ours = curve(whole + math.sqrt(variance) * rng.normal(size=whole.shape), variance, edges)
-            one_hot = counts + rng.laplace(scale=1.0 / epsilon, size=counts.shape)
-            site = 2.0 * len(REGIONS) / epsilon**2
-            usual = [
-                # A record is in all numbers at risk up to its bin, and in one of events: L1 up to bins + 1.
-                (table + rng.laplace(scale=(BINS + 1) / epsilon, size=table.shape)).sum(axis=0)
-                for table in (at_risk, counts[:, :, 0])
-            ]
-            gaussian = whole + central * rng.normal(size=whole.shape)
-            laplace = whole + rng.laplace(scale=1.0 / epsilon, size=whole.shape)
-            found = (
-                ours,
-                curve(one_hot.sum(axis=0), site, edges),
-                from_risk(*usual),
-                curve(gaussian, central**2, edges),
-                curve(laplace, 2.0 / epsilon**2, edges),
-            )
-            errors.append(tuple(float(np.abs(one - exact).mean()) for one in found))
-        means, sems = np.mean(errors, axis=0), np.std(errors, axis=0) / math.sqrt(seeds)
-        shown = "    ".join(f"{mean:.4f} ± {sem:.4f}" for mean, sem in zip(means, sems, strict=True))
-        print(
-            f"{epsilon:<4} {shown}   (noise a cell {math.sqrt(variance):.2f}, one-hot {math.sqrt(site):.2f})"
-        )
 
 
 AGES, STAGES, TIMES = ("under 60", "60 or more"), ("I or unknown", "II", "III"), 5
@@ -190,11 +112,12 @@ def hazard_errors(seeds: int) -> None:
             for _ in range(seeds)
         ]  # fmt: skip
         for place, one in enumerate(exact):
-            told = [found[place] for found in drawn if found[place].log_ratio]
-            off = [abs(found.log_ratio.value - one.log_ratio.value) for found in told]
+            known = math.nan if one.log_ratio is None else one.log_ratio.value
+            told = [ratio for found in drawn if (ratio := found[place].log_ratio) is not None]
+            off = [abs(ratio.value - known) for ratio in told]
             line = f"ε = {epsilon:<4} noise {math.sqrt(variance):.2f} {one.name:<18} told {len(told)}/{seeds}"
             if off:
-                wide = np.median([found.log_ratio.high - found.log_ratio.low for found in told]) / 2
+                wide = np.median([ratio.high - ratio.low for ratio in told]) / 2
                 sem = np.std(off) / math.sqrt(len(off))
                 line += f"  off by {np.mean(off):.3f} ± {sem:.3f}, half width {wide:.2f}"
             print(line)
@@ -205,23 +128,31 @@ def _shown(found: Interval | None) -> str:
 
 
 def auc_errors(seeds: int) -> None:
-    print("held out   positive   ε    mean absolute error of the AUC   intervals that cover")
+    print("noise             held out   positive   ε    mean absolute error of AUC      intervals that cover")
     silos = ("a", "b", "c", "d")
-    for held_out in (200, 5_000):
-        for share in (0.4, 0.05):
-            for epsilon in (0.2, 1.0):
-                print(_auc_line(silos, held_out, share, epsilon, seeds))
+    mechanisms, sizes = ("rounded-gaussian", "discrete-laplace"), (200, 5_000)
+    for mechanism, held_out, share, epsilon in product(mechanisms, sizes, (0.4, 0.05), (0.2, 1.0)):
+        line = _auc_line(silos, held_out, share, epsilon, seeds, mechanism=mechanism)
+        print(f"{mechanism:<18}{line}")
 
 
 def _auc_line(
-    silos: tuple[str, ...], held_out: int, positive_share: float, epsilon: float, seeds: int
+    silos: tuple[str, ...],
+    held_out: int,
+    positive_share: float,
+    epsilon: float,
+    seeds: int,
+    *,
+    mechanism: str,
 ) -> str:
     data = {
         "asked": "held-out", "test_fraction": 0.25, "label": "ill", "ranges": {"age": [0, 100]}
     }  # fmt: skip
     asked = [{"kind": "evaluation", "weights": [[1.0, 0.0]], "trained": "0" * 64, "silos": silos}]
-    plan = question_plan(silos, held_out, data, asked, epsilon)
-    variance, rng = variance_of(plan, len(silos)), np.random.default_rng(1)
+    plan = question_plan(silos, held_out, data, asked, epsilon, mechanism=mechanism)
+    variance, rng, secret = variance_of(plan, len(silos)), np.random.default_rng(1), SecureRandom()
+    law = per_silo(plan.release.share, len(silos))
+    (block,) = asked_blocks(plan.config) or ()
     edges, odds = np.array([0.0, *RISKS, 1.0]), math.log(positive_share / (1.0 - positive_share))
     bins = len(edges) - 1
     errors, covered, told = [], 0, 0
@@ -235,7 +166,8 @@ def _auc_line(
         order = np.argsort(np.argsort(scores)) + 1.0
         positive, negative = labels.sum(), held_out - labels.sum()
         exact = (order[labels == 1].sum() - positive * (positive + 1) / 2) / (positive * negative)
-        noisy = counts + math.sqrt(variance) * rng.normal(size=counts.shape)
+        drawn = sum(sample_share(law, counts.size, secret) for _ in silos)
+        noisy = counts.ravel() + np.asarray(drawn) / (plan.grid.scale * block.factor)
         found = evaluation(noisy.ravel(), variance, edges.tolist()).auc
         if found is None:
             continue
@@ -306,12 +238,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("survival", "hazards", "auc", "speed"))
+    parser.add_argument("what", choices=("hazards", "auc", "speed"))
     parser.add_argument("--seeds", type=int, default=200)
     given = parser.parse_args()
     match given.what:
-        case "survival":
-            survival_errors(given.seeds)
         case "hazards":
             hazard_errors(given.seeds)
         case "auc":

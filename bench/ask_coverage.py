@@ -3,10 +3,11 @@
     python bench/ask_coverage.py --seeds 1000
 
 Each seed draws records from a known population, sums their blocks, adds normal noise as five questions of
-equal weight get it at δ = 1e-5, and asks whether each 95 % interval holds the truth: the number of these
-records for counts, the population's value for everything else. Ratios of hazards
-and odds have the noise of four silos, one of which drops out and one colludes. "told" is how many intervals
-there were: where the noise hides an answer, none is given, and coverage is of those given.
+equal weight get it at δ = 1e-5, or discrete Laplace noise (--laplace), and asks whether each 95 % interval
+holds the truth: the number of these records for counts, the population's value for everything else. Ratios of
+hazards and odds, and all with Laplace noise, have the noise of four silos, one of which drops out and one
+colludes. "told" is how many intervals there were: where the noise hides an answer, none is given, and
+coverage is of those given.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from discreet import statistics
-from discreet.arrays import Floats
+from discreet.arrays import Floats, Integers
+from discreet.mechanisms.polya import normal_variance
+from discreet.privacy.events import PolyaNoise
 from discreet.quality.intervals import Interval
 
 # Noise multiplier of one release of norm 1 at δ = 1e-5, by ε.
 MULTIPLIERS = {math.inf: 0.0, 3.0: 1.39, 1.0: 3.73, 0.3: 11.3}
 QUESTIONS = 5
 # Four silos of which one drops out and one colludes: noise of three where that of two is enough.
-DROPOUT = math.sqrt(3 / 2)
+ENOUGH = 2
 SIZES = (1_000, 10_000)
 PROBS = (0.25, 0.5, 0.75)
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, math.inf)
@@ -48,24 +52,56 @@ SHARES = np.outer([0.4, 0.6], [0.5, 0.3, 0.2, 0.0])
 Found = Iterator[tuple[str, bool | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What one of five questions gets.
+
+    Attributes:
+        epsilon: of all of them.
+        survivors: silos in the sum, where `ENOUGH` are sure to be.
+        laplace: whether it is discrete Laplace noise, and not normal.
+    """
+
+    epsilon: float
+    survivors: int
+    laplace: bool
+
+    @property
+    def variance(self) -> float:
+        """The variance that the statistics are told."""
+        if self.laplace and self.epsilon < math.inf:
+            return normal_variance(PolyaNoise(QUESTIONS / self.epsilon, ENOUGH, self.survivors), 0.95)
+        return MULTIPLIERS[self.epsilon] ** 2 * QUESTIONS * self.survivors / ENOUGH
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        """Returns independent noise."""
+        if not self.laplace or self.epsilon == math.inf:
+            normal: Floats = rng.normal(0.0, math.sqrt(self.variance), shape)
+            return normal
+        prob = -math.expm1(-self.epsilon / QUESTIONS)
+        more, less = rng.negative_binomial(self.survivors / ENOUGH, prob, (2, *shape))
+        drawn: Floats = (more - less).astype(np.float64)
+        return drawn
+
+
 def holds(found: Interval | None, truth: float) -> bool | None:
     return None if found is None or not math.isfinite(found.low) else found.low <= truth <= found.high
 
 
-def counts(rng: np.random.Generator, n: int, sigma: float) -> Found:
-    yield "count", holds(statistics.count(n + rng.normal(0, sigma, 1), sigma**2).number, n)
+def counts(rng: np.random.Generator, n: int, noise: Noise) -> Found:
+    yield "count", holds(statistics.count(n + noise.draw(rng, (1,)), noise.variance).number, n)
     drawn = rng.multinomial(n, SHARES.ravel())
-    noisy = drawn + rng.normal(0, sigma, drawn.shape)
-    found = statistics.table(noisy, sigma**2, AXES)
+    noisy = drawn + noise.draw(rng, drawn.shape)
+    found = statistics.table(noisy, noise.variance, AXES)
     for place in (0, 6, 7):
         yield f"table: count of cell {place}", holds(found.cells[place].count, drawn[place])
         yield f"table: share of cell {place}", holds(found.cells[place].share, SHARES.ravel()[place])
     yield "table: share of a margin", holds(found.margins[0][0].share, 0.4)
-    p_value = statistics.independence(noisy, sigma**2, (2, 4), rng=rng, draws=499).p_value
+    p_value = statistics.independence(noisy, noise.variance, (2, 4), rng=rng, draws=499).p_value
     yield "independence rejects at 5 %", None if p_value is None else p_value <= 0.05
 
 
-def moments(rng: np.random.Generator, n: int, sigma: float) -> Found:
+def moments(rng: np.random.Generator, n: int, noise: Noise) -> Found:
     t = np.empty((n, 4))
     t[:, 0] = 2 * rng.beta(2, 3, n) - 1
     t[:, 1] = np.clip(0.5 * t[:, 0], -0.4, 0.4) + rng.uniform(-0.6, 0.6, n)
@@ -76,7 +112,7 @@ def moments(rng: np.random.Generator, n: int, sigma: float) -> Found:
     whole = x.T @ x
     block = np.concatenate([np.diag(whole), math.sqrt(2) * whole[np.triu_indices(5, 1)]]) / radius
     read = statistics.read_moments(
-        block + rng.normal(0, sigma, block.shape), sigma**2, COLUMNS, squared_radius=radius
+        block + noise.draw(rng, block.shape), noise.variance, COLUMNS, squared_radius=radius
     )
     found = statistics.summary(read)
     yield "mean of age", holds(found.means[0], 20 + 60 * 0.4)
@@ -91,10 +127,10 @@ def moments(rng: np.random.Generator, n: int, sigma: float) -> Found:
         yield f"coefficient of {name}", None if coefficient is None else holds(coefficient.value, truth)
 
 
-def quantiles(rng: np.random.Generator, n: int, sigma: float) -> Found:
+def quantiles(rng: np.random.Generator, n: int, noise: Noise) -> Found:
     drawn, edges = np.histogram(rng.beta(2, 3, n), bins=20, range=(0, 1))
-    noisy = drawn + rng.normal(0, sigma, drawn.shape)
-    found = statistics.quantiles(noisy, sigma**2, edges.tolist(), PROBS)
+    noisy = drawn + noise.draw(rng, drawn.shape)
+    found = statistics.quantiles(noisy, noise.variance, edges.tolist(), PROBS)
     truths = (0.24302, 0.38573, 0.54368)
     for prob, value, truth in zip(PROBS, found.values, truths, strict=True):
         yield f"quantile {prob}", holds(value, truth)
@@ -111,30 +147,29 @@ def followed(rng: np.random.Generator, n: int, hazards: tuple[float, ...]) -> Fl
     return found.ravel()
 
 
-def survival(rng: np.random.Generator, n: int, sigma: float) -> Found:
+def survival(rng: np.random.Generator, n: int, noise: Noise) -> Found:
     drawn = followed(rng, n, HAZARDS)
-    noisy = drawn + rng.normal(0, sigma, drawn.shape)
-    found = statistics.survival(noisy, sigma**2, EDGES, ["a", "b"])
+    noisy = drawn + noise.draw(rng, drawn.shape)
+    found = statistics.survival(noisy, noise.variance, EDGES, ["a", "b"])
     for curve, hazard in zip(found.curves, HAZARDS, strict=True):
         for time, band in zip(curve.times, curve.survival, strict=True):
             yield f"survival of {curve.group} at {time}", holds(band, math.exp(-hazard * time))
         yield f"restricted mean of {curve.group}", holds(curve.restricted_mean, -math.expm1(-hazard) / hazard)
     yield "median of b", holds(found.curves[1].median, math.log(2) / HAZARDS[1])
     same = followed(rng, n, (0.7, 0.7))
-    same = same + rng.normal(0, sigma, same.shape)
-    p_value = statistics.logrank(same, sigma**2, EDGES, ["a", "b"], rng=rng, draws=499).p_value
+    same = same + noise.draw(rng, same.shape)
+    p_value = statistics.logrank(same, noise.variance, EDGES, ["a", "b"], rng=rng, draws=499).p_value
     yield "log-rank rejects at 5 %", None if p_value is None else p_value <= 0.05
 
 
-def ratios(rng: np.random.Generator, n: int, sigma: float) -> Found:
-    sigma *= DROPOUT
+def ratios(rng: np.random.Generator, n: int, noise: Noise) -> Found:
     for effects in (EFFECTS, (0.0, 0.0, 0.0)):
         for name, counts in (("hazard", _hazards(rng, n, effects)), ("odds", _odds(rng, n, effects))):
-            noisy = (counts + rng.normal(0, sigma, counts.shape)).ravel()
+            noisy = (counts + noise.draw(rng, counts.shape)).ravel()
             if name == "hazard":
-                found = statistics.hazards(noisy, sigma**2, EDGES, COVARIATES)
+                found = statistics.hazards(noisy, noise.variance, EDGES, COVARIATES)
             else:
-                found = statistics.logistic_regression(noisy, sigma**2, COVARIATES)
+                found = statistics.logistic_regression(noisy, noise.variance, COVARIATES)
             if not any(effects):
                 yield (
                     f"test of no {name} ratio rejects",
@@ -145,7 +180,9 @@ def ratios(rng: np.random.Generator, n: int, sigma: float) -> Found:
                 yield f"{name} ratio of {one.name}", holds(one.log_ratio, truth)
 
 
-def _linear(rng: np.random.Generator, n: int, effects: tuple[float, ...]) -> tuple[Floats, Floats, Floats]:
+def _linear(
+    rng: np.random.Generator, n: int, effects: tuple[float, ...]
+) -> tuple[Integers, Integers, Floats]:
     drug, stage = rng.integers(0, 2, n), rng.choice(3, n, p=[0.5, 0.3, 0.2])
     return drug, stage, effects[0] * (drug == 1) + effects[1] * (stage == 1) + effects[2] * (stage == 2)
 
@@ -174,6 +211,7 @@ PARTS = (counts, moments, quantiles, survival, ratios)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--laplace", action="store_true", help="discrete Laplace noise, for counts")
     parser.add_argument("--only", choices=[part.__name__ for part in PARTS])
     given = parser.parse_args()
     seeds = given.seeds
@@ -184,7 +222,10 @@ def main() -> None:
             if given.only not in (None, question.__name__):
                 continue
             rng = np.random.default_rng([seed, n, part])
-            for name, held in question(rng, n, MULTIPLIERS[epsilon] * math.sqrt(QUESTIONS)):
+            if question is moments and given.laplace:
+                continue
+            survivors = 3 if question is ratios or given.laplace else 2
+            for name, held in question(rng, n, Noise(epsilon, survivors, laplace=given.laplace)):
                 told[name, (epsilon, n)].append(held)
     print(f"{'% of ' + str(seeds) + ' (told, %)':32}" + "".join(f"{f'ε={e:g} n={n}':>16}" for e, n in cells))
     for name in dict.fromkeys(name for name, _ in told):

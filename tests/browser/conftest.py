@@ -83,7 +83,7 @@ def owners_page(folder: Path) -> Path:
     )
     config = made.plan.config.model_copy(update={"about": about, "name": "a second training " + "y" * 90})
     waiting = dataclasses.replace(made.plan, config=config)
-    SiloState(load_policy(path)).keep_pending(waiting.document())
+    SiloState(load_policy(path)).keep_pending(waiting)
     return write_owner_page(
         load_policy(path), path, datetime(2026, 11, 23, tzinfo=UTC), folder / "owner.html"
     )

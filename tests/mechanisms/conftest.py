@@ -14,7 +14,13 @@ from scipy import special, stats
 
 from discreet.arrays import Integers
 from discreet.mechanisms.scratch import Scratch
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    IntegerNoise,
+    PolyaNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 from discreet.randomness import RandomSource
 
 # Above this standard deviation all three laws are within 1e-9 of a rounded Gaussian of the same variance in
@@ -38,6 +44,17 @@ def exact_law(law: IntegerNoise) -> ExactLaw:
             return _from_weights(s, lambda k: np.exp(-0.5 * (k / s) ** 2))
         case SkellamNoise(silo_variance=v):
             return _from_weights(math.sqrt(v), lambda k: special.ive(np.abs(k), v))
+        case PolyaNoise(scale=b, whole=1, num_silos=1):
+            # The far tails are longer than the normal law's.
+            stddev, decay = math.sqrt(law.variance), math.exp(-1.0 / b)
+            return ExactLaw(
+                stddev,
+                lambda k: np.where(
+                    k < 0,
+                    decay ** np.abs(np.minimum(k, 0)) / (1.0 + decay),
+                    1.0 - decay ** (np.maximum(k, 0) + 1) / (1.0 + decay),
+                ),
+            )
     raise AssertionError(law)
 
 

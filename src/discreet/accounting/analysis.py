@@ -11,12 +11,20 @@ from discreet.accounting.citations import citations
 from discreet.accounting.gdp import SMALLEST
 from discreet.accounting.losses import loss_parts, scalar_ratio
 from discreet.accounting.pld import LossCurve, loss_curve
+from discreet.accounting.polya import pure_epsilon
 from discreet.accounting.rdp import RdpCurve
 from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import Tally, tally
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.adversary import Adversary
-from discreet.privacy.events import Event, GaussianNoise, PoissonSampling, Release, ScalarRelease
+from discreet.privacy.events import (
+    Event,
+    GaussianNoise,
+    PoissonSampling,
+    PolyaNoise,
+    Release,
+    ScalarRelease,
+)
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
@@ -108,6 +116,8 @@ def _epsilon(event: Event, delta: float, neighboring: NeighboringRelation, accou
     """Computes `epsilon`; plans ask for the same event many times."""
     spec = tally(event)
     pure = _pure_epsilon(spec, neighboring)
+    if _lost_at(spec, pure) > delta:
+        pure = math.inf
     if delta == 0.0:
         if math.isinf(pure):
             raise ConfigurationError(
@@ -139,8 +149,10 @@ def delta(
         raise ConfigurationError(f"epsilon must be >= 0; got {epsilon}.")
     spec = tally(event)
     bound = _delta(spec, epsilon, neighboring, accountant)
-    impure = epsilon < _pure_epsilon(spec, neighboring)
-    return replace(bound, delta=max(bound.delta, SMALLEST)) if impure else bound
+    pure = _pure_epsilon(spec, neighboring)
+    if epsilon < pure:
+        return replace(bound, delta=max(bound.delta, SMALLEST))
+    return replace(bound, delta=min(bound.delta, _lost_at(spec, epsilon)))
 
 
 def _delta(spec: Tally, epsilon: float, neighboring: NeighboringRelation, accountant: Accountant) -> Bound:
@@ -211,11 +223,12 @@ def _rough_epsilon(spec: Tally, delta: float, neighboring: NeighboringRelation) 
 
 
 def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
-    """Returns ε at δ = 0, basic composition of sampled Laplace releases; ∞ if anything else is there."""
-    if spec.failure > 0.0 or spec.distance > 0.0:
-        return math.inf
+    """Returns ε at the δ of `_lost_at`, by adding up Laplace releases; ∞ if anything else is there."""
     total = 0.0
     for atom, count in spec.releases:
+        if isinstance(atom, Release) and isinstance(atom.noise, PolyaNoise):
+            total += count * pure_epsilon(atom, neighboring)
+            continue
         if not isinstance(atom, ScalarRelease):
             return math.inf
         ratio = scalar_ratio(atom, neighboring)
@@ -224,6 +237,13 @@ def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
             ratio += math.log(atom.sampling.prob + (1.0 - atom.sampling.prob) * math.exp(-ratio))
         total += count * ratio
     return total
+
+
+def _lost_at(spec: Tally, epsilon: float) -> float:
+    """Returns the part of δ that failures and sampler errors take at ``epsilon``."""
+    if spec.distance == 0.0 or math.isinf(epsilon):
+        return spec.failure
+    return spec.failure + spec.distance * (1.0 + math.exp(min(epsilon, 700.0)))
 
 
 def _by_rdp(spec: Tally, delta: float, neighboring: NeighboringRelation, accountant: Rdp) -> Bound:

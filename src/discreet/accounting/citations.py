@@ -11,6 +11,7 @@ from discreet.privacy.events import (
     FixedSizeSampling,
     PoissonBinomialRelease,
     PoissonSampling,
+    PolyaNoise,
     Release,
     RepeatedPoissonSampling,
     RoundedGaussianNoise,
@@ -50,6 +51,8 @@ def _for_release(atom: Atom, *, by_loss: bool) -> Iterator[str]:
             yield f"Agarwal, Kairouz, Liu 2021 (Skellam mechanism); {_PROOFS}"
         case DiscreteGaussianNoise():
             yield f"Canonne, Kamath, Steinke 2020; Kairouz, Liu, Steinke 2021 (discrete Gaussian); {_PROOFS}"
+        case PolyaNoise():
+            yield f"Ghosh, Roughgarden, Sundararajan 2012; Goryczka, Xiong 2017 (Laplace shares); {_PROOFS}"
         case RoundedGaussianNoise():
             yield f"Lemma 2 of {_PROOFS} (sums of rounded Gaussians)"
         case _:

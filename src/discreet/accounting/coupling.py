@@ -16,6 +16,7 @@ from discreet.privacy.events import (
     DiscreteGaussianNoise,
     GaussianNoise,
     NoiseLaw,
+    PolyaNoise,
     RoundedGaussianNoise,
     SkellamNoise,
 )
@@ -46,7 +47,7 @@ class GaussianView:
 
 
 def gaussian_view(noise: NoiseLaw, num_draws: int, tail: float) -> GaussianView | None:
-    """Returns the best view of ``noise`` for ``num_draws`` coordinates in all, or ``None``.
+    """Returns the best view of ``noise`` for ``num_draws`` coordinates in all, or ``None`` if there is none.
 
     Args:
         noise: the law of one coordinate.
@@ -65,6 +66,8 @@ def gaussian_view(noise: NoiseLaw, num_draws: int, tail: float) -> GaussianView 
         case SkellamNoise():
             ratio = skellam_against_discrete_gaussian(noise.variance, num_draws, tail)
             return None if ratio is None else _smoothed(noise.variance, num_draws, ratio.bound, ratio.tail)
+        case PolyaNoise():
+            return None
 
 
 def usable_silos(ratio: float, num_draws: int, num_silos: int) -> tuple[int, float]:

@@ -17,6 +17,7 @@ from discreet.accounting.pairs import (
     MixturePair,
     SampledGaussianPair,
 )
+from discreet.accounting.polya import pure_epsilon, response_pair
 from discreet.accounting.releases import FixedSizeReplaced, Included, Unsampled, change
 from discreet.accounting.tally import Atom
 from discreet.errors import UnsupportedAnalysisError
@@ -26,6 +27,7 @@ from discreet.privacy.events import (
     NoSampling,
     PoissonBinomialRelease,
     PoissonSampling,
+    PolyaNoise,
     Release,
     ScalarRelease,
 )
@@ -79,6 +81,15 @@ def loss_parts(
     directed: list[Directed] = []
     for atom, count in releases:
         match atom:
+            case Release(noise=PolyaNoise()):
+                pure = pure_epsilon(atom, neighboring)
+                if not pure <= _MAX_RATIO:
+                    raise UnsupportedAnalysisError(
+                        f"discrete Laplace noise must be at least 1/{_MAX_RATIO:.0f} of the change; got "
+                        f"{1.0 / pure:.3g}."
+                    )
+                pair = response_pair(pure)
+                directed.append(Directed(pair, pair, count))
             case Release():
                 view = gaussian_view(atom.noise, atom.dimension * count, tail / len(releases))
                 if view is None:

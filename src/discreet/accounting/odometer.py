@@ -23,7 +23,7 @@ from discreet.accounting.losses import loss_parts
 from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import tally
 from discreet.errors import BudgetExhausted, ConfigurationError, UnsupportedAnalysisError
-from discreet.privacy.events import Event, Release, SkellamNoise
+from discreet.privacy.events import Event, PolyaNoise, Release, SkellamNoise
 from discreet.privacy.units import NeighboringRelation
 
 # Parts of δ and of ε that are set aside beforehand. Plans keep their failures below 4e-4 of their δ each.
@@ -175,14 +175,13 @@ class AdaptiveFilter:
         divergence = log_ratio = 0.0
         if spec.releases and self.composition is Composition.GAUSSIAN:
             # Skellam noise is like Gaussian noise only up to a tail, which no share of δ is kept for.
-            if any(
-                isinstance(atom, Release) and isinstance(atom.noise, SkellamNoise)
-                for atom, _ in spec.releases
-            ):
-                raise UnsupportedAnalysisError(
-                    "a budget that composes by 'gaussian' must be spent on Gaussian noise; this plan has "
-                    "skellam noise. Use discrete-gaussian noise, or a budget that composes by 'renyi'."
-                )
+            for atom, _ in spec.releases:
+                if isinstance(atom, Release) and isinstance(atom.noise, SkellamNoise | PolyaNoise):
+                    other = "skellam" if isinstance(atom.noise, SkellamNoise) else "discrete Laplace"
+                    raise UnsupportedAnalysisError(
+                        "a budget that composes by 'gaussian' must be spent on Gaussian noise; this plan has "
+                        f"{other} noise. Use discrete-gaussian noise, or a budget that composes by 'renyi'."
+                    )
             parts = loss_parts(spec.releases, self.neighboring, tail=0.0)
             if parts.directed or parts.tail > 0.0:
                 raise UnsupportedAnalysisError(

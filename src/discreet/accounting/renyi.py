@@ -13,6 +13,7 @@ from discreet.accounting.coupling import gaussian_view, usable_silos
 from discreet.accounting.lattice import discrete_sum_ratio
 from discreet.accounting.losses import inclusion_mixtures, scalar_ratio
 from discreet.accounting.poisson_binomial import poisson_binomial_rdp
+from discreet.accounting.polya import pure_epsilon, response_rdp
 from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
 from discreet.accounting.rdp_sampling import fixed_size_rdp, mixture_rdp, poisson_gaussian_rdp, poisson_rdp
 from discreet.accounting.releases import Change, FixedSizeReplaced, Included, Unsampled, change
@@ -24,6 +25,7 @@ from discreet.privacy.events import (
     DiscreteGaussianNoise,
     LaplaceNoise,
     PoissonBinomialRelease,
+    PolyaNoise,
     Release,
     ScalarRelease,
     SkellamNoise,
@@ -70,6 +72,8 @@ def _atom_rdp(
 ) -> tuple[Floats, float]:
     """Returns ε_α of one release and the log ratio that all ``count`` of them cost together."""
     match atom:
+        case Release(noise=PolyaNoise()):
+            return response_rdp(orders, pure_epsilon(atom, neighboring)), 0.0
         case Release():
             return _release_rdp(atom, count, change(atom, neighboring), orders)
         case ScalarRelease(noise=LaplaceNoise()):

@@ -158,14 +158,14 @@ def _noise(plan: Plan, runs: Sequence[CanaryRun], confidence: float) -> Iterator
     survivors, colluding = plan.thresholds.min_survivors, plan.thresholds.max_colluding
     yield from noise_findings(
         stacked([run.noise for run in runs]),
-        variance=per_silo(plan.release.share, survivors).variance,
+        law=per_silo(plan.release.share, survivors),
         scenario=f"{survivors} of {plan.thresholds.num_silos} silos survive",
         confidence=confidence,
     )
     if colluding:
         yield from noise_findings(
             stacked([run.honest_noise for run in runs]),
-            variance=per_silo(plan.release.share, plan.thresholds.honest_survivors).variance,
+            law=per_silo(plan.release.share, plan.thresholds.honest_survivors),
             scenario=f"{survivors} survive, {colluding} of them without noise",
             confidence=confidence,
         )
@@ -179,7 +179,7 @@ def _interrupted(prepared: Prepared, source: SeededRandom, confidence: float) ->
         seen = noise_across_interruption(prepared, source, Path(folder) / "run")
     yield from noise_findings(
         seen,
-        variance=per_silo(prepared.plan.release.share, prepared.plan.thresholds.num_silos).variance,
+        law=per_silo(prepared.plan.release.share, prepared.plan.thresholds.num_silos),
         scenario="interrupted after the first sum, resumed",
         confidence=confidence,
     )

@@ -1,8 +1,9 @@
 r"""What is left of secure sums, once all that is known is taken off, against the planned law of the noise.
 
 The planned law of a sum with variance σ² is compared as round(x + N(0, σ² − 1/12)) − x, from which every law
-here is indistinguishable at such sample sizes: KL ≤ 1/(48σ⁴) a coordinate (docs/theory/integers.md). x is the
-honest silos' update if noise comes before rounding, and an integer if it comes after.
+here but Laplace noise is indistinguishable at such sample sizes: KL ≤ 1/(48σ⁴) a coordinate
+(docs/theory/integers.md). x is the honest silos' update if noise comes before rounding, and an integer if it
+comes after. Laplace noise is compared with its own probabilities.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from scipy.stats import binom, chi2, norm
 from discreet.arrays import Floats
 from discreet.audit.findings import NoiseFinding
 from discreet.audit.insider import LeftOver
+from discreet.mechanisms.polya import difference_probs
+from discreet.privacy.events import IntegerNoise, PolyaNoise
 
 _TAILS = (2.0, 3.0, 4.0)
 # From this deviation on the residues modulo 4 of a rounded Gaussian are uniform to 1e-9: each is off by at
@@ -25,9 +28,9 @@ _SMALLEST_STDDEV_FOR_RESIDUES = 4.1
 
 
 def noise_findings(
-    left_over: LeftOver, *, variance: float, scenario: str, confidence: float
+    left_over: LeftOver, *, law: IntegerNoise, scenario: str, confidence: float
 ) -> tuple[NoiseFinding, ...]:
-    """Tests mean, variance, tails, low bits and independence of noise that should have ``variance``.
+    """Tests mean, variance, tails, low bits and independence of noise that should follow ``law``.
 
     Where updates are real, it is also asked whether they were rounded before the noise came, which would
     make the error of rounding a function of the update instead of the noise.
@@ -38,18 +41,18 @@ def noise_findings(
 
     Args:
         left_over: one row a round, shape ``(rounds, d)``, grid units.
-        variance: planned variance of each coordinate.
+        law: planned law of each coordinate, over the shares that are in it.
         scenario: who survived and who colluded, in words.
         confidence: of all checks together.
     """
-    stddev, noise = math.sqrt(variance), left_over.noise
+    stddev, noise = math.sqrt(law.variance), left_over.noise
     checks = [
         ("mean / stddev", *_mean(noise, stddev)),
-        ("variance / planned", *_variance(noise, variance)),
-        *((f"share beyond {tail:g} stddev", *_tail(left_over, stddev, tail)) for tail in _TAILS),
+        ("variance / planned", *_variance(noise, law)),
+        *((f"share beyond {tail:g} stddev", *_tail(left_over, law, tail)) for tail in _TAILS),
         ("largest correlation of two rounds", *_correlation(noise)),
     ]
-    if stddev >= _SMALLEST_STDDEV_FOR_RESIDUES:
+    if stddev >= _SMALLEST_STDDEV_FOR_RESIDUES and not isinstance(law, PolyaNoise):
         checks.append(("χ² of the two low bits", *_low_bits(left_over)))
     if left_over.fractions.any():
         checks.append(("rounding before noise", *_early_rounding(left_over, stddev)))
@@ -79,24 +82,40 @@ def _mean(noise: Floats, stddev: float) -> tuple[float, float, float]:
     return mean, 0.0, 2.0 * float(norm.sf(abs(mean) * math.sqrt(noise.size)))
 
 
-def _variance(noise: Floats, variance: float) -> tuple[float, float, float]:
-    """Σ x²/σ² is χ² with n degrees of freedom."""
+def _variance(noise: Floats, law: IntegerNoise) -> tuple[float, float, float]:
+    """Σ x²/σ² is χ² with n degrees of freedom, but for Laplace noise."""
+    if isinstance(law, PolyaNoise):
+        return _laplace_variance(noise, law)
     count = noise.size
-    statistic = float(np.square(noise).sum()) / variance
+    statistic = float(np.square(noise).sum()) / law.variance
     p_value = 2.0 * min(float(chi2.cdf(statistic, count)), float(chi2.sf(statistic, count)))
     return statistic / count, 1.0, min(1.0, p_value)
 
 
-def _tail(left_over: LeftOver, stddev: float, tail: float) -> tuple[float, float, float]:
+def _laplace_variance(noise: Floats, law: PolyaNoise) -> tuple[float, float, float]:
+    """The mean of x² is nearly normal, with the fourth moment of the law itself."""
+    probs = difference_probs(law.scale, law.num_silos / law.whole)
+    fourth = 2.0 * float(probs @ np.arange(len(probs), dtype=np.float64) ** 4)
+    ratio = float(np.square(noise).mean()) / law.variance
+    deviation = math.sqrt((fourth / law.variance**2 - 1.0) / noise.size)
+    return ratio, 1.0, 2.0 * float(norm.sf(abs(ratio - 1.0) / deviation))
+
+
+def _tail(left_over: LeftOver, law: IntegerNoise, tail: float) -> tuple[float, float, float]:
     """The number beyond a threshold is a sum of coins, each with the probability of its own lattice.
 
     Where these differ, the binomial law of their mean has the longer tails (Hoeffding 1956, Theorem 5).
     """
+    stddev = math.sqrt(law.variance)
     noise, threshold = left_over.noise, tail * stddev
     beyond = int((np.abs(noise) > threshold).sum())
     # Usually all lattices are the integers themselves.
     fractions = left_over.fractions if left_over.fractions.any() else np.zeros(1)
-    prob = float(sum(_beyond(side * fractions, stddev, threshold).mean() for side in (1.0, -1.0)))
+    if isinstance(law, PolyaNoise):
+        probs = difference_probs(law.scale, law.num_silos / law.whole)
+        prob = 2.0 * float(probs[math.floor(threshold) + 1 :].sum())
+    else:
+        prob = float(sum(_beyond(side * fractions, stddev, threshold).mean() for side in (1.0, -1.0)))
     p_value = 2.0 * min(
         float(binom.cdf(beyond, noise.size, prob)), float(binom.sf(beyond - 1, noise.size, prob))
     )

@@ -16,6 +16,7 @@ from discreet.cli.promises import assumptions_table, plan_table, promises
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, judged
+from discreet.plan.narrower import narrower_by_laplace
 from discreet.plan.over_records import Planned, plan_over_records
 from discreet.plan.persons import for_persons
 from discreet.plan.sweep import Costs, SweepRow, parse_axis, sweep
@@ -84,6 +85,15 @@ def _one(plan: Plan, chosen: Chosen | None, *, as_json: bool) -> None:
     if chosen is not None:
         out.print(f"settings: {chosen.local.describe()}; server: {chosen.server.describe()}")
         out.print(f"why: {chosen.reason}", "")
+    narrower = narrower_by_laplace(plan)
+    if narrower is not None:
+        out.print(
+            'less noise: with privacy.mechanism = "discrete-laplace" the noise of every count would have a '
+            f"deviation of {narrower[1]:.3g}, not {narrower[0]:.3g}, at the same ε; asked again and again, "
+            "it costs more.",
+            "",
+            markup=False,
+        )
     guarantees = plan.guarantees
     out.print(promises(plan, guarantees, title="who could learn what"))
     persons = for_persons(plan)

@@ -81,6 +81,8 @@ class PrivacyConfig(Section):
     silos survive. A CONDITIONAL analysis is used only if its assumption is named in ``accept_assumptions``.
 
     Attributes:
+        mechanism: law of the noise. ``discrete-laplace`` is for questions that count records: narrower than
+            Gaussian noise for one to a few questions, and dearer where many releases compose.
         against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
             every share of noise; their row is then printed with its larger ε.
         clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
@@ -91,7 +93,9 @@ class PrivacyConfig(Section):
     noise_multiplier: Positive | None = None
     delta: Annotated[float, Field(gt=0, lt=1)]
     against: Literal["members", "outsiders"] = "members"
-    mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam"] = "rounded-gaussian"
+    mechanism: Literal["rounded-gaussian", "discrete-gaussian", "skellam", "discrete-laplace"] = (
+        "rounded-gaussian"
+    )
     clip_norm: ClipNorm | None = None
     accept_assumptions: tuple[str, ...] = ()
 

@@ -133,7 +133,7 @@ class Split:
 
         Guarantee:
             Where there are more than fit, one record more pushes at most one other out. So a guarantee for
-            one record assumes that there are not, which `discreet.config.data.data_assumptions` says.
+            one record assumes that there are not, which `discreet.config.data_assumptions` says.
 
         Returns:
             True for a record that is used, shape ``(n,)``, and a note for the owner about the others.

@@ -8,13 +8,14 @@ from discreet.encoding.contribution import (
     signal_integers,
     signal_reals,
 )
-from discreet.encoding.grid import Grid, GridRequest, plan_grid, required_bits
+from discreet.encoding.grid import WRAP_PROB, Grid, GridRequest, plan_grid, required_bits
 from discreet.encoding.ring import from_ring, to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.encoding.rounding import rounded_l2_bound
 from discreet.encoding.step_weights import StepWeights, planned_weights, rounded_weights
 
 __all__ = [
+    "WRAP_PROB",
     "Grid",
     "GridRequest",
     "Rotation",

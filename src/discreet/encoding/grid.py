@@ -22,6 +22,8 @@ from discreet.secagg.ring import MAX_BITS
 # An update whose norm float64 computes to be this much over its bound is still accepted.
 NORM_TOLERANCE = 2.0**-20
 
+WRAP_PROB = 2.0**-40
+
 # The noise of the final plan may be this much wider than the request's approximate multiplier says.
 _NOISE_SLACK = 1.05
 # A silo's share needs room above the samplers' smallest standard deviation (rounding adds variance 1/12).
@@ -59,7 +61,7 @@ class GridRequest:
     noise_multiplier: float
     num_honest: int | None = None
     max_inflation: float = 0.01
-    wrap_prob: float = 2.0**-40
+    wrap_prob: float = WRAP_PROB
     min_stddev: float = 0.0
     rounding_beta: float = 1e-12
     float_error: float = 0.0
@@ -74,7 +76,7 @@ class GridRequest:
         _require("GridRequest", "max_inflation", self.max_inflation)
         if self.num_honest is not None and not 1 <= self.num_honest <= self.num_silos:
             raise ConfigurationError(f"num_honest must be from 1 to {self.num_silos}; got {self.num_honest}.")
-        if not 0.0 < self.wrap_prob <= 2.0**-40:
+        if not 0.0 < self.wrap_prob <= WRAP_PROB:
             raise ConfigurationError(
                 f"wrap_prob must be in (0, 2^-40]; got {self.wrap_prob}. Lower wrap_prob."
             )

@@ -61,9 +61,9 @@ class Asked(LocalTraining):
     """The sum of what each record adds to all questions, side by side.
 
     Guarantee:
-        A record's vector has norm at most 1 (`discreet.kinds.blocks`), so adding or removing one moves the
-        sum by at most 1. A person's records have weights that sum to at most 1, and the ball is convex, so
-        that a person moves it no further.
+        Each block of a record is at most as long as its factor (`discreet.kinds.blocks`), so adding or
+        removing one moves the sum by the norm of all factors. A person's records have weights that sum to at
+        most 1, and the ball is convex, so that a person moves it no further.
 
     Attributes:
         blocks: one for each question, in order.
@@ -73,14 +73,15 @@ class Asked(LocalTraining):
     blocks: tuple[AskedBlock, ...]
     persons: PersonWeights | None = None
 
-    def __post_init__(self) -> None:
-        if not math.fsum(one.factor**2 for one in self.blocks) <= 1.0:
-            raise ConfigurationError("the squares of the factors of Asked must sum to at most 1.")
-
     @property
     def dimension(self) -> int:
         """How many numbers are summed."""
         return sum(one.block.size for one in self.blocks)
+
+    @property
+    def _longest(self) -> float:
+        """How long a record's vector may be; the factors of real numbers are 1 together but for rounding."""
+        return max(1.0, math.sqrt(math.fsum(one.factor**2 for one in self.blocks)))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -88,17 +89,17 @@ class Asked(LocalTraining):
         return ()
 
     def l2_sensitivity(self) -> float:
-        """1, enlarged for floating-point error."""
-        return with_slack(1.0)
+        """The norm of all factors, enlarged for floating-point error."""
+        return with_slack(self._longest)
 
     def update_bound(self, record_capacity: int) -> float:
-        """Every unit adds a vector of norm at most 1.
+        """Every unit adds a vector that is no longer than the factors are together.
 
         Raises:
             ConfigurationError: if there may be too many records for their sum to be exact enough.
         """
         require_summable(records_of(self.persons, record_capacity))
-        return with_slack(float(record_capacity))
+        return with_slack(self._longest * record_capacity)
 
     def release_sampling(self) -> Sampling:
         """Every unit takes part."""

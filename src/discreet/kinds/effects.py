@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -47,9 +48,9 @@ class _EffectsQuestion(QuestionSection):
     happened: str | None = None
 
     @property
+    @abstractmethod
     def other_columns(self) -> tuple[str, ...]:
         """Names of the columns that are asked besides `on`."""
-        raise NotImplementedError
 
     @model_validator(mode="after")
     def _of_columns(self) -> _EffectsQuestion:

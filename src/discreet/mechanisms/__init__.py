@@ -1,6 +1,6 @@
 """Integer noise: one file a law, every sampler exact or with a stated total variation."""
 
-from discreet.mechanisms.domain import MAX_STDDEV, MIN_STDDEV
+from discreet.mechanisms.domain import LAPLACE_SCALES, MAX_STDDEV, MIN_STDDEV
 from discreet.mechanisms.families import NoiseFamily, law_for, per_silo
 from discreet.mechanisms.sampler import (
     SAMPLER_ASSUMPTION,
@@ -12,6 +12,7 @@ from discreet.mechanisms.sampler import (
 from discreet.mechanisms.tails import sample_tail_bound
 
 __all__ = [
+    "LAPLACE_SCALES",
     "MAX_STDDEV",
     "MIN_STDDEV",
     "SAMPLER_ASSUMPTION",

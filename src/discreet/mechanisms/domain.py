@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import assert_never
 
 from discreet.errors import ConfigurationError
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    IntegerNoise,
+    PolyaNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 
 MIN_STDDEV = 0.3
 MAX_STDDEV = 2.0**40
+# A table of the law has about 100·scale entries.
+LAPLACE_SCALES = (2.0**-4, 2.0**12)
 
 
 def check_stddev(name: str, stddev: float) -> None:
@@ -35,6 +43,13 @@ def check_law(law: IntegerNoise) -> None:
             check_stddev("silo_stddev", law.silo_stddev)
         case SkellamNoise():
             check_stddev("the square root of silo_variance", law.silo_variance**0.5)
+        case PolyaNoise(scale=scale):
+            low, high = LAPLACE_SCALES
+            if not low <= scale <= high:
+                raise ConfigurationError(
+                    f"the scale of discrete Laplace noise must be from {low} to {high:g} units; got "
+                    f"{scale:.6g}. Change epsilon, or use Gaussian noise."
+                )
         case _:
             assert_never(law)
 

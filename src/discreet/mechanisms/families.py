@@ -1,4 +1,4 @@
-"""The three families of integer noise that a plan may choose from, and the law that a request leads to."""
+"""The families of integer noise that a plan may choose from, and the law that a request leads to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import assert_never
 from discreet.errors import ConfigurationError
 from discreet.mechanisms.domain import MIN_STDDEV, check_law
 from discreet.mechanisms.rounded_gaussian import rounded_variance
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    IntegerNoise,
+    PolyaNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 
 # One unit in the last place of every float64 step below, with room: a law is never below its request.
 _ROUND_UP = 1.0 + 2.0**-48
@@ -22,6 +28,7 @@ class NoiseFamily(Enum):
     ROUNDED_GAUSSIAN = "rounded-gaussian"
     DISCRETE_GAUSSIAN = "discrete-gaussian"
     SKELLAM = "skellam"
+    DISCRETE_LAPLACE = "discrete-laplace"
 
 
 def law_for(family: NoiseFamily, *, variance: float, num_silos: int) -> IntegerNoise:
@@ -57,6 +64,10 @@ def law_for(family: NoiseFamily, *, variance: float, num_silos: int) -> IntegerN
             law = DiscreteGaussianNoise(math.sqrt(share), num_silos)
         case NoiseFamily.SKELLAM:
             law = SkellamNoise(share, num_silos)
+        case NoiseFamily.DISCRETE_LAPLACE:
+            # 2p/(1 − p)² = 1/(2 sinh²(1/2b)), solved for b.
+            scale = 0.5 / math.asinh(1.0 / math.sqrt(2.0 * variance)) * _ROUND_UP
+            law = PolyaNoise(scale, num_silos, num_silos)
         case _:
             assert_never(family)
     check_law(law)

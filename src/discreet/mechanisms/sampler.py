@@ -9,10 +9,17 @@ import numpy as np
 from discreet.arrays import Floats, Integers
 from discreet.mechanisms.blocks import Draw, added, fill
 from discreet.mechanisms.domain import check_law, check_size
+from discreet.mechanisms.polya import POLYA_TV, draw_polya
 from discreet.mechanisms.rounded_gaussian import draw_rounded_gaussian, round_with_gaussian
 from discreet.mechanisms.skellam import draw_skellam, skellam_tv
 from discreet.mechanisms.thinning import draw_discrete_gaussian
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    IntegerNoise,
+    PolyaNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 from discreet.randomness import RandomSource
 
 # What the proofs of the laws take on trust, beside uniform random bits (docs/theory/integers.md, section 6).
@@ -126,6 +133,8 @@ def sampler_tv(law: IntegerNoise, size: int) -> float:
             return 0.0
         case SkellamNoise():
             return size * skellam_tv(law.silo_variance)
+        case PolyaNoise():
+            return size * POLYA_TV
         case _:
             assert_never(law)
 
@@ -139,5 +148,7 @@ def _drawer(law: IntegerNoise) -> Draw:
             return lambda out, source, scratch: draw_discrete_gaussian(stddev, out, source, scratch)
         case SkellamNoise(silo_variance=variance):
             return lambda out, source, scratch: draw_skellam(variance, out, source, scratch)
+        case PolyaNoise(scale=scale, whole=whole):
+            return lambda out, source, scratch: draw_polya(scale, whole, out, source, scratch)
         case _:
             assert_never(law)

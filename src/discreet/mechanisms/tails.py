@@ -10,7 +10,13 @@ import math
 from typing import assert_never
 
 from discreet.errors import ConfigurationError
-from discreet.privacy.events import DiscreteGaussianNoise, IntegerNoise, RoundedGaussianNoise, SkellamNoise
+from discreet.privacy.events import (
+    DiscreteGaussianNoise,
+    IntegerNoise,
+    PolyaNoise,
+    RoundedGaussianNoise,
+    SkellamNoise,
+)
 
 
 def sample_tail_bound(law: IntegerNoise, prob: float) -> float:
@@ -22,6 +28,7 @@ def sample_tail_bound(law: IntegerNoise, prob: float) -> float:
         - discrete Gaussian: E[e^{tX}] = e^{σ²t²/2}·Σ_k e^{−(k−σ²t)²/2σ²}/Σ_k e^{−k²/2σ²}, and a shifted sum
           is at most the centred one (Poisson summation): sub-Gaussian with σ².
         - Skellam: E[e^{tX}] = e^{μ(cosh t − 1)} at the optimal t = asinh(B/μ).
+        - Pólya: E[e^{tX}] = ((1 − p)²/((1 − pe^t)(1 − pe^{−t})))^r at the best of some t below 1/scale.
 
     Args:
         law: whose ``num_silos`` shares are summed.
@@ -48,6 +55,8 @@ def sample_tail_bound(law: IntegerNoise, prob: float) -> float:
             return math.sqrt(2.0 * law.variance * log_odds)
         case SkellamNoise():
             return _skellam_tail(law.variance, log_odds)
+        case PolyaNoise():
+            return _polya_tail(law, log_odds)
         case _:
             assert_never(law)
 
@@ -77,3 +86,16 @@ def _skellam_tail(variance: float, log_odds: float) -> float:
         else:
             high = middle
     return high
+
+
+def _polya_tail(law: PolyaNoise, log_odds: float) -> float:
+    """Smallest B of Chernoff's bound over a grid of t; each of them proves its own."""
+    decay, shape = math.exp(-1.0 / law.scale), law.num_silos / law.whole
+
+    def bound(t: float) -> float:
+        moment = (
+            2.0 * math.log1p(-decay) - math.log1p(-decay * math.exp(t)) - math.log1p(-decay * math.exp(-t))
+        )
+        return (log_odds + shape * moment) / t
+
+    return min(bound(step / 64.0 / law.scale) for step in range(1, 64))

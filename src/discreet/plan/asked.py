@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from discreet.config import Config
 from discreet.config.data import DataConfig
 from discreet.config.federation import public_facts, table_shape
@@ -11,8 +13,9 @@ from discreet.data.bundled import SCHEMAS
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, feature_names
 from discreet.errors import ConfigurationError
 from discreet.kinds import variables as known
-from discreet.kinds.blocks import MOST_CELLS, AskedBlock, factors
+from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, factors
 from discreet.kinds.variables import Variable
+from discreet.mechanisms import NoiseFamily
 
 _MOST_NUMBERS = 4 * MOST_CELLS
 
@@ -38,8 +41,32 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
             f"all questions together must have at most {_MOST_NUMBERS:,} numbers; got {total:,}. Ask less at "
             "a time."
         )
-    own = factors(tuple(question.weight for question in config.ask))
+    weights = tuple(question.weight for question in config.ask)
+    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
+        _require_counts(config, blocks, weights)
+        return tuple(AskedBlock(block, 1.0) for block in blocks)
+    own = factors(weights)
     return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
+
+
+def _require_counts(config: Config, blocks: Sequence[Block], weights: Sequence[float]) -> None:
+    """Refuses discrete Laplace noise where a unit would add anything but a 1 to one cell of each question.
+
+    Raises:
+        ConfigurationError: naming the question, or the key.
+    """
+    for number, block in enumerate(blocks, start=1):
+        if not isinstance(block, Cells):
+            raise ConfigurationError(
+                "'privacy.mechanism' must be a Gaussian law where a question adds up products of numbers; "
+                f"question {number} does, and got discrete-laplace."
+            )
+    if config.privacy.unit != "record" or len(set(weights)) > 1:
+        raise ConfigurationError(
+            "'privacy.mechanism' discrete-laplace must be with the record unit and questions of one weight, "
+            "whose counts are integers; got unit "
+            f"{config.privacy.unit} and weights {', '.join(f'{weight:g}' for weight in weights)}."
+        )
 
 
 def require_shape(data: DataConfig, feature_shape: tuple[int, ...], num_classes: int) -> None:

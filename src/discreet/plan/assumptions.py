@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.config import Config
-from discreet.config.data import data_assumptions
+from discreet.config.data_assumptions import data_assumptions
 from discreet.kinds.model_facts import names_own_code
 from discreet.mechanisms import SAMPLER_ASSUMPTION
 from discreet.plan.aggregation import sum_protocol

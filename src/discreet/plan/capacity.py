@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from discreet.config.data import capacity_assumption
+from discreet.config.data_assumptions import capacity_assumption
 from discreet.plan.plan import Plan
 from discreet.privacy.assumptions import numbered
 from discreet.privacy.guarantee import Guarantee

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
-from discreet.encoding import Grid, GridRequest, plan_grid
+from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import QuantileNormConfig
 from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
-from discreet.mechanisms import NoiseFamily, law_for
+from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
@@ -29,7 +30,14 @@ from discreet.plan.releases import (
 )
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
-from discreet.privacy.events import Event, GaussianNoise, Release, Repeated, RepeatedPoissonSampling
+from discreet.privacy.events import (
+    Event,
+    GaussianNoise,
+    PolyaNoise,
+    Release,
+    Repeated,
+    RepeatedPoissonSampling,
+)
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.secagg.ring import MAX_BITS
 
@@ -157,7 +165,10 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         )
     if config.aggregation.noise_first:
         _require_noise_first(setting)
-    grid, release = _grid_and_noise(setting)
+    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
+        grid, release = _counts_and_noise(setting)
+    else:
+        grid, release = _grid_and_noise(setting)
     rounds = config.training.planned_rounds
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
     guarantees = tuple(
@@ -178,6 +189,51 @@ def _require_noise_first(setting: _Setting) -> None:
         raise ConfigurationError(
             "'aggregation.noise_first' must be false for noisy-steps, whose every step is a sum of integers."
         )
+
+
+def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
+    """Chooses the discrete Laplace noise of counts, which are integers as they are: nothing is rounded."""
+    config, privacy = setting.config, setting.config.privacy
+    if config.ask is None or config.aggregation.rotation:
+        raise ConfigurationError(
+            "'privacy.mechanism' discrete-laplace must be with questions, whose sums are counts, and without "
+            "'aggregation.rotation'; use rounded-gaussian."
+        )
+    # The squared length of a vector of integers is an integer.
+    length = math.sqrt(math.floor(max(footprint.l2_sensitivity for footprint in setting.footprints) ** 2))
+    grid = Grid(
+        scale=1.0,
+        bits=MAX_BITS,
+        l2_sensitivity=length,
+        rounding_failure_prob=0.0,
+        silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
+        dimension=setting.dimension,
+        num_silos=len(setting.facts.silos),
+        rounds=setting.releases,
+        wrap_prob=WRAP_PROB,
+        rotated=False,
+    )
+    multiplier = privacy.noise_multiplier
+    if multiplier is None and privacy.epsilon is not None:
+        least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
+        widest = setting.event(setting.release(grid, most / _INTEGER_COST))
+        reached = epsilon(widest, delta=privacy.delta, neighboring=setting.neighboring).epsilon
+        if not reached <= privacy.epsilon:
+            raise ConfigurationError(
+                f"'privacy.epsilon' must be at least {reached:.3g} with the widest discrete-laplace noise "
+                f"that can be drawn; got {privacy.epsilon:g}. Raise it, or use rounded-gaussian.",
+                see=HowTo.EPSILON,
+            )
+        multiplier = calibrate(
+            lambda z: setting.event(setting.release(grid, z)),
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
+            neighboring=setting.neighboring,
+            lower=least * _INTEGER_COST,
+            upper=most / _INTEGER_COST,
+        )
+    release = setting.release(grid, multiplier or 0.0)
+    return _with_requested_bits(grid.with_noise(release.share), config), release
 
 
 def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:

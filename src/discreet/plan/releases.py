@@ -24,6 +24,7 @@ from discreet.privacy.events import (
     IntegerNoise,
     NoSampling,
     PoissonSampling,
+    PolyaNoise,
     Release,
     Repeated,
     RepeatedPoissonSampling,
@@ -119,6 +120,9 @@ def of_several(release: RoundRelease, count: int) -> RoundRelease:
     if count == 1:
         return release
     sampling, sensitivity = repeated(release.sampling, count), release.l2_sensitivity
+    if isinstance(release.share, PolyaNoise):
+        # What counts there is the L1 norm, which several contributions add up; their squared lengths do not.
+        sampling = RepeatedPoissonSampling(1.0, count)
     return replace(
         release,
         sampling=sampling,

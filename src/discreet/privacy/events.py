@@ -95,6 +95,29 @@ class SkellamNoise:
 
 
 @dataclass(frozen=True, slots=True)
+class PolyaNoise:
+    """The sum of ``num_silos`` shares, ``whole`` of which make discrete Laplace noise; grid units.
+
+    A share is the difference of two negative binomials of shape r = 1/``whole``: P[k] = C(k + r − 1, k)
+    (1 − p)^r p^k with p = exp(−1/``scale``). Shapes add up, and of shape 1 they are geometric: the sum of
+    ``whole`` shares is the two-sided geometric law of `DiscreteLaplaceNoise`, exactly; more only add to it.
+    Goryczka, Xiong (2017), Section 4.2; Ghosh, Roughgarden, Sundararajan (2012).
+    """
+
+    scale: float
+    whole: int
+    num_silos: int
+
+    def __post_init__(self) -> None:
+        _require_positive("PolyaNoise", scale=self.scale, whole=self.whole, num_silos=self.num_silos)
+
+    @property
+    def variance(self) -> float:
+        """Variance per coordinate of the sum: n/whole · 2p/(1 − p)²."""
+        return self.num_silos / self.whole / (2.0 * math.sinh(0.5 / self.scale) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
 class LaplaceNoise:
     """Real Laplace noise of density exp(−|x|/``scale``)/(2 ``scale``)."""
 
@@ -114,7 +137,7 @@ class DiscreteLaplaceNoise:
         _require_positive("DiscreteLaplaceNoise", scale=self.scale)
 
 
-IntegerNoise = RoundedGaussianNoise | DiscreteGaussianNoise | SkellamNoise
+IntegerNoise = RoundedGaussianNoise | DiscreteGaussianNoise | SkellamNoise | PolyaNoise
 NoiseLaw = GaussianNoise | IntegerNoise
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
@@ -30,7 +27,9 @@ from discreet.kinds.questions import (
     TableQuestion,
 )
 from discreet.kinds.variables import Contrast, Number, Variable
+from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
+from discreet.privacy.events import PolyaNoise
 from discreet.quality.intervals import Interval
 from discreet.report.effects import compared_with, covariates_of, effects_of
 from discreet.report.forest import Forest
@@ -64,11 +63,9 @@ _MAIN = frozenset(
     ("Cramér's V", "units", "accuracy", COMMONER, "sensitivity", "specificity", "precision", "AUC")
 )
 _MAIN_WORDS = re.compile("^p-value|: median survival$|: (hazard|odds) ratio( of the hazard)?$")
-# Answers are the same on machines whose last bits differ.
-_DIGITS = 8
+_COUNTS = re.compile("(^|: )(count|units|total)$|: at risk at ")
 # Tables have thousands of cells; whoever verifies a run simulates them too.
 _MOST_SIMULATED = 1 << 22
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +195,15 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
 def noise_variance(plan: Plan, survivors: int) -> float:
     """Returns the variance of the noise of every coordinate of a sum, real units, its rounding included.
 
+    Of Laplace noise, whose tails are longer, it is that of the normal law that is as wide at `LEVEL`.
+
     Args:
         plan: what was carried out.
         survivors: silos in the sum; the ledger says how many.
     """
     share = plan.release.share
+    if isinstance(share, PolyaNoise):
+        return normal_variance(replace(share, num_silos=survivors), LEVEL)
     # A dithered rounding has a variance of at most a quarter of a grid unit's square.
     return survivors * (share.variance / share.num_silos + 0.25) / plan.grid.scale**2
 
@@ -220,37 +221,38 @@ def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: 
 
 
 def _for_persons(answer: Answer, plan: Plan) -> Answer:
-    """Says what a count is where persons are asked, who may have several records."""
+    """Says what a count counts where persons are asked, who may have several records.
+
+    Where all records are to count the same, one adds 1/`most_records`: counts are made records again.
+    """
     person = plan.data.person
     if person is None or person.most_records == 1:
         return answer
-    each = "as much as 1 in all, shared evenly by their records"
-    if person.average_over == "records":
-        each = f"1/{person.most_records} for each record"
-    return replace(answer, about=f"{answer.about}. A person counts {each}")
+    if person.average_over == "persons":
+        each = "A person counts as much as 1 in all, shared evenly by their records"
+        return _counting(answer, "persons", 1.0, each)
+    each = f"Counts are of records, of the first {person.most_records} of a person"
+    return _counting(answer, "records", float(person.most_records), each)
 
 
-def answers_csv(found: Iterable[tuple[str, Iterable[Row]]]) -> str:
-    """Returns all numbers of all answers, by their titles, as CSV, one a line.
+def _counting(answer: Answer, what: str, each: float, told: str) -> Answer:
+    """Returns an answer whose counts are ``each`` times as large, with a remark on what they count."""
 
-    Titles and names are a config's words: one that a spreadsheet would take for a formula gets a quotation
-    mark before it, which spreadsheets show as text.
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(("question", "what", "value", "low", "high", "remark"))
-    for title, rows in found:
-        writer.writerows((_word(title), *_written(row)) for row in rows)
-    return text.getvalue()
+    def counted(row: Row) -> Row:
+        if not _COUNTS.search(row.name):
+            return row
+        value, low, high = (None if number is None else each * number for number in row[1:4])
+        return Row(row.name, value, low, high, "; ".join(filter(None, (what, row.remark))))
 
-
-def _written(row: Row) -> tuple[str, ...]:
-    numbers = ("" if value is None else f"{value:.{_DIGITS}g}" for value in (row.value, row.low, row.high))
-    return (_word(row.name), *numbers, row.remark)
+    grid = answer.grid
+    if grid is not None:
+        rows = tuple((text, tuple(_times(cell, each) for cell in cells)) for text, cells in grid.rows)
+        grid = replace(grid, corner=f"{grid.corner} ({what})", rows=rows)
+    return replace(answer, about=f"{answer.about}. {told}", rows=tuple(map(counted, answer.rows)), grid=grid)
 
 
-def _word(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _times(found: Interval, each: float) -> Interval:
+    return Interval(*(each * number for number in found))
 
 
 def _answer(asked: _Asked) -> Answer:

@@ -16,6 +16,7 @@ _NOISE = {
     "rounded-gaussian": ("kairouz2021",),
     "discrete-gaussian": ("canonne2020", "kairouz2021"),
     "skellam": ("agarwal2021", "kairouz2021"),
+    "discrete-laplace": ("ghosh2012", "goryczka2017"),
 }
 _PROTOCOLS: dict[str, tuple[str, ...]] = {"bonawitz": ("bonawitz2017",), "bell": ("bell2020",), "ideal": ()}
 

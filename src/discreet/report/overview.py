@@ -89,8 +89,15 @@ def guarantees(report: ReportInput) -> Html:
         parts.append(_persons(report))
     if numbers:
         rows = [(f"A{number}", assumption) for assumption, number in numbers.items()]
-        parts.append(table("What is assumed", ("Assumption", "It says"), rows))
+        parts += [table("What is assumed", ("Assumption", "It says"), rows), tag("p", _NOT_HERE)]
     return tag("section", *parts)
+
+
+_NOT_HERE = (
+    "Whether the records kept to these assumptions, such as how many a silo may hold, is in no file: it is "
+    "told to whoever holds them alone, on the terminal of the run or in the silo's own log, with the "
+    "guarantee that is left. Ask each of them before you file this."
+)
 
 
 def _persons(report: ReportInput) -> Html:

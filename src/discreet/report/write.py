@@ -9,7 +9,7 @@ from pathlib import Path
 
 from discreet.privacy.wire import Json, to_json
 from discreet.quality import NumberQuality, Quality, quality_json
-from discreet.report.answered import answers_csv
+from discreet.report.answers_csv import answers_csv
 from discreet.report.collect import collect
 from discreet.report.content import ReportInput
 from discreet.report.page import render

@@ -65,6 +65,7 @@ def plan_evaluation(
     bins: int | Sequence[float] = RISKS,
     by: str | None = None,
     aggregation: Mapping[str, Any] | None = None,
+    privacy: Mapping[str, Any] | None = None,
     name: str = "evaluation",
 ) -> Plan:
     """Plans one sum that says how good a released model is, on the records that its training held out.
@@ -82,6 +83,8 @@ def plan_evaluation(
         bins: at which edges, or into how many of equal width, predicted probabilities are cut.
         by: a column of texts: every group is measured too.
         aggregation: the config's table ``aggregation``; left out, the training's.
+        privacy: further keys of the config's table ``privacy``; ``{"mechanism": "discrete-laplace"}`` halves
+            the noise of one evaluation of records.
         name: what to call it in the report.
 
     Raises:
@@ -101,7 +104,7 @@ def plan_evaluation(
         "name": name,
         "ask": [question],
         "data": asked_data(records, own),
-        "privacy": target.stated(),
+        "privacy": {**target.stated(), **(privacy or {})},
         "aggregation": dict(trained["config"]["aggregation"] if aggregation is None else aggregation),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))

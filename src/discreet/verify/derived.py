@@ -10,7 +10,7 @@ from discreet.errors import DiscreetError
 from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
-from discreet.report.answered import answers_csv
+from discreet.report.answers_csv import answers_csv
 from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure

@@ -121,6 +121,6 @@ def test_a_rehearsing_silo_finds_records_and_weights_by_its_policy(
     plan = rehearse(parse_config(table | {"aggregation": {"protocol": "bonawitz"}}), folder)
     silo = plan.facts.silos[0]
     monkeypatch.chdir(tmp_path / "elsewhere")
-    found = dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan.document())
+    found = dry_run(load_policy(folder / "silos" / silo / "policy.toml"), plan)
     assert (found.features, found.plan.digest()) == (8 + 1, plan.digest())
     assert found.records

@@ -23,9 +23,10 @@ def summed(family: NoiseFamily, silos: int = SILOS, seed: int = 1) -> np.ndarray
     return np.sum(shares, axis=0).reshape(ROUNDS, DIMENSION)
 
 
-def failing(noise: np.ndarray) -> set[str]:
+def failing(noise: np.ndarray, family: NoiseFamily = NoiseFamily.DISCRETE_GAUSSIAN) -> set[str]:
+    law = law_for(family, variance=VARIANCE, num_silos=SILOS)
     whole = LeftOver(noise.astype(np.float64), np.zeros(noise.shape))
-    findings = noise_findings(whole, variance=VARIANCE, scenario="test", confidence=CONFIDENCE)
+    findings = noise_findings(whole, law=law, scenario="test", confidence=CONFIDENCE)
     assert exceeded(findings) == any(finding.exceeded for finding in findings)
     return {finding.check for finding in findings if finding.exceeded}
 
@@ -34,11 +35,19 @@ def failing(noise: np.ndarray) -> set[str]:
 @pytest.mark.parametrize("family", list(NoiseFamily))
 def test_planned_laws_pass(family: NoiseFamily) -> None:
     """False-alarm rate 0.001 a law; the seed is fixed."""
-    assert failing(summed(family)) == set()
+    assert failing(summed(family), family) == set()
 
 
 def test_a_missing_share_is_found_in_the_variance() -> None:
     assert "variance / planned" in failing(summed(NoiseFamily.SKELLAM, silos=SILOS - 1))
+
+
+@pytest.mark.statistical
+def test_laplace_noise_is_told_from_less_of_it_and_from_gaussian_noise() -> None:
+    family = NoiseFamily.DISCRETE_LAPLACE
+    assert "variance / planned" in failing(summed(family, silos=SILOS - 1), family)
+    assert "share beyond 4 stddev" in failing(summed(NoiseFamily.DISCRETE_GAUSSIAN), family)
+    assert "share beyond 4 stddev" in failing(summed(family), NoiseFamily.DISCRETE_GAUSSIAN)
 
 
 def test_heavy_tails_of_the_right_variance_are_found() -> None:

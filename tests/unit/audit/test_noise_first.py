@@ -63,7 +63,7 @@ def failing(prepared: Prepared, runs: int) -> set[str]:
         for honest, parts in families
         for finding in noise_findings(
             stacked(parts),
-            variance=per_silo(prepared.plan.release.share, honest).variance,
+            law=per_silo(prepared.plan.release.share, honest),
             scenario=f"{honest} honest",
             confidence=0.999,
         )
@@ -95,7 +95,7 @@ def test_a_sensitivity_below_one_grid_unit_can_still_be_audited() -> None:
     assert 0.0 < canaries.height == prepared.plan.grid.l2_sensitivity < 1.0
     run = coordinate_run(prepared, canaries, SeededRandom(1))
     law = per_silo(prepared.plan.release.share, prepared.plan.thresholds.min_survivors)
-    checks = noise_findings(run.noise, variance=law.variance, scenario="test", confidence=0.999)
+    checks = noise_findings(run.noise, law=law, scenario="test", confidence=0.999)
     assert not any(finding.exceeded for finding in checks)
 
 
@@ -137,7 +137,7 @@ def left_over(rule: Any, coordinates: int, seed: int = 1, spread: float = 3.0) -
 
 
 def found(left: LeftOver) -> set[str]:
-    findings = noise_findings(left, variance=SHARE.variance, scenario="test", confidence=0.999)
+    findings = noise_findings(left, law=SHARE, scenario="test", confidence=0.999)
     return {finding.check for finding in findings if finding.exceeded}
 
 
@@ -155,7 +155,7 @@ def test_every_check_is_wrong_as_rarely_as_promised() -> None:
     alarms = 0
     for seed in range(200):
         left = left_over(round_with_noise, 4_000, seed=seed, spread=0.7)
-        family = noise_findings(left, variance=SHARE.variance, scenario="test", confidence=0.95)
+        family = noise_findings(left, law=SHARE, scenario="test", confidence=0.95)
         alarms += any(finding.exceeded for finding in family)
     assert alarms <= 22
 
@@ -175,11 +175,11 @@ def test_a_tail_is_counted_on_the_lattice_of_its_own_update() -> None:
     size = 1_000_000
     update = np.full(size, 0.5)
     noise = round_with_noise(update.copy(), SHARE, SeededRandom(3)) - update
-    variance = per_silo(SHARE, 1).variance
+    law = per_silo(SHARE, 1)
 
     def tails(fractions: Floats) -> list[NoiseFinding]:
         left = LeftOver(noise.reshape(4, -1), fractions.reshape(4, -1))
-        findings = noise_findings(left, variance=variance, scenario="test", confidence=0.999)
+        findings = noise_findings(left, law=law, scenario="test", confidence=0.999)
         return [finding for finding in findings if finding.check.startswith("share beyond")]
 
     assert not any(finding.exceeded for finding in tails(update))

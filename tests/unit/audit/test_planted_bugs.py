@@ -123,7 +123,7 @@ def test_a_count_of_unclipped_records_that_was_not_accounted_is_found(
 def noise_after_interruption(prepared: Prepared, folder: Path) -> tuple[NoiseFinding, ...]:
     return noise_findings(
         noise_across_interruption(prepared, SeededRandom(9), folder / "run"),
-        variance=per_silo(prepared.plan.release.share, 4).variance,
+        law=per_silo(prepared.plan.release.share, 4),
         scenario="resumed",
         confidence=0.999,
     )

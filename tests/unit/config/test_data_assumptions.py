@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from discreet.config.data import QUOTES, WRITTEN_ALONE, DataConfig, data_assumptions
+from discreet.config.data import DataConfig
+from discreet.config.data_assumptions import QUOTES, WRITTEN_ALONE, data_assumptions
 
 CAPACITY = "no silo holds more training records than its record_capacity"
 DEALT = (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.config import parse_data
-from discreet.config.data import data_assumptions
+from discreet.config.data_assumptions import data_assumptions
 from discreet.config.federation import federation_of, with_named_columns
 from discreet.data import Federation, PublicFacts, load_federation
 from discreet.data import csv_file as csv_module

@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
+from discreet.accounting.polya import unit_loss
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
+from discreet.mechanisms import per_silo
 from discreet.plan import Plan, asked, make_plan, parse_plan
+from discreet.plan.narrower import narrower_by_laplace
 from discreet.plan.over_records import plan_over_records
+from discreet.plan.persons import for_persons
+from discreet.privacy.adversary import Member, WithoutSecureAggregation
+from discreet.privacy.events import PolyaNoise
 from discreet.session import plan_without_data
 
 SILOS = {"north": 100, "south": 100, "east": 100}
@@ -29,8 +35,8 @@ def planned(*questions: dict[str, Any], data: dict[str, Any] | None = None, **ta
 
 
 COUNT = {"kind": "count"}
-HAZARDS = {"kind": "hazards", "time": "days", "event": "died", "on": ["stage"]}
-LOGISTIC = {"kind": "logistic-regression", "outcome": "died", "on": ["sex"]}
+HAZARDS: dict[str, Any] = {"kind": "hazards", "time": "days", "event": "died", "on": ["stage"]}
+LOGISTIC: dict[str, Any] = {"kind": "logistic-regression", "outcome": "died", "on": ["sex"]}
 SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
 
 
@@ -219,3 +225,78 @@ def test_many_silos_cost_a_plan_no_more_questions() -> None:
         patch.setattr("discreet.plan.training.asked_blocks", counts)
         planned(COUNT, data={"record_capacity": {f"s{number}": 9 for number in range(40)}})
     assert len(counted) <= 2
+
+
+LAPLACE = {"epsilon": 1.0, "delta": 1e-5, "mechanism": "discrete-laplace"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_discrete_laplace_noise_is_one_whole_of_the_shares_that_are_sure(count: int) -> None:
+    questions: list[dict[str, Any]] = [COUNT, {"kind": "table", "of": ["sex"]}, SURVIVAL, HAZARDS, LOGISTIC]
+    asked = questions[:count]
+    plan = planned(*asked, privacy=LAPLACE)
+    share = plan.release.share
+    assert isinstance(share, PolyaNoise)
+    assert share.whole == share.num_silos == plan.thresholds.honest_survivors == 2
+    assert share.scale == pytest.approx(count, rel=2e-4)
+    assert share.scale >= count
+    rows = {type(row.adversary): row for row in plan.guarantees}
+    assert 0.999 < rows[Member].epsilon <= 1.0
+    # A single message has half a share's worth: more than the target, and no more than Theorem 7 says.
+    alone, one = rows[WithoutSecureAggregation].epsilon, per_silo(share, 1)
+    assert isinstance(one, PolyaNoise)
+    assert alone == pytest.approx(count * unit_loss(one), rel=1e-6)
+    assert alone > 1.2
+    # Somebody with k records: each of them costs as much.
+    for records, row in for_persons(plan):
+        assert row.epsilon == pytest.approx(records * rows[Member].epsilon, rel=1e-6)
+
+
+def test_discrete_laplace_noise_is_narrower_for_a_question_and_wider_for_many() -> None:
+    one = planned(COUNT)
+    found = narrower_by_laplace(one)
+    assert found is not None
+    assert found[0] == pytest.approx(3.76, rel=0.01)
+    assert found[1] == pytest.approx(1.36, rel=0.01)
+    assert narrower_by_laplace(planned(COUNT, privacy=LAPLACE)) is None
+    assert narrower_by_laplace(planned(*[COUNT] * 10)) is None
+    assert narrower_by_laplace(planned({"kind": "moments", "of": ["age"]})) is None
+
+
+@pytest.mark.parametrize(
+    ("questions", "tables", "words"),
+    [
+        ([COUNT, {"kind": "moments", "of": ["age"]}], {}, "question 2 does, and got discrete-laplace"),
+        ([COUNT | {"weight": 2}, SURVIVAL], {}, "questions of one weight.*got unit record and weights 2, 1"),
+        ([COUNT], {"aggregation": {"rotation": True}}, "without 'aggregation.rotation'"),
+        ([COUNT], {"aggregation": {"noise_first": True}}, "must be rounded-gaussian"),
+        (
+            [COUNT],
+            {"privacy": LAPLACE | {"epsilon": 1e-5}},
+            "'privacy.epsilon' must be at least .* got 1e-05",
+        ),
+    ],
+)
+def test_what_discrete_laplace_noise_is_not_for(
+    questions: list[dict[str, Any]], tables: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        planned(*questions, **({"privacy": LAPLACE} | tables))
+    assert "\n" not in str(caught.value)
+
+
+def test_persons_are_asked_with_gaussian_noise() -> None:
+    person = {"column": "who", "capacity": SILOS, "most_records": 3}
+    data = {"person": person, "record_capacity": None}
+    with pytest.raises(ConfigurationError, match="must be with the record unit"):
+        planned(COUNT, data=data, privacy=LAPLACE | {"unit": "person"})
+
+
+def test_a_model_is_trained_with_gaussian_noise() -> None:
+    whole = {
+        "data": {"source": "heart-disease", "record_capacity": 300},
+        "training": {"rounds": 2, "local": {"kind": "stable-steps"}},
+        "privacy": LAPLACE,
+    }  # fmt: skip
+    with pytest.raises(ConfigurationError, match="must be with questions"):
+        plan_over_records(parse_config(whole))

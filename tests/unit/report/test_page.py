@@ -127,6 +127,13 @@ def test_assumptions_of_a_conditional_row_are_shown(report: ReportInput) -> None
     assert "stays secret" in shown
 
 
+def test_the_page_says_that_it_does_not_know_whether_records_kept_to_them(report: ReportInput) -> None:
+    """A capacity that was exceeded leaves a weaker guarantee, and only the owner of the records is told."""
+    page = render(report)
+    assert "is in no file: it is told to whoever holds them alone" in page
+    assert page.index("What is assumed") < page.index("is in no file")
+
+
 def test_assumptions_are_numbered_beside_every_row(report: ReportInput) -> None:
     rows = [dataclasses.replace(row, assumptions=("first", "second", "third")) for row in report.guarantees]
     shown = visible(dataclasses.replace(report, guarantees=tuple(rows)))

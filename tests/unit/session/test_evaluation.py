@@ -100,6 +100,16 @@ def test_a_training_and_its_evaluation_cost_the_larger_of_both(trained: Run, tmp
     assert composed([run, run], delta=1e-5).epsilon > 1.3 * alone[1]
 
 
+def test_discrete_laplace_noise_tells_more_at_the_same_epsilon(trained: Run, tmp_path: Path) -> None:
+    laplace = {"mechanism": "discrete-laplace"}
+    runs = [evaluated(trained, tmp_path / f"{len(own)}", epsilon=1.0, privacy=own) for own in ({}, laplace)]
+    wide, narrow = (numbers(run)["units"] for run in runs)
+    assert narrow.high - narrow.low < 0.8 * (wide.high - wide.low)
+    assert runs[1].verify()
+    alone = composed([trained], delta=1e-5).epsilon
+    assert composed([trained, runs[1]], delta=1e-5).epsilon == max(alone, 1.0)
+
+
 def test_another_split_adds_up(trained: Run, tmp_path: Path) -> None:
     own = hospitals(split_seed=1)
     plan = plan_training(own.public(capacity=300), target=Target(8.0))

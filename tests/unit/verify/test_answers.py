@@ -10,7 +10,7 @@ import pytest
 from discreet.config import parse_config
 from discreet.engines.local import run
 from discreet.errors import LedgerError
-from discreet.report.answered import answers_csv
+from discreet.report.answers_csv import answers_csv
 from discreet.session import finish, open_run
 from discreet.statistics import Row
 from discreet.verify import VerificationFailure, seal, verify

@@ -199,9 +199,9 @@ class Lookup:
     def norms_squared(self) -> torch.Tensor:
         """Positions with equal indices add up before the norm is taken, so only their products count."""
         parts = _blocks(len(self.indices), self.indices.shape[1] ** 2)
-        return torch.cat([self._norms_squared(part) for part in parts])
+        return torch.cat([self._gram_norms_squared(part) for part in parts])
 
-    def _norms_squared(self, part: slice) -> torch.Tensor:
+    def _gram_norms_squared(self, part: slice) -> torch.Tensor:
         backprops, indices = self.backprops[part].double(), self.indices[part]
         same = indices[:, :, None] == indices[:, None, :]
         lengths = torch.linalg.vector_norm(backprops, dim=2)
