@@ -218,7 +218,7 @@ def _model_scores(plan: Plan, rehearsal: Rehearsal, seen: list[Seen], directions
     rotations = [round_rotation(plan, step.order.sequence) for step in rehearsal.steps]
     for round_, rotation in zip(seen, rotations, strict=True):
         outcome = dataclasses.replace(round_.step.outcome, total=to_ring(round_.known, plan.grid.bits))
-        state = update(plan, state, outcome, rotation)
+        state = update(plan, state, round_.step.order.release, outcome, rotation)
     moved = rehearsal.steps[-1].after.parameters - state.parameters
     # In grid units of one round, so that the other canaries' mean can be taken off.
     moved = moved / _movement_of_a_unit(plan, rehearsal)

@@ -88,7 +88,7 @@ def rehearse(
         outcome = engine.sum_round(order)
         if alter is not None:
             outcome = alter(insider, order, outcome)
-        state = update(plan, state, outcome, round_rotation(plan, order.sequence))
+        state = update(plan, state, release, outcome, round_rotation(plan, order.sequence))
         steps.append(Step(order, outcome, state))
     return Rehearsal(start, tuple(steps), insider)
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
+from discreet.kinds import timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
@@ -114,8 +115,18 @@ def _what(plan: Plan) -> dict[str, str]:
     return {
         "local training": plan.training.local.kind,
         **_class_weights(plan),
-        "rounds": f"{plan.rounds}",
+        **_rounds(plan),
         "weights": numbers,
+    }
+
+
+def _rounds(plan: Plan) -> dict[str, str]:
+    """The lines on how many sums there are, and on the timetable if there is one."""
+    if plan.timetable is None or plan.training.schedule is None:
+        return {"rounds": f"{plan.rounds}"}
+    return {
+        "schedule": plan.training.schedule.describe(),
+        "sums": timetable_text(plan.timetable, plan.facts.silos),
     }
 
 

@@ -16,6 +16,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import (
     ANSWERS,
     AveragingConfig,
+    BufferedConfig,
     ClipNorm,
     LocalConfig,
     NoSamplingConfig,
@@ -32,16 +33,19 @@ class TrainingConfig(Section):
     """How the model is trained.
 
     Attributes:
-        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate.
+        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate. With a
+            schedule, the contributions that a silo makes at most.
         local: what a silo computes in a round.
         sampling: who enters a round.
         server: how an aggregate becomes the next model.
+        schedule: whether a sum waits for every silo; left out, it does.
     """
 
     rounds: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
     local: LocalConfig
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()
+    schedule: BufferedConfig | None = None
 
     @model_validator(mode="after")
     def _left_to_the_plan(self) -> TrainingConfig:

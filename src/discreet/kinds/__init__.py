@@ -29,6 +29,7 @@ from discreet.kinds.sampling import (
     SamplingConfig,
     independent_share,
 )
+from discreet.kinds.schedule import BufferedConfig
 from discreet.kinds.server import (
     AdaptiveConfig,
     AveragingConfig,
@@ -43,6 +44,7 @@ from discreet.kinds.single_step import SingleStep, SingleStepConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
+from discreet.kinds.timetable import Timetable, timetable_text
 from discreet.kinds.untuned_steps import StableStepsTable, UntunedStepsConfig
 
 LocalConfig = Annotated[
@@ -71,6 +73,7 @@ __all__ = [
     "Automatic",
     "AveragingConfig",
     "BinaryLogistic",
+    "BufferedConfig",
     "Capped",
     "ClipNorm",
     "ClippedUpdate",
@@ -112,7 +115,9 @@ __all__ = [
     "TailMeanConfig",
     "TangentSteps",
     "TangentStepsConfig",
+    "Timetable",
     "UntunedStepsConfig",
     "following",
     "independent_share",
+    "timetable_text",
 ]

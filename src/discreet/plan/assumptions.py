@@ -114,7 +114,9 @@ def _against_server(
         assumed.append(trust.server)
     if config.aggregation.mode == "malicious":
         sums = "sum is" if rounds == 1 else "sums are"
-        assumed.append(f"at most {rounds} {sums} opened; a silo's own ledger counts those that it was in")
+        of_each = " of each silo's" if config.training.schedule else ""
+        counted = "; a silo's own ledger counts those that it was in"
+        assumed.append(f"at most {rounds} {sums} opened{of_each}{counted}")
     else:
         assumed.append(ONE_SET)
     if release.graph_failure_prob > 0.0:

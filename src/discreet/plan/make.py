@@ -10,7 +10,7 @@ from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import QuantileNormConfig
+from discreet.kinds import QuantileNormConfig, Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -28,6 +28,7 @@ from discreet.plan.releases import (
     of_several,
     repeated,
 )
+from discreet.plan.timetable import planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
@@ -56,6 +57,7 @@ class _Setting:
     footprints: tuple[Footprint, ...]
     sharing: NoiseSharing
     thresholds: Thresholds
+    timetable: Timetable | None
 
     @property
     def first(self) -> Footprint:
@@ -75,7 +77,17 @@ class _Setting:
     @property
     def releases(self) -> int:
         """Releases of the whole training."""
-        return self.config.training.planned_rounds * self.first.releases
+        return self.sums * self.first.releases
+
+    @property
+    def sums(self) -> int:
+        """Sums of the whole training."""
+        return self.config.training.planned_rounds if self.timetable is None else len(self.timetable.sums)
+
+    @property
+    def rounds(self) -> int:
+        """Sums that one silo is in."""
+        return self.sums if self.timetable is None else self.timetable.most_contributions(self.sums)
 
     @property
     def certain_shares(self) -> int:
@@ -110,10 +122,9 @@ class _Setting:
 
     def event(self, release: RoundRelease) -> Event:
         """Returns the whole training's event against the strongest reported adversary."""
-        rounds = self.config.training.planned_rounds
         seen = of_several(release, self.contributions)
-        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
-        return against_server(event, release, setups=most_setups(rounds))
+        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
+        return against_server(event, release, setups=most_setups(self.sums))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -140,6 +151,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     config = settled(config, facts)
     _require_as_many_silos(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
+    timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
     # What is asked is worked out once, and not for each of many silos.
     setting_of_one = silo_setting(config, facts, capacities[0])
@@ -153,6 +165,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         ),
         sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
         thresholds=thresholds,
+        timetable=timetable,
     )
     if config.aggregation.rotation and setting.first.releases > 1:
         raise ConfigurationError(
@@ -169,7 +182,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         grid, release = _counts_and_noise(setting)
     else:
         grid, release = _grid_and_noise(setting)
-    rounds = config.training.planned_rounds
+    rounds = setting.rounds
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
     guarantees = tuple(
         adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)

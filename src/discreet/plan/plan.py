@@ -16,7 +16,7 @@ from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
+from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
 from discreet.optim import ServerRule
@@ -34,6 +34,7 @@ from discreet.plan.releases import (
     most_setups,
     of_several,
 )
+from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
     Adversary,
@@ -142,7 +143,12 @@ class Plan:
     @property
     def rounds(self) -> int:
         """How many releases are planned; interrupted ones count."""
-        return self.training.planned_rounds
+        return planned_sums(self.config, self.facts.silos)
+
+    @property
+    def timetable(self) -> Timetable | None:
+        """Which silos are in which release, on which models; None where every release asks everybody."""
+        return planned_timetable(self.config, self.facts.silos)
 
     @property
     def unit_length(self) -> float:
@@ -185,10 +191,18 @@ class Plan:
         capacity = self.capacities[self.facts.silos.index(silo)]
         return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
 
+    def asked(self, release: int) -> tuple[str, ...]:
+        """Returns the silos that a release asks."""
+        return self.facts.silos if self.timetable is None else self.timetable.sums[release - 1].silos
+
+    def contributions(self, rounds: int) -> int:
+        """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
+        return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
+
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
         seen = of_several(self.release, silos_of_a_unit(self.config))
-        return event_for(seen, honest_silos=honest_silos, rounds=rounds)
+        return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -211,7 +225,7 @@ class Plan:
             self.release,
             adversary=adversary,
             honest_silos=honest_silos,
-            rounds=rounds,
+            rounds=self.contributions(rounds),
             aborted=aborted,
             over=over,
         )
@@ -219,14 +233,29 @@ class Plan:
     def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds as an adversary sees them."""
         return adversary_event(
-            self.config, self.release, adversary=adversary, honest_silos=honest_silos, rounds=rounds
+            self.config,
+            self.release,
+            adversary=adversary,
+            honest_silos=honest_silos,
+            rounds=self.contributions(rounds),
         )
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number that a sum over ``survivors`` is divided by."""
+        """Returns the public number of units that ``survivors`` put into a sum."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
         training = self.training
         return training.local.normaliser(training.sampling, capacities, survivors)
+
+    def divisor(self, release: int, survivors: tuple[str, ...]) -> float:
+        """Returns the public number that the sum of a release over ``survivors`` is divided by.
+
+        A sum that a timetable asks of some silos only moves the model by their part of the federation, so
+        that as many contributions of everybody move it as far as the same number of rounds.
+        """
+        if self.timetable is None:
+            return self.normaliser(survivors)
+        part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
+        return self.normaliser(survivors) * part
 
     def decoded(
         self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
@@ -311,7 +340,7 @@ def adversary_guarantee(
         release: what one round releases.
         adversary: who looks.
         honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged.
+        rounds: releases that are charged, of those that one silo is in.
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """

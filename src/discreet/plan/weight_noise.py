@@ -40,7 +40,8 @@ def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNois
     """Returns the bound for a training whose completed rounds had these survivors.
 
     None where no bound is known: noisy-steps, whose silos mix their noise by rules of their own; a clipping
-    norm that moves, and the noise with it; and adaptive server rules, which divide by what they saw.
+    norm that moves, and the noise with it; adaptive server rules, which divide by what they saw; and a
+    timetable, by which noise of one sum reaches updates that are added to another model.
 
     Args:
         plan: what was agreed.
@@ -48,6 +49,8 @@ def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNois
     """
     adaptive = isinstance(_unsmoothed(plan.server_rule), Adaptive)
     if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
+        return None
+    if plan.timetable is not None:
         return None
     share = plan.release.share.variance / plan.release.share.num_silos
     variance = (share + _ROUNDING_VARIANCE) / plan.grid.scale**2

@@ -122,6 +122,8 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         seconds=line.get("seconds"),
         measured=_measured(line),
         clip_norm=line.get("clip_norm"),
+        asked=None if plan.timetable is None else plan.asked(entry.release),
+        tick=None if plan.timetable is None else plan.timetable.sums[entry.release - 1].tick,
     )
 
 

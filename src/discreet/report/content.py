@@ -47,6 +47,8 @@ class CompletedRound:
         seconds: wall time, or None.
         measured: the model after the round; None if evaluation was off.
         clip_norm: the clipping norm of the round if it follows a quantile, else None.
+        asked: silos that a timetable asks in this round; None if all are.
+        tick: when, by the timetable.
     """
 
     release: int
@@ -57,6 +59,8 @@ class CompletedRound:
     seconds: float | None
     measured: Measured | None
     clip_norm: float | None = None
+    asked: tuple[str, ...] | None = None
+    tick: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

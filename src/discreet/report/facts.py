@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileNormConfig
+from discreet.kinds import QuantileNormConfig, timetable_text
 from discreet.plan import Plan
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
@@ -33,12 +33,23 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         _model(plan),
         Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
+        *_schedule(plan),
         Fact(
             "Server",
             plan.training.server.describe(),
             "post-processing of what is released; costs no privacy",
         ),
         Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
+    )
+
+
+def _schedule(plan: Plan) -> tuple[Fact, ...]:
+    schedule, planned = plan.training.schedule, plan.timetable
+    if schedule is None or planned is None:
+        return ()
+    return (
+        Fact("Schedule", schedule.describe(), "public, and known before the first round"),
+        Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
     )
 
 

@@ -150,11 +150,12 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
                 _UNKNOWN,
             )
         case CompletedRound():
-            missing = [silo for silo in report.silos if silo not in outcome.survivors]
-            silos = f"{len(outcome.survivors)} of {len(report.silos)}"
+            asked = report.silos if outcome.asked is None else outcome.asked
+            missing = [silo for silo in asked if silo not in outcome.survivors]
+            silos = f"{len(outcome.survivors)} of {len(asked)}" + ("" if outcome.asked is None else " asked")
             return (
                 str(outcome.release),
-                "completed",
+                "completed" if outcome.tick is None else f"completed, tick {outcome.tick}",
                 f"{silos}; without {', '.join(missing)}" if missing else silos,
                 *_measured_cells(outcome.measured),
                 epsilon_text(outcome.epsilon_spent),

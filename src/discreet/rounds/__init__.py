@@ -11,12 +11,12 @@ from discreet.rounds.contribution import (
     train_silo,
 )
 from discreet.rounds.directory import RunDirectory
-from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.engine import Engine, RoundOrder, RoundSum, Start
 from discreet.rounds.origin import Origin, origin_of, parse_origin
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, read_record, require_ledger_of
 from discreet.rounds.silos import contributions
-from discreet.rounds.state import Training, initial_state, update
+from discreet.rounds.state import Training, initial_state, round_order, update
 from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledger, train
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "RoundSum",
     "RunDirectory",
     "RunRecord",
+    "Start",
     "Stopwatch",
     "SumSeconds",
     "Training",
@@ -44,6 +45,7 @@ __all__ = [
     "require_rows_alike_for",
     "restore",
     "resume_ledger",
+    "round_order",
     "round_rotation",
     "round_training",
     "silo_source",

@@ -52,8 +52,9 @@ def contribute(
     records: Records,
     randomness: RandomSource,
     rotation: Rotation | None = None,
+    weight: float = 1.0,
 ) -> Contribution:
-    """Computes the contribution of ``silo`` to a round that starts from `RoundOrder.parameters`.
+    """Computes the contribution of ``silo`` to a round that starts from ``parameters``, see `Start`.
 
     Guarantee:
         Adding or removing one unit moves the integers, before noise, by at most
@@ -72,7 +73,7 @@ def contribute(
     if isinstance(update, NoisyUpdate):
         encoding_seconds = update.encoding_seconds
         return Contribution(update.combined, update.loss, trained - encoding_seconds, encoding_seconds)
-    return encoded(plan, update, randomness, rotation, training_seconds=trained)
+    return encoded(plan, update, randomness, rotation, weight=weight, training_seconds=trained)
 
 
 def encoded(
@@ -81,12 +82,16 @@ def encoded(
     randomness: RandomSource,
     rotation: Rotation | None,
     *,
+    weight: float = 1.0,
     training_seconds: float,
 ) -> Contribution:
-    """Rounds an update and adds the share of noise, both from the source that `contribute` is given."""
+    """Rounds an update and adds the share of noise, both from the source that `contribute` is given.
+
+    The update, and not the noise, is scaled by ``weight``, at most 1: a power of 1/2, which is exact.
+    """
     watch = Stopwatch()
     values = noisy_integers(
-        update.vector,
+        update.vector if weight == 1.0 else weight * update.vector,
         plan.grid,
         plan.release.share,
         randomness,

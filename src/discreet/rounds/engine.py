@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,19 +14,53 @@ from discreet.rounds.phases import SumSeconds
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What one silo starts from in a round.
+
+    Attributes:
+        parameters: the public weights, shape ``(plan.grid.dimension,)``.
+        weight: factor on its update, 1 or a power of 1/2.
+    """
+
+    parameters: npt.NDArray[np.float64]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class RoundOrder:
-    """What the server asks of every silo.
+    """What the server asks of the silos.
 
     Attributes:
         release: number of the charged release, from 1.
         sequence: place of its intent in the ledger; never used twice, so it names the round's randomness.
         parameters: the public weights that the round starts from, and behind them its clipping norm if that
             follows a quantile; as long as what travels back, shape ``(plan.grid.dimension,)``.
+        starts: who is asked, and what each starts from, where a timetable says so; None if every silo is
+            asked and starts from ``parameters``.
     """
 
     release: int
     sequence: int
     parameters: npt.NDArray[np.float64]
+    starts: Mapping[str, Start] | None = None
+
+    def start_of(self, silo: str) -> Start:
+        """Returns what ``silo`` starts from, which must be asked."""
+        return Start(self.parameters) if self.starts is None else self.starts[silo]
+
+    def asked(self, silos: Iterable[str]) -> tuple[str, ...]:
+        """Returns those of ``silos`` that the round asks, in their order."""
+        return tuple(silo for silo in silos if self.starts is None or silo in self.starts)
+
+    def context(self) -> bytes:
+        """Returns the digest that masks are bound to: of everything that anybody starts from."""
+        if self.starts is None:
+            return hashlib.sha256(self.parameters.tobytes()).digest()
+        whole = hashlib.sha256()
+        for silo, start in sorted(self.starts.items()):
+            digest = hashlib.sha256(start.parameters.tobytes()).digest()
+            whole.update(hashlib.sha256(silo.encode()).digest() + digest + start.weight.hex().encode())
+        return whole.digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from discreet.rounds.contribution import (
     round_training,
     silo_source,
 )
-from discreet.rounds.engine import RoundOrder
+from discreet.rounds.engine import RoundOrder, Start
 from discreet.rounds.phases import Stopwatch
 
 _Finish = Callable[[CountedUpdate], LocalUpdate]
@@ -35,7 +35,7 @@ _Finish = Callable[[CountedUpdate], LocalUpdate]
 def contributions(
     plan: Plan, silos: Mapping[str, Records], order: RoundOrder, *, model: nn.Module, randomness: RandomSource
 ) -> dict[str, Contribution]:
-    """Returns the contribution of each of ``silos``, at least one, to a round, in their order.
+    """Returns the contribution of each of ``silos`` that is asked to a round, in their order.
 
     Guarantee:
         Each is, to the bit, what `contribute` computes for the silo alone from its `silo_source`. So it does
@@ -51,10 +51,33 @@ def contributions(
     Raises:
         DataError, PrivacyViolation: as `contribute`.
     """
+    asked = order.asked(silos)
+    groups: dict[tuple[int, float], list[str]] = {}
+    for name in asked:
+        start = order.start_of(name)
+        groups.setdefault((id(start.parameters), start.weight), []).append(name)
+    found: dict[str, Contribution] = {}
+    for names in groups.values():
+        own = {name: silos[name] for name in names}
+        start = order.start_of(names[0])
+        found |= _from(plan, own, start, order.sequence, model=model, randomness=randomness)
+    return {name: found[name] for name in asked}
+
+
+def _from(
+    plan: Plan,
+    silos: Mapping[str, Records],
+    start: Start,
+    sequence: int,
+    *,
+    model: nn.Module,
+    randomness: RandomSource,
+) -> dict[str, Contribution]:
+    """Returns the contributions of silos, at least one, that start alike."""
     # Clients all train alike; what silos differ in, their capacity, does not matter to those.
-    training, weights = round_training(plan, next(iter(silos)), order.parameters)
-    sources = {name: silo_source(randomness, order.sequence, name) for name in silos}
-    rotation = round_rotation(plan, order.sequence)
+    training, weights = round_training(plan, next(iter(silos)), start.parameters)
+    sources = {name: silo_source(randomness, sequence, name) for name in silos}
+    rotation = round_rotation(plan, sequence)
     alike = _clients_alike(training)
     if alike is None:
         return {
@@ -62,10 +85,11 @@ def contributions(
                 plan,
                 name,
                 model=model,
-                parameters=order.parameters,
+                parameters=start.parameters,
                 records=records,
                 randomness=sources[name],
                 rotation=rotation,
+                weight=start.weight,
             )
             for name, records in silos.items()
         }
@@ -73,12 +97,14 @@ def contributions(
     for name, records in silos.items():
         require_capacity(plan, name, records)
     clients = {name: Client(records, sources[name].derive("training")) for name, records in silos.items()}
-    found, watch = {}, Stopwatch()
+    found, watch = dict[str, Contribution](), Stopwatch()
     for name, counted in _counted(kind, model, weights, clients):
         update, seconds = finish(counted), watch.lap()
-        found[name] = encoded(plan, update, sources[name], rotation, training_seconds=seconds)
+        found[name] = encoded(
+            plan, update, sources[name], rotation, weight=start.weight, training_seconds=seconds
+        )
         watch.lap()
-    return {name: found[name] for name in silos}
+    return found
 
 
 def _clients_alike(training: SiloTraining) -> tuple[ClippedUpdate, _Finish] | None:

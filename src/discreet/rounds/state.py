@@ -11,7 +11,8 @@ import numpy.typing as npt
 from discreet.encoding import Rotation
 from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
-from discreet.rounds.engine import RoundSum
+from discreet.rounds.engine import RoundOrder, RoundSum, Start
+from discreet.rounds.history import History
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
 
 Vector = npt.NDArray[np.float64]
@@ -27,11 +28,13 @@ class Training:
         parameters: the weights of the model, shape ``(d,)``.
         server: the server rule's own state.
         clip_norm: the clipping norm of the next round if it follows a quantile; None if it does not move.
+        history: the models before this one that a timetable still needs; None without one.
     """
 
     parameters: Vector
     server: Any
     clip_norm: float | None = None
+    history: History | None = None
 
     def announced(self) -> Vector:
         """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
@@ -42,6 +45,8 @@ class Training:
         arrays = {_PARAMETERS: self.parameters, **to_arrays(self.server)}
         if self.clip_norm is not None:
             arrays[_CLIP_NORM] = np.array([self.clip_norm])
+        if self.history is not None:
+            arrays |= self.history.to_arrays()
         return arrays
 
     def from_arrays(self, arrays: Arrays) -> Training:
@@ -51,24 +56,48 @@ class Training:
             KeyError: if one of its arrays is missing.
         """
         clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
-        return Training(arrays[_PARAMETERS], from_arrays(self.server, arrays), clip_norm)
+        history = None if self.history is None else self.history.from_arrays(arrays)
+        return Training(arrays[_PARAMETERS], from_arrays(self.server, arrays), clip_norm, history)
 
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
     """Returns the state before the first round, from the public initial weights."""
     rule = plan.norm_rule
     clip_norm = None if rule is None else rule.initial_norm
-    return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm)
+    history = None if plan.timetable is None else History.beginning(plan.timetable, parameters)
+    return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm, history)
 
 
-def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | None = None) -> Training:
+def round_order(plan: Plan, state: Training, release: int, sequence: int) -> RoundOrder:
+    """Returns what the server asks in a release that starts from ``state``.
+
+    Args:
+        plan: what was agreed.
+        state: after all releases before.
+        release: its number, from 1.
+        sequence: place of its intent in the ledger.
+    """
+    timetable, history = plan.timetable, state.history
+    if timetable is None or history is None:
+        return RoundOrder(release, sequence, state.announced())
+    turns = timetable.sums[release - 1].turns
+    # One array a version, by whose identity silos that start alike are told.
+    models = {base: history.version(base) for base in {turn.base for turn in turns}}
+    starts = {turn.silo: Start(models[turn.base], turn.weight) for turn in turns}
+    return RoundOrder(release, sequence, state.announced(), starts)
+
+
+def update(
+    plan: Plan, state: Training, release: int, outcome: RoundSum, rotation: Rotation | None = None
+) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    total, units = plan.decoded(outcome.total, rotation), plan.normaliser(outcome.survivors)
+    total, units = plan.decoded(outcome.total, rotation), plan.divisor(release, outcome.survivors)
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
     server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
-    return Training(parameters, server, norm)
+    history = None if state.history is None else state.history.after(release, parameters)
+    return Training(parameters, server, norm, history)
 
 
 def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:

@@ -24,9 +24,9 @@ from discreet.privacy.ledger import (
 )
 from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory
-from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.engine import Engine, RoundSum
 from discreet.rounds.phases import RoundSeconds, Stopwatch
-from discreet.rounds.state import Training, Vector, update
+from discreet.rounds.state import Training, Vector, round_order, update
 
 _MOST_ABORTS_IN_A_ROW = 3
 
@@ -97,12 +97,13 @@ def train(
         release = charged + 1
         watch = Stopwatch()
         try:
-            outcome, sequence = _secure_sum(engine, ledger, release, state.announced(), permit)
+            outcome, sequence = _secure_sum(plan, engine, ledger, release=release, state=state, permit=permit)
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
         summed = watch.lap()
-        clip_norm, state = state.clip_norm, update(plan, state, outcome, round_rotation(plan, sequence))
+        rotation, clip_norm = round_rotation(plan, sequence), state.clip_norm
+        state = update(plan, state, release, outcome, rotation)
         updated = watch.lap()
         _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
@@ -110,7 +111,7 @@ def train(
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
         spent = plan.spent(release)
         report = RoundReport(release, plan.rounds, spent, outcome, metrics, phases.total, phases, clip_norm)
-        directory.append_metrics(_metrics_line(report))
+        directory.append_metrics(_metrics_line(plan, report))
         observe(report)
     return state
 
@@ -179,7 +180,13 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
 
 
 def _secure_sum(
-    engine: Engine, ledger: LedgerWriter, release: int, announced: Vector, permit: Callable[[], None]
+    plan: Plan,
+    engine: Engine,
+    ledger: LedgerWriter,
+    *,
+    release: int,
+    state: Training,
+    permit: Callable[[], None],
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
@@ -187,9 +194,9 @@ def _secure_sum(
     """
     for attempt in range(_MOST_ABORTS_IN_A_ROW):
         permit()
-        intent = ledger.append(Intent(release, hashlib.sha256(announced.tobytes()).hexdigest()))
+        intent = ledger.append(Intent(release, hashlib.sha256(state.announced().tobytes()).hexdigest()))
         try:
-            return engine.sum_round(RoundOrder(release, intent.sequence, announced)), intent.sequence
+            return engine.sum_round(round_order(plan, state, release, intent.sequence)), intent.sequence
         except UnmaskingIncomplete:
             raise
         except NotEnoughSurvivors as abort:
@@ -207,9 +214,11 @@ def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> N
     ledger.append(Lost(pending.release, "the process ended between intent and completion"))
 
 
-def _metrics_line(report: RoundReport) -> dict[str, object]:
+def _metrics_line(plan: Plan, report: RoundReport) -> dict[str, object]:
+    planned = plan.timetable
     return {
         "release": report.release,
+        **({} if planned is None else {"tick": planned.sums[report.release - 1].tick}),
         "epsilon_spent": report.spent.epsilon,
         "delta": report.spent.delta,
         "survivors": list(report.sum.survivors),

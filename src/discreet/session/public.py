@@ -88,6 +88,7 @@ def plan_training(
     local: Mapping[str, Any] | None = None,
     server: Mapping[str, Any] | None = None,
     sampling: Mapping[str, Any] | None = None,
+    schedule: Mapping[str, Any] | None = None,
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
     name: str = "training",
@@ -108,6 +109,7 @@ def plan_training(
             stable-steps with every number worked out by the plan from public ones.
         server: the config's table ``training.server``.
         sampling: the config's table ``training.sampling``.
+        schedule: the config's table ``training.schedule``: sums that do not wait for every silo.
         aggregation: the config's table ``aggregation``.
         privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
         name: what to call the training in its report.
@@ -132,10 +134,8 @@ def plan_training(
         "rounds": rounds or ("auto" if _untuned(local) else 10),
         "local": _UNTUNED if local is None else local,
     }
-    if server is not None:
-        training["server"] = server
-    if sampling is not None:
-        training["sampling"] = sampling
+    further = {"server": server, "sampling": sampling, "schedule": schedule}
+    training |= {name: table for name, table in further.items() if table is not None}
     tables = {
         "name": name,
         "data": data.model_dump(exclude_none=True),

@@ -60,11 +60,11 @@ def _require_terms(plan: Plan, spent: Spending) -> None:
             f"the ledger must charge at most {plan.rounds} releases; it charges {spent.charged}."
         )
     for release in spent.completed:
-        known = set(release.survivors) <= set(plan.facts.silos)
+        known = set(release.survivors) <= set(plan.asked(release.release))
         if not known or len(set(release.survivors)) < plan.thresholds.min_survivors:
             raise VerificationFailure(
                 f"release {release.release} must have at least {plan.thresholds.min_survivors} survivors, "
-                f"all of them silos of the plan; the ledger names {', '.join(release.survivors)}."
+                f"all of them silos that the plan asks; the ledger names {', '.join(release.survivors)}."
             )
 
 

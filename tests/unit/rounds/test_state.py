@@ -43,10 +43,10 @@ def test_the_server_rule_sees_updates_in_weights_and_the_norm_follows_the_count(
     fixed = plan(4.0)
     moving = plan({"quantile": 0.5, "initial": 4.0, "learning_rate": 0.3})
     parameters = np.array([1.0, -1.0, 0.5])
-    plain = update(fixed, initial_state(fixed, parameters), released(fixed, [40.0, 0.0, -80.0]))
+    plain = update(fixed, initial_state(fixed, parameters), 1, released(fixed, [40.0, 0.0, -80.0]))
     start = initial_state(moving, parameters)
     assert start.announced().tolist() == [1.0, -1.0, 0.5, 4.0]
-    after = update(moving, start, released(moving, [10.0, 0.0, -20.0, 50.0]))
+    after = update(moving, start, 1, released(moving, [10.0, 0.0, -20.0, 50.0]))
     np.testing.assert_allclose(after.parameters, plain.parameters, atol=1e-3)
     assert after.clip_norm == pytest.approx(4.0 * math.exp(-0.3 * 0.25), rel=1e-3)
     assert plain.clip_norm is None
@@ -58,9 +58,9 @@ def test_a_checkpoint_continues_exactly(clip_norm: object) -> None:
     made = plan(clip_norm)
     start = initial_state(made, np.array([1.0, -1.0, 0.5]))
     outcome = released(made, [3.0] * made.grid.dimension)
-    state = update(made, start, outcome)
+    state = update(made, start, 1, outcome)
     restored = start.from_arrays(load(save(state.to_arrays())))
-    again, on = update(made, restored, outcome), update(made, state, outcome)
+    again, on = update(made, restored, 2, outcome), update(made, state, 2, outcome)
     assert again.announced().tobytes() == on.announced().tobytes()
 
 

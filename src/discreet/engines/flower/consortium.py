@@ -19,6 +19,7 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
+from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
 from discreet.silo.policy import Consortium, generate_key
@@ -72,6 +73,7 @@ def rehearse(config: Config, path: Path) -> Plan:
     """
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
+    require_no_timetable(config.training, "a training over real silos")
     plan = prepare(config).plan
     folder = ConsortiumFolder(path)
     consortium = Consortium(generate_key(folder.consortium_key))

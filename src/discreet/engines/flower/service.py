@@ -17,6 +17,7 @@ from discreet.log_line import Level, Value, log_now
 from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
 from discreet.plan.public_model import public_model
+from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
@@ -85,6 +86,7 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
+        require_no_timetable(plan.training, "a training over real silos")
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:

@@ -88,7 +88,7 @@ class Crew:
         except BaseException:
             self.close()
             raise
-        return {name: found[name] for name in self._assigned().federation.silo_names}
+        return {name: found[name] for name in order.asked(self._assigned().federation.silo_names)}
 
     def close(self) -> None:
         """Ends the processes at once; they hold nothing that outlives a round."""

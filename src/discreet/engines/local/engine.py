@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 from torch import nn
@@ -68,12 +67,16 @@ class LocalEngine:
         terms = RoundTerms(
             round_index=order.release,
             attempt=order.sequence,
-            context=hashlib.sha256(order.parameters.tobytes()).digest(),
+            context=order.context(),
         )
         outcome = self._run.sum_round(
             terms,
             {name: contribution.values for name, contribution in found.items()},
-            {drop.silo: Stage[drop.stage.upper()] for drop in self._dropouts if drop.round == order.release},
+            {
+                drop.silo: Stage[drop.stage.upper()]
+                for drop in self._dropouts
+                if drop.round == order.release and drop.silo in found
+            },
         )
         losses = [one.loss for one in found.values() if one.loss is not None]
         share = _training_share(found.values())
