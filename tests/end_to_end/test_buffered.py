@@ -95,8 +95,10 @@ def test_a_survivor_that_was_not_asked_does_not_verify(heart: Config, tmp_path: 
     path.unlink()
     with LedgerWriter.open(path) as ledger:
         for entry in entries:
-            forged = isinstance(entry, Completed) and entry.release == 1
-            ledger.append(replace(entry, survivors=result.plan.facts.silos) if forged else entry)
+            if isinstance(entry, Completed) and entry.release == 1:
+                ledger.append(replace(entry, survivors=result.plan.facts.silos))
+            else:
+                ledger.append(entry)
     finish(result, None)
     with pytest.raises(VerificationFailure, match=r"release 1 .* silos that the plan asks"):
         list(verify(tmp_path / "run"))
