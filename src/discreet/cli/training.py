@@ -189,12 +189,13 @@ def _how_good(quality: AnyQuality) -> str:
 
 def _price(result: RunResult) -> Listing:
     """Compares the released model with models that nobody may publish, on records held out."""
-    models = {"this run, private, released": result.metrics}
+    models, what = {"this run, private, released": result.metrics}, "how good the model is"
     if result.comparison is not None:
+        what = "what privacy cost, and what training together brought"
         models["pooled without privacy (not private, not released)"] = result.comparison.pooled
         for silo, metrics in result.comparison.alone.items():
             models[f"{silo} alone (not private, not released)"] = metrics
-    title = "what it cost, and what joining brought (held-out records; not covered by the guarantee)"
+    title = f"{what} (held-out records; not covered by the guarantee)"
     if "mae" in result.metrics:
         errors = [(name, f"{found['mae']:.4g}") for name, found in models.items()]
         errors.append(("always the median", f"{result.metrics['constant_mae']:.4g}"))

@@ -55,12 +55,12 @@ from discreet.statistics import (
     table,
 )
 from discreet.statistics import Curve as SurvivalCurve
-from discreet.statistics.evaluation import COMMONER
+from discreet.statistics.evaluation import COMMONER, COMMONEST
 from discreet.statistics.independence import DRAWS
 
 LEVEL = 0.95
 _MAIN = frozenset(
-    ("Cramér's V", "units", "accuracy", COMMONER, "sensitivity", "specificity", "precision", "AUC")
+    ("Cramér's V", "units", "accuracy", COMMONER, COMMONEST, "sensitivity", "specificity", "precision", "AUC")
 )
 _MAIN_WORDS = re.compile("^p-value|: median survival$|: (hazard|odds) ratio( of the hazard)?$")
 _COUNTS = re.compile("(^|: )(count|units|total)$|: at risk at ")

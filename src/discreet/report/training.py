@@ -1,4 +1,4 @@
-"""How the training went, what privacy cost, and what joining brought."""
+"""How the training went, what privacy cost, and what training together brought."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def course(report: ReportInput) -> Html:
 
 def price(report: ReportInput) -> Html:
     """Compares the released model with models that nobody may publish."""
-    heading = tag("h2", "What privacy cost, and what joining brought")
+    compared = report.comparison is not None
+    heading = tag(
+        "h2", "What privacy cost, and what training together brought" if compared else "How good the model is"
+    )
     if report.final is None and report.comparison is None:
         nothing = "Nothing was measured: evaluation was switched off, or no record was held out."
         return tag("section", heading, tag("p", nothing))

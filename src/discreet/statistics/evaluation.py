@@ -15,6 +15,7 @@ from discreet.statistics.inversion import around, normal_quantile, not_rejected,
 from discreet.statistics.rows import Row, interval_row
 
 COMMONER = "share of the commoner class"
+COMMONEST = "share of the commonest class"
 _HALF = 0.5
 
 
@@ -66,7 +67,9 @@ class Evaluation:
 def classification(
     sums: Floats, variance: float, classes: Sequence[str], *, level: float = 0.95
 ) -> tuple[Row, ...]:
-    """Returns what counts of predicted by true classes say: accuracy, and recall of each class, as rows.
+    """Returns what counts of predicted by true classes say, as rows: accuracy, and the recall of each class.
+
+    Beside the accuracy stands that of always naming the class that seems to be the commonest.
 
     Args:
         sums: noisy counts, ``classes * classes``: predicted, then true.
@@ -81,6 +84,9 @@ def classification(
         interval_row("units", noisy_count(float(counts.sum()), counts.size * variance, level)),
         interval_row("accuracy", shares.of(right, every)),
     ]
+    commonest = np.zeros_like(every)
+    commonest[:, int(counts.sum(axis=0).argmax())] = True
+    rows.append(interval_row(COMMONEST, shares.of(commonest, every)))
     for place, text in enumerate(classes):
         own = np.zeros_like(every)
         own[:, place] = True

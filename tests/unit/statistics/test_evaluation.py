@@ -86,3 +86,5 @@ def test_several_classes_have_accuracy_and_recalls() -> None:
     assert found["accuracy"] == pytest.approx(125 / 150)
     assert found["recall of a"] == pytest.approx(50 / 60)
     assert found["recall of c"] == pytest.approx(45 / 50)
+    # The classes hold 60, 40 and 50.
+    assert found["share of the commonest class"] == pytest.approx(60 / 150)

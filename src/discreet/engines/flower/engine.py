@@ -133,7 +133,9 @@ class FlowerEngine:
                 reasons = "; ".join(self._members.refusals.values())
                 raise PrivacyRefusal(f"enough silos must accept the plan; refused by {reasons}") from None
             raise NotEnoughSurvivors(
-                abort.code, f"{abort} {len(self._wire.nodes())} nodes are connected; start the silos first."
+                abort.code,
+                f"{abort} {len(self._wire.nodes())} of {len(self._proposal.plan.facts.silos)} silos are "
+                "connected; start the others.",
             ) from None
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
