@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -45,3 +46,6 @@ def test_a_count_needs_no_column_and_is_printed_in_true_words(tmp_path: Path) ->
     page = (tmp_path / "out" / "report.html").read_text()
     assert "public upper bounds on the records of each silo" in page
     assert "released models" not in page
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    assert not re.search(r"\b(model|training|train)s?\b", text)
+    assert "the sum was made on" in text

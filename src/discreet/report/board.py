@@ -15,7 +15,7 @@ NOT_STATED = "not stated"
 _ASKED = {
     "controller": ("Controller", "who is responsible"),
     "contact": ("Contact", "whom to write to"),
-    "purpose": ("Purpose", "what the model is for, and what it is not for"),
+    "purpose": ("Purpose", "what the result is for, and what it is not for"),
     "legal_basis": ("Legal basis", "consent, law or contract, and until when"),
     "population": ("Population", "whose records these are"),
     "region": ("Region", "where these people live, or whose law applies"),
@@ -107,6 +107,6 @@ def _cumulative(report: ReportInput) -> tuple[str, str]:
         most = max(report.silo_budgets, key=lambda budget: budget.used[0])
         return f"at most {pair_text(*most.used)}", "all trainings of a silo, as its policy states them"
     return (
-        "this training only",
-        "earlier trainings on the same records add to it: discreet report RUN --policy shows them",
+        "this run only",
+        "earlier runs on the same records add to it: discreet report RUN --policy shows them",
     )

@@ -32,7 +32,11 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             "are not in the plan",
         ),
         _model(plan),
-        Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
+        Fact(
+            "Contribution" if plan.questions else "Local training",
+            plan.training.local.describe(),
+            "what a silo computes in one round",
+        ),
         *_schedule(plan),
         Fact(
             "Server",
@@ -69,7 +73,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
-        _clipping(clip, UNITS[plan.unit]),
+        _clipping(clip, UNITS[plan.unit], asks=bool(plan.questions)),
         Fact(
             "Sensitivity",
             sensitivity,
@@ -96,10 +100,11 @@ def _twice(plan: Plan) -> str:
     return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
-def _clipping(clip: float | QuantileNormConfig | None, unit: str) -> Fact:
+def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asks: bool) -> Fact:
     match clip:
         case None:
-            meaning = "the sensitivity follows from the model and its bounded features"
+            source = "questions" if asks else "model and its bounded features"
+            meaning = f"the sensitivity follows from the {source}"
             return Fact("Clipping", "none", meaning)
         case QuantileNormConfig():
             value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
@@ -130,7 +135,7 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             "Ring",
             f"integers modulo 2^{grid.bits}; {grid.scale:g} grid units for 1.0",
             f"a sum wraps around with probability at most {grid.wrap_prob:.1e}; that would harm "
-            "the model, not privacy",
+            "the result, not privacy",
         ),
         Fact(
             "Masked vector", f"{plan.bytes_per_vector:,} bytes", "what a silo sends in a round, without keys"

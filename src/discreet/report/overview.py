@@ -34,10 +34,13 @@ GUARANTEE_COLUMNS = (
 
 def header(report: ReportInput) -> Html:
     """Writes the title and what the report is about."""
-    about = (
-        f"{len(report.silos)} silos, {len(report.completed)} of {report.planned_rounds} planned rounds "
-        f"completed{f' on {report.finished}' if report.finished else ''}. Plan {report.plan_digest[:16]}…"
+    done = f" on {report.finished}" if report.finished else ""
+    made = (
+        f"{len(report.completed)} of {report.planned_rounds} planned rounds completed"
+        if report.answers is None
+        else f"the sum was {'made' if report.completed else 'not made'}"
     )
+    about = f"{len(report.silos)} silos; {made}{done}. Plan {report.plan_digest[:16]}…"
     return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
 
 
@@ -67,11 +70,13 @@ def guarantees(report: ReportInput) -> Html:
     """Shows one row for each adversary, for the whole plan."""
     aggregated = [g for g in report.guarantees if not isinstance(g.adversary, WithoutSecureAggregation)]
     alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
+    count = report.planned_rounds
+    planned = f"whole plan of {count} round{'s' if count > 1 else ''}" if report.answers is None else "sum"
     note = (
-        f"For the whole plan of {report.planned_rounds} rounds, in the worst case that the plan allows. "
+        f"For the {planned}, in the worst case that the plan allows. "
         "A smaller ε protects more. The status says how well founded a number is; the judgement, by ε and δ "
         "alone, says what it is worth: in brackets how often an attacker who is right half of the time "
-        "without the training can be right with it, at most, or that δ is too large."
+        "without what is released can be right with it, at most, or that δ is too large."
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
     numbers = numbered(report.guarantees)

@@ -46,7 +46,7 @@ def stays(report: ReportInput) -> str:
     return (
         f"What was released cannot be taken back, and stays. Whether {unit} is {relation} changes how likely "
         f"it is by no more than {pair_text(budget.epsilon, budget.delta)} says, against "
-        f"{budget.adversary.describe()}. There is nothing in the model to delete beyond that: the guarantee "
+        f"{budget.adversary.describe()}. There is nothing to delete beyond that: the guarantee "
         "was made for those, too, who withdraw later."
     )
 
@@ -56,11 +56,11 @@ def again(report: ReportInput) -> str:
     budget = report.budget
     others = _OTHERS[budget.unit]
     if budget.is_vacuous:
-        return f"A training that is repeated without it is a new release about {others}."
+        return f"To repeat this without it is a new release about {others}."
     once = pair_text(budget.epsilon, budget.delta)
     twice = pair_text(2.0 * budget.epsilon, 2.0 * budget.delta)
     return (
-        f"A training that is repeated without it is a new release about {others}. With this plan it costs "
+        f"To repeat this without it is a new release about {others}. With this plan it costs "
         f"each of them {once} once more, {twice} in all if costs are added up, out of what the silos' "
         "budgets have left. It costs whoever withdrew nothing more, and takes nothing back."
     )
@@ -75,9 +75,9 @@ def _several(report: ReportInput) -> tuple[str, ...]:
 def _done(report: ReportInput) -> tuple[str, ...]:
     exact = report.final is not None or any(one.training_loss is not None for one in report.completed)
     removed = (
-        "The silo ends its part in further trainings; plans that name it must be made again."
+        "The silo ends its part; plans that name it must be made again."
         if report.budget.unit is Unit.CLIENT
-        else "The silo removes the records from its source, and no further training uses them. The plan "
+        else "The silo removes the records from its source, and nothing uses them from then on. The plan "
         "stays as it is: none of its numbers was counted from records."
     )
     measured = (

@@ -96,7 +96,7 @@ def says(guarantee: Guarantee) -> tuple[str, ...]:
         f"{delta_is(guarantee.delta)}.",
         "It holds whatever else the attacker knows or will learn, other than the noise, the coins and the "
         "keys of honest silos, short of breaking standard cryptography and given the assumptions below.",
-        "It holds for all that is done later with the released model: nothing computes the protection away.",
+        "It holds for all that is done later with what is released: nothing computes the protection away.",
         "It covers all rounds together, those included that were interrupted after their sum may have been "
         "seen. An attempt that stopped before is no release; it counts where a silo's own message is what is "
         "seen.",
@@ -111,8 +111,8 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "them out.",
     )
     return (
-        "What is true of many people is meant to be learned. If a symptom goes with a disease, the model "
-        "says so, also about people who took no part.",
+        "What is true of many people is meant to be learned. If a symptom goes with a disease, what is "
+        "released says so, also about people who took no part.",
         f"How well founded a number is says nothing about how small it is: {guarantee.status.value} is not "
         "good. The judgement beside it says what it is worth.",
         _several(guarantee),
@@ -120,8 +120,8 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "Participants know their own noise and can subtract it: against another participating silo only "
         "the noise of the others protects.",
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
-        "It does not say that the model is accurate, fair, or safe to use on patients.",
-        "It does not stop a silo from sending nonsense on purpose to spoil the model.",
+        "It does not say that what is released is accurate, fair, or safe to use on patients.",
+        "It does not stop a silo from sending nonsense on purpose to spoil the result.",
         "It rests on programs that do what the plan says, on good random numbers, and on no more silos "
         "colluding with the server than the table allows.",
         *(tests if measured else ()),

@@ -63,7 +63,7 @@ def test_a_usual_setting_reads_fair_and_a_hundred_worthless() -> None:
     fair = str(judge(row(1.0), 1_000))
     assert fair.startswith("moderate: a 50 % guess whether one record was used becomes right at most 73.2 %")
     assert "almost certain" not in fair
-    assert "δ = 1e-5 alone could publish one of 1,000 records in 1 % of trainings" in fair
+    assert "δ = 1e-5 alone could publish one of 1,000 records in 1 % of cases" in fair
     worthless = str(judge(row(100.0), 1_000))
     assert worthless.startswith("worthless: it allows an attacker to be almost certain")
     assert "at most 100 % of the time" in worthless

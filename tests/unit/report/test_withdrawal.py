@@ -24,7 +24,7 @@ def test_what_stays_and_what_it_costs_again_are_the_plans_own_numbers(report: Re
     assert "If somebody whose record was used withdraws" in text
     assert "changes how likely it is by no more than ε 0.988, δ 1e-5 says, against the server and" in text
     assert "costs each of them ε 0.988, δ 1e-5 once more, ε 1.976, δ 2e-5 in all" in text, "0.98765 twice"
-    assert "nothing in the model to delete beyond that" in text
+    assert "There is nothing to delete beyond that" in text
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_where_nothing_is_promised_more_must_be_deleted(report: ReportInput, uni
     for exposed in (nothing, dataclasses.replace(report, seeded=True)):
         text = withdrawal(exposed)
         assert "Only deleting every copy" in text
-        assert "nothing in the model to delete" not in text
+        assert "There is nothing to delete" not in text
     assert "∞" not in withdrawal(nothing)
 
 
