@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -48,12 +48,16 @@ class Effect:
         log_ratio: of hazards or odds, with its interval; None where it cannot be told.
         standard_error: of ``log_ratio``, sampling and noise.
         p_value: of the hypothesis that the ratio is 1.
+        against: the reference level.
+        left_out: whether the model is without the level and its units, since the noise hides it.
     """
 
     name: str
     log_ratio: Interval | None
     standard_error: float | None = None
     p_value: float | None = None
+    against: str = ""
+    left_out: bool = False
 
     @property
     def ratio(self) -> Interval | None:
@@ -79,12 +83,19 @@ class Effects:
 
     def rows(self) -> tuple[Row, ...]:
         """Returns the test of all, and ratio, logarithm's standard error and p-value of each level."""
-        found = [number_row("p-value of no effect at all", self.p_value)]
+        hidden = ", ".join(one.name for one in self.effects if one.left_out)
+        of_all = (
+            f"of a model without {hidden}, which the noise hides"
+            if hidden and self.p_value is not None
+            else ""
+        )
+        found = [number_row("p-value of no effect at all", self.p_value, of_all)]
         for one in self.effects:
+            name = f"{one.name}, against {one.against}"
             found += [
-                interval_row(f"{one.name}: {self.what}", one.ratio, _in_short(one.p_value)),
-                number_row(f"{one.name}: standard error of the logarithm", one.standard_error),
-                number_row(f"{one.name}: p-value", one.p_value),
+                interval_row(f"{name}: {self.what}", one.ratio, _in_short(one.p_value)),
+                number_row(f"{name}: standard error of the logarithm", one.standard_error),
+                number_row(f"{name}: p-value", one.p_value),
             ]
         return tuple(found)
 
@@ -160,7 +171,11 @@ def _in_short(p_value: float | None) -> str:
 def _effects(counts: Counts, covariates: Sequence[Covariate], what: str, link: Link, level: float) -> Effects:
     names, design, kept, told = _design(counts, covariates)
     reach = normal_quantile(level)
-    unknown = {name: Effect(name, None) for name in names}
+    references = [text for one in covariates for text in [one.levels[one.reference]] * (len(one.levels) - 1)]
+    unknown = {
+        name: Effect(name, None, against=text, left_out=not one)
+        for name, text, one in zip(names, references, told, strict=True)
+    }
     if not (counts.at_risk.shape[1] and told.any()):
         return Effects(what, tuple(unknown.values()), None)
     part = Counts(counts.raw[:, kept], counts.at_risk, counts.variance)
@@ -169,7 +184,10 @@ def _effects(counts: Counts, covariates: Sequence[Covariate], what: str, link: L
     if found is not None:
         own = [name for name, one in zip(names, told, strict=True) if one]
         law = equations(found)[1], covariance_of(found)
-        unknown |= {name: _effect(found, law, place, name, reach) for place, name in enumerate(own)}
+        unknown |= {
+            name: replace(_effect(found, law, place, name, reach), against=unknown[name].against)
+            for place, name in enumerate(own)
+        }
     return Effects(what, tuple(unknown.values()), _none_at_all(part, known, link))
 
 

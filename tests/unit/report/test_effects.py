@@ -77,7 +77,10 @@ def test_hazard_ratios_of_records_are_those_of_counts_by_hand() -> None:
     drawn = {name: ratio.value for name, ratio in found.forest.rows if ratio}
     assert drawn == pytest.approx(by_hand(), rel=1e-3)
     assert 1.7 < drawn["sex = m"] < 2.4
-    assert [row.name for row in found.main][:2] == ["p-value of no effect at all", "sex = m: hazard ratio"]
+    assert [row.name for row in found.main][:2] == [
+        "p-value of no effect at all",
+        "sex = m, against f: hazard ratio",
+    ]
     assert found.main[1].remark == "p < 0.001"
 
 

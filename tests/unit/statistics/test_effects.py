@@ -208,11 +208,15 @@ def test_noise_hides_what_it_hides() -> None:
 def test_a_level_of_few_is_left_out_with_its_units_and_a_reference_of_few_leaves_nothing() -> None:
     counts = outcomes(np.random.default_rng(6), 4_000)
     counts[:, 2] = 1.0
-    drug, second, third = logistic_regression(counts.ravel(), 25.0, COVARIATES).effects
+    whole = logistic_regression(counts.ravel(), 25.0, COVARIATES)
+    drug, second, third = whole.effects
     without = [COVARIATES[0], Covariate("stage", ("I", "II"))]
     kept = logistic_regression(counts[:, :2].ravel(), 25.0, without).effects
     assert (drug, second) == kept
     assert third.log_ratio is None
+    test, ratio = whole.rows()[:2]
+    assert test.remark == "of a model without stage = III, which the noise hides"
+    assert ratio.name == f"{drug.name}, against {COVARIATES[0].levels[0]}: odds ratio"
     of_few = [COVARIATES[0], Covariate("stage", ("I", "II", "III"), reference=2)]
     assert all(one.log_ratio is None for one in logistic_regression(counts.ravel(), 25.0, of_few).effects)
 
