@@ -293,7 +293,7 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
         noise = GaussianNoise(multiplier)
         moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(setting.contributions)
         noisy = Release(noise, moved, setting.dimension, sampling, first.change)
-        return Repeated(noisy, setting.releases)
+        return Repeated(noisy, setting.rounds * first.releases)
 
     if privacy.noise_multiplier is not None:
         found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=setting.neighboring)

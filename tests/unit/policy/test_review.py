@@ -377,3 +377,14 @@ def test_questions_are_about_the_columns_that_the_owner_permits_and_need_no_labe
     assert "feature columns must be among age" in str(refusal(document, by_age))
     training = changed(own, "require", models=("logistic",))
     assert "model must be one of logistic" in str(refusal(document, training))
+
+
+def test_a_plan_with_a_schedule_is_refused_since_no_silo_keeps_one(
+    altered: Callable[..., Any], policy: Policy
+) -> None:
+    def scheduled(plan: dict[str, Any]) -> None:
+        plan["config"]["training"]["schedule"] = {"kind": "buffered", "buffer": 4}
+
+    error = refusal(altered(scheduled), policy)
+    assert error.code is RefusalCode.NOT_ALLOWED
+    assert "'training.schedule' must be left out; got buffered" in str(error)
