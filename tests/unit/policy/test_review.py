@@ -387,4 +387,4 @@ def test_a_plan_with_a_schedule_is_refused_since_no_silo_keeps_one(
 
     error = refusal(altered(scheduled), policy)
     assert error.code is RefusalCode.NOT_ALLOWED
-    assert "'training.schedule' must be left out; got buffered" in str(error)
+    assert "training.schedule must be left out at this silo; the plan has buffered" in str(error)
