@@ -12,6 +12,7 @@ from discreet.cli.listing import Listing, facts_table
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
+from discreet.plan.held_out import evaluation_text
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -54,7 +55,7 @@ def _status(row: Guarantee, numbers: Mapping[str, int], failing: frozenset[str])
 
 def worth(plan: Plan) -> str:
     """Says what the whole plan leaves to the adversary that its target is held against."""
-    budget = plan.spent(plan.rounds)
+    budget = plan.spent(plan.releases)
     return (
         "The status says how well founded a number is, not how small. Judged by ε and δ alone, the guarantee "
         f"against {budget.adversary.describe()} is {judged(plan, budget)}."
@@ -115,7 +116,21 @@ def _what(plan: Plan) -> dict[str, str]:
         "local training": plan.training.local.kind,
         **_class_weights(plan),
         "rounds": f"{plan.rounds}",
+        **_evaluations(plan),
         "weights": numbers,
+    }
+
+
+def _evaluations(plan: Plan) -> dict[str, str]:
+    """The line on evaluations between rounds, if there are any: when, and what each side costs by itself."""
+    if plan.evaluation is None:
+        return {}
+    (alone, rounds), (asked, count) = plan.parts(plan.releases)
+    sides = (epsilon_text(one.spent(releases).epsilon) for one, releases in ((alone, rounds), (asked, count)))
+    training, held_out = sides
+    return {
+        "evaluations": f"{count}, {evaluation_text(plan)}; noise multiplier {asked.noise_multiplier:.4g}",
+        "each side alone": f"ε {training} for records in the training, ε {held_out} for held-out ones",
     }
 
 

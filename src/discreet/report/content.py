@@ -47,6 +47,7 @@ class CompletedRound:
         seconds: wall time, or None.
         measured: the model after the round; None if evaluation was off.
         clip_norm: the clipping norm of the round if it follows a quantile, else None.
+        held_out: whether held-out records were asked, in place of a round.
     """
 
     release: int
@@ -57,6 +58,7 @@ class CompletedRound:
     seconds: float | None
     measured: Measured | None
     clip_norm: float | None = None
+    held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,9 @@ class ReportInput:
         quality: of the released model, in detail; None if nothing was measured.
         answers: of a run that asked questions, none before its sum is released; None for a training.
         shapes: what a linear model over a table says, column by column; None for another, or without rounds.
+        held_out: how good the model became on held-out records under the guarantee, and how good it was when
+            it was last asked; none where it was not.
+        evaluations: how many are planned between the rounds.
     """
 
     title: str
@@ -252,6 +257,16 @@ class ReportInput:
     quality: AnyQuality | None = None
     answers: tuple[Answer, ...] | None = None
     shapes: Shown | None = None
+    held_out: tuple[Answer, ...] = ()
+    evaluations: int = 0
+
+    @property
+    def planned(self) -> str:
+        """Says how many releases are planned."""
+        if not self.evaluations:
+            return f"{self.planned_rounds} planned rounds"
+        total = self.planned_rounds + self.evaluations
+        return f"{total} planned releases ({self.planned_rounds} rounds, {self.evaluations} evaluations)"
 
     @property
     def completed(self) -> tuple[CompletedRound, ...]:

@@ -35,7 +35,7 @@ GUARANTEE_COLUMNS = (
 def header(report: ReportInput) -> Html:
     """Writes the title and what the report is about."""
     about = (
-        f"{len(report.silos)} silos, {len(report.completed)} of {report.planned_rounds} planned rounds "
+        f"{len(report.silos)} silos, {len(report.completed)} of {report.planned} "
         f"completed{f' on {report.finished}' if report.finished else ''}. Plan {report.plan_digest[:16]}…"
     )
     return tag("header", tag("h1", f"Privacy report: {report.title}"), tag("p", about, class_="soft"))
@@ -68,7 +68,7 @@ def guarantees(report: ReportInput) -> Html:
     aggregated = [g for g in report.guarantees if not isinstance(g.adversary, WithoutSecureAggregation)]
     alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
     note = (
-        f"For the whole plan of {report.planned_rounds} rounds, in the worst case that the plan allows. "
+        f"For the whole plan, {report.planned}, in the worst case that the plan allows. "
         "A smaller ε protects more. The status says how well founded a number is; the judgement, by ε and δ "
         "alone, says what it is worth: in brackets how often an attacker who is right half of the time "
         "without the training can be right with it, at most, or that δ is too large."

@@ -154,7 +154,7 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
             silos = f"{len(outcome.survivors)} of {len(report.silos)}"
             return (
                 str(outcome.release),
-                "completed",
+                "completed: held-out records asked" if outcome.held_out else "completed",
                 f"{silos}; without {', '.join(missing)}" if missing else silos,
                 *_measured_cells(outcome.measured),
                 epsilon_text(outcome.epsilon_spent),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from discreet.encoding import Rotation
 from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
 from discreet.rounds.engine import RoundSum
+from discreet.rounds.judging import Evaluated, evaluated, evaluated_arrays, evaluated_from, stops
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
 
 Vector = npt.NDArray[np.float64]
@@ -27,11 +28,13 @@ class Training:
         parameters: the weights of the model, shape ``(d,)``.
         server: the server rule's own state.
         clip_norm: the clipping norm of the next round if it follows a quantile; None if it does not move.
+        evaluated: what held-out units were asked so far, in order.
     """
 
     parameters: Vector
     server: Any
     clip_norm: float | None = None
+    evaluated: tuple[Evaluated, ...] = ()
 
     def announced(self) -> Vector:
         """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
@@ -42,7 +45,7 @@ class Training:
         arrays = {_PARAMETERS: self.parameters, **to_arrays(self.server)}
         if self.clip_norm is not None:
             arrays[_CLIP_NORM] = np.array([self.clip_norm])
-        return arrays
+        return arrays | evaluated_arrays(self.evaluated)
 
     def from_arrays(self, arrays: Arrays) -> Training:
         """Returns the state of the same training that `to_arrays` gave.
@@ -51,7 +54,8 @@ class Training:
             KeyError: if one of its arrays is missing.
         """
         clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
-        return Training(arrays[_PARAMETERS], from_arrays(self.server, arrays), clip_norm)
+        server, asked = from_arrays(self.server, arrays), evaluated_from(arrays)
+        return Training(arrays[_PARAMETERS], server, clip_norm, asked)
 
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
@@ -68,7 +72,17 @@ def update(plan: Plan, state: Training, outcome: RoundSum, rotation: Rotation | 
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
     server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
-    return Training(parameters, server, norm)
+    return replace(state, parameters=parameters, server=server, clip_norm=norm)
+
+
+def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Training:
+    """Returns the state after an evaluation: the same model, and what its held-out units were asked."""
+    return replace(state, evaluated=(*state.evaluated, evaluated(plan, release, outcome)))
+
+
+def over(plan: Plan, state: Training, charged: int) -> bool:
+    """Says whether nothing more is released: all that was planned is charged, or evaluations say to stop."""
+    return charged >= plan.releases or stops(plan, state.evaluated)
 
 
 def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:
