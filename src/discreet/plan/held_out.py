@@ -152,13 +152,13 @@ def evaluation_text(plan: Plan) -> str:
     return f"after {rounds}{stop}"
 
 
-def require_one_process(config: Config) -> None:
+def require_one_process(stated: EvaluateConfig | None) -> None:
     """Refuses evaluations between rounds where every silo is a process of its own, before anything is sent.
 
     Raises:
         ConfigurationError: with what to do in their place.
     """
-    if config.evaluate is not None:
+    if stated is not None:
         raise ConfigurationError(
             "'evaluate' must be left out where silos are processes of their own, which agree on one length "
             'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'

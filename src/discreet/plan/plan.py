@@ -14,6 +14,7 @@ import numpy.typing as npt
 from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
+from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining
@@ -129,6 +130,11 @@ class Plan:
         return self.config.privacy
 
     @property
+    def evaluating(self) -> EvaluateConfig | None:
+        """When held-out records are asked between rounds, and what ends the training; or None."""
+        return self.config.evaluate
+
+    @property
     def aggregation(self) -> AggregationConfig:
         """Protocol, mode and floors."""
         return self.config.aggregation
@@ -188,7 +194,7 @@ class Plan:
 
     @property
     def _interleaving(self) -> Interleaving | None:
-        stated = self.config.evaluate
+        stated = self.evaluating
         if self.evaluation is None or stated is None:
             return None
         return Interleaving(self.rounds, stated.every)

@@ -90,7 +90,7 @@ def stops(plan: Plan, found: tuple[Evaluated, ...]) -> bool:
 
     Those whose accuracy the noise hides say nothing, neither that it improved nor that it did not.
     """
-    stop = None if plan.config.evaluate is None else plan.config.evaluate.stop
+    stop = None if plan.evaluating is None else plan.evaluating.stop
     if stop is None:
         return False
     known = [one.accuracy.value for one in (held_out(plan, each) for each in found) if one.accuracy]
