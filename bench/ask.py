@@ -33,8 +33,8 @@ from discreet.plan.asked import asked_blocks, variables
 from discreet.plan.public_model import public_model
 from discreet.quality.intervals import Interval
 from discreet.randomness import SecureRandom
-from discreet.report.answered import noise_variance
 from discreet.rounds import RoundOrder
+from discreet.rounds.judging import noise_variance
 from discreet.session import plan_without_data
 from discreet.statistics import Covariate, evaluation, hazards
 

@@ -185,6 +185,7 @@ def test_dropouts_and_lost_sums_never_charge_a_silo_beyond_its_contributions(
         ({"clip_norm": {"quantile": 0.5, "initial": 1.0}}, "clip_norm' must be a number with"),
         ({"protocol": "bell"}, "must be bonawitz in mode malicious or semi-honest .* got bell"),
         ({"mode": "one-phase"}, "got bonawitz in mode one-phase"),
+        ({"evaluate": {"every": 2, "epsilon": 0.5}}, "'evaluate' must be left out with 'training.schedule'"),
         ({"pace": {"zurich": 2}}, "must name silos of the plan, cleveland, .*; got 'zurich'"),
         ({"buffer": 2}, "buffer' must be from 'aggregation.min_survivors', 3"),
     ],
@@ -196,11 +197,12 @@ def test_what_is_not_proven_or_does_not_fit_is_refused_in_one_line(
     own: dict[str, Any] = {key: tables[key] for key in ("pace", "buffer") if key in tables}
     summed: dict[str, Any] = {key: tables[key] for key in ("protocol", "mode") if key in tables}
     schedule = {"kind": "buffered", "buffer": 3, **own}
-    stated = {
+    stated: dict[str, Any] = {
         "data": {"source": "heart-disease", "record_capacity": 300},
         "training": {"rounds": 4, "local": local, "schedule": schedule},
         "privacy": {"epsilon": 4.0, "delta": 1e-5, "clip_norm": tables.get("clip_norm", 1.0)},
         "aggregation": {"min_survivors": 3, **summed},
+        **({"evaluate": tables["evaluate"]} if "evaluate" in tables else {}),
     }
     with pytest.raises(ConfigurationError, match=message):
         run(parse_config(stated, source="test"), tmp_path / "run")

@@ -161,7 +161,14 @@ def _print(table: Listing, *lines: str) -> None:
 
 
 def _config(target: Path) -> Config:
-    """Reads a config file, or takes the config out of a finished run's plan."""
+    """Reads a config file, or takes the config out of a finished run's plan; of its training alone.
+
+    Evaluations between rounds ask other units: nothing of them is in the guarantee that is attacked.
+    """
+    return _stated(target).model_copy(update={"evaluate": None})
+
+
+def _stated(target: Path) -> Config:
     if not target.is_dir():
         return load_config(target)
     plan = RunDirectory(target).plan

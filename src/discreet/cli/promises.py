@@ -13,6 +13,7 @@ from discreet.kinds import timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
+from discreet.plan.held_out import evaluation_text
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -55,7 +56,7 @@ def _status(row: Guarantee, numbers: Mapping[str, int], failing: frozenset[str])
 
 def worth(plan: Plan) -> str:
     """Says what the whole plan leaves to the adversary that its target is held against."""
-    budget = plan.spent(plan.rounds)
+    budget = plan.spent(plan.releases)
     return (
         "The status says how well founded a number is, not how small. Judged by ε and δ alone, the guarantee "
         f"against {budget.adversary.describe()} is {judged(plan, budget)}."
@@ -116,6 +117,7 @@ def _what(plan: Plan) -> dict[str, str]:
         "local training": plan.training.local.kind,
         **_class_weights(plan),
         **_rounds(plan),
+        **_evaluations(plan),
         "weights": numbers,
     }
 
@@ -127,6 +129,19 @@ def _rounds(plan: Plan) -> dict[str, str]:
     return {
         "schedule": plan.training.schedule.describe(),
         "sums": timetable_text(plan.timetable, plan.facts.silos),
+    }
+
+
+def _evaluations(plan: Plan) -> dict[str, str]:
+    """The line on evaluations between rounds, if there are any: when, and what each side costs by itself."""
+    if plan.evaluation is None:
+        return {}
+    (alone, rounds), (asked, count) = plan.parts(plan.releases)
+    sides = (epsilon_text(one.spent(releases).epsilon) for one, releases in ((alone, rounds), (asked, count)))
+    training, held_out = sides
+    return {
+        "evaluations": f"{count}, {evaluation_text(plan)}; noise multiplier {asked.noise_multiplier:.4g}",
+        "each side alone": f"ε {training} for records in the training, ε {held_out} for held-out ones",
     }
 
 

@@ -30,7 +30,7 @@ from discreet.privacy.ledger import read_ledger, spending
 from discreet.quality import AnyQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
-from discreet.rounds import RunDirectory
+from discreet.rounds import RunDirectory, finished
 from discreet.session import finish, summarise
 from discreet.session.progress import RunDisplay
 from discreet.silo.policy import load_key
@@ -135,7 +135,7 @@ def _already_finished(request: Request) -> bool:
     if replace(plan, config=settled(request.config, plan.facts)).digest() != plan.digest():
         return False
     spent = spending(tuple(line.entry for line in read_ledger(directory.ledger)))
-    return spent.pending is None and spent.charged >= plan.rounds
+    return spent.pending is None and finished(plan, directory, spent)
 
 
 def _show(screen: Console, result: RunResult, report: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
+from discreet.config.evaluate import EvaluateConfig
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
@@ -18,6 +19,7 @@ from discreet.kinds import (
     AveragingConfig,
     BufferedConfig,
     ClipNorm,
+    FixedSizeConfig,
     LocalConfig,
     NoSamplingConfig,
     QuestionsConfig,
@@ -26,6 +28,7 @@ from discreet.kinds import (
     UntunedStepsConfig,
 )
 from discreet.kinds.fields import Count, Positive, Section, one_line
+from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.questions import MOST_QUESTIONS, Question
 
 
@@ -207,6 +210,7 @@ class Config(Section):
     Attributes:
         ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
             say so, and are left out of a file.
+        evaluate: how good the model is on held-out records, asked between rounds under a guarantee.
     """
 
     name: Annotated[str, Field(max_length=200), AfterValidator(one_line)] = "training"
@@ -215,6 +219,7 @@ class Config(Section):
     data: DataConfig
     model: ModelConfig = ModelConfig()
     training: TrainingConfig
+    evaluate: EvaluateConfig | None = None
     privacy: PrivacyConfig
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
@@ -269,5 +274,35 @@ class Config(Section):
             raise ValueError(
                 "'data.person' must be given where 'privacy.unit' is person, and only there; the unit is "
                 f"{self.privacy.unit}. It says which column tells whose a record is"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _evaluation_is_of_other_units(self) -> Config:
+        """Refuses evaluations where a unit could be in the training and among those held out, or scores vary.
+
+        docs/theory/questions.md says which splits are parallel.
+        """
+        if self.evaluate is None:
+            return self
+        if self.ask is not None:
+            raise ValueError("'evaluate' must be left out where questions are asked: no model is trained")
+        if self.privacy.unit == "client":
+            raise ValueError(
+                "'evaluate' must be without the client unit, whose records are on both sides of the split"
+            )
+        if isinstance(self.training.sampling, FixedSizeConfig):
+            raise ValueError(
+                "'evaluate' must be without fixed-size sampling, where a record that takes another's place "
+                "need not be on its side of the split: the guarantees would add up. Use poisson sampling"
+            )
+        if self.data.test_fraction == 0.0:
+            raise ValueError("'data.test_fraction' must be above 0 where held-out records are asked; got 0")
+        if self.model.name != LINEAR or self.data.label_range is not None:
+            found = "a regression" if self.data.label_range is not None else repr(self.model.name)
+            raise ValueError(
+                f"'evaluate' must be with {LINEAR!r} and classes; got {found}. A histogram makes a whole "
+                "record of a last bit, and only the scores of linear heads are the same among any other "
+                "records"
             )
         return self

@@ -210,7 +210,7 @@ def _read(folder: ServerFolder) -> RunStatus:
         require_ledger_of(plan, lines)
     spent = spending(line.entry for line in lines)
     state, reason = _state(folder, running=running, begun=begun)
-    whole = plan.spent(plan.rounds)
+    whole = plan.spent(plan.releases)
     log = read_lines(folder.log.read_bytes()) if folder.log.exists() else []
     return RunStatus(
         folder=folder.path,

@@ -24,9 +24,9 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
         plan.against(
             adversary,
             honest,
-            rounds=plan.rounds,
+            rounds=plan.releases,
             aborted=spent.aborted,
-            over=spent.charged >= plan.rounds,
+            over=spent.charged >= plan.releases,
         )
         for adversary, honest in plan.adversaries()
     )

@@ -21,7 +21,7 @@ def exceeded(plan: Plan, surplus: Mapping[str, int]) -> str | None:
     """
     if not surplus:
         return None
-    budget, capacity = plan.spent(plan.rounds), capacity_assumption(plan.data)
+    budget, capacity = plan.spent(plan.releases), capacity_assumption(plan.data)
     added = budget.neighboring is NeighboringRelation.ADD_REMOVE
     return capacity if added and capacity in budget.assumptions else None
 
@@ -41,7 +41,7 @@ def beyond_capacity(plan: Plan, guarantees: Sequence[Guarantee], surplus: Mappin
     capacity = exceeded(plan, surplus)
     if capacity is None:
         return ""
-    budget = plan.spent(plan.rounds)
+    budget = plan.spent(plan.releases)
     number = numbered(guarantees)[capacity]
     unit = budget.unit.value
     held = ", ".join(f"{silo} held {count} more" for silo, count in surplus.items())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from discreet.accounting.composable import composable
+from discreet.accounting.composable import Composable, composable
 from discreet.privacy.wire import Json
 
 if TYPE_CHECKING:
@@ -17,11 +19,33 @@ def composable_cost(plan: Plan, releases: int) -> dict[str, Json]:
 
     Guarantee:
         Unit, relation and adversary are those of ``plan.spent(releases)``; the rest is the curve of the same
-        event (`discreet.accounting.composable.Composable`).
+        event (`discreet.accounting.composable.Composable`); number by number the larger one, where held-out
+        units are asked: a unit has the curve of its side.
     """
     adversary, honest = plan.budget_adversary()
-    event = plan.event_against(adversary, honest, rounds=releases)
-    found = dataclasses.asdict(composable(event, plan.release.neighboring))
+    costs = [
+        composable(part.event_against(adversary, honest, rounds=count), plan.release.neighboring)
+        for part, count in plan.parts(releases)
+    ]
+    found = dataclasses.asdict(costs[0] if len(costs) == 1 else _largest(costs))
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
     about = {"unit": plan.unit.value, "neighboring": plan.neighboring.value}
     return {"version": 1, **about, "adversary": adversary.describe(), **plain}
+
+
+def _largest(costs: list[Composable]) -> Composable:
+    """Returns a curve that is nowhere below any of some; a number that one of them lacks is in none."""
+    renyi = zip(*(one.renyi for one in costs), strict=True)
+    return Composable(
+        orders=costs[0].orders,
+        renyi=tuple(_most(values) for values in renyi),
+        mu=_most([one.mu for one in costs]),
+        log_ratio=max(one.log_ratio for one in costs),
+        failure=max(one.failure for one in costs),
+        distance=max(one.distance for one in costs),
+    )
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    known = [(math.inf if value is None else value) for value in values]
+    return None if math.isinf(max(known)) else max(known)

@@ -16,7 +16,8 @@ from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
-from discreet.plan.plan import Plan, adversary_guarantee
+from discreet.plan.held_out import evaluation_config, evaluation_facts
+from discreet.plan.plan import Plan
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -142,7 +143,8 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     Guarantee:
         The guarantee against the strongest adversary that ``privacy.against`` names (another member, or the
         server with ``max_colluding`` silos, ``min_survivors`` silos surviving) meets the config's (ε, δ);
-        every other one is reported.
+        every other one is reported. Where held-out records are asked between rounds, that holds of a unit of
+        either side, for the larger of the two ε (`Plan.parts`).
 
     Raises:
         ConfigurationError: if something does not fit together; the message names the key.
@@ -182,13 +184,25 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         grid, release = _counts_and_noise(setting)
     else:
         grid, release = _grid_and_noise(setting)
-    rounds = setting.rounds
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    guarantees = tuple(
-        adversary_guarantee(config, release, adversary=adversary, honest_silos=honest, rounds=rounds)
-        for adversary, honest in rows
-    )
-    return Plan(config, facts, capacities, grid, release, thresholds, guarantees)
+    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts))
+    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
+    return dataclasses.replace(plan, guarantees=guarantees)
+
+
+def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
+    """Returns the plan of questions that held-out records are asked between rounds, if they are.
+
+    Raises:
+        ConfigurationError: saying that it is about them.
+    """
+    if config.evaluate is None:
+        return None
+    try:
+        asked = evaluation_config(config, facts)
+        return make_plan(asked, evaluation_facts(asked, facts))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"'evaluate': {error}") from None
 
 
 def _require_noise_first(setting: _Setting) -> None:

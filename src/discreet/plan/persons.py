@@ -5,11 +5,15 @@ docs/theory/persons.md has the proof.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
-from discreet.plan.plan import Plan, adversary_guarantee
+from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
 from discreet.plan.releases import of_several
+from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.units import Unit
+from discreet.privacy.units import Status, Unit
 
 USUAL_RECORDS = (2, 5, 10)
 
@@ -19,7 +23,8 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
 
     Guarantee:
         Two data sets that differ in up to ``k`` records of one silo, present in the one and absent in the
-        other, are told apart by all rounds together no better than the k-th row says, at the plan's δ.
+        other, are told apart by all releases together no better than the k-th row says, at the plan's δ.
+        Where held-out records are asked, some of the ``k`` may be on either side: both sides compose.
 
     Args:
         plan: about the record unit.
@@ -31,20 +36,33 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
     """
     if plan.unit is not Unit.RECORD:
         return ()
-    adversary, honest = plan.budget_adversary()
     try:
-        return tuple(
-            (
-                count,
-                adversary_guarantee(
-                    plan.config,
-                    of_several(plan.release, count),
-                    adversary=adversary,
-                    honest_silos=honest,
-                    rounds=plan.rounds,
-                ),
-            )
-            for count in records
-        )
+        return tuple((count, _for_several(plan, count)) for count in records)
     except UnsupportedAnalysisError:
         return ()
+
+
+def _for_several(plan: Plan, count: int) -> Guarantee:
+    adversary, honest = plan.budget_adversary()
+    if plan.evaluation is None:
+        several = of_several(plan.release, count)
+        return adversary_guarantee(
+            plan.config, several, adversary=adversary, honest_silos=honest, rounds=plan.rounds
+        )
+    # Each record has a coin of its own, so that some may be in the training and some held out.
+    events = tuple(
+        adversary_event(
+            part.config,
+            of_several(part.release, count),
+            adversary=adversary,
+            honest_silos=honest,
+            rounds=releases,
+        )
+        for part, releases in plan.parts(plan.releases)
+    )
+    one = plan.spent(plan.releases)
+    found = guarantee(
+        Composed(events), delta=one.delta, unit=one.unit, neighboring=one.neighboring, adversary=adversary
+    )
+    status = max(found.status, one.status, key=list(Status).index)
+    return replace(one, epsilon=found.epsilon, status=status)

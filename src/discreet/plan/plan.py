@@ -14,6 +14,7 @@ import numpy.typing as npt
 from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
+from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
@@ -24,6 +25,7 @@ from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
+from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -42,7 +44,7 @@ from discreet.privacy.adversary import (
     ServerWithColluders,
     WithoutSecureAggregation,
 )
-from discreet.privacy.events import Event
+from discreet.privacy.events import Composed, Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.privacy.units import NeighboringRelation, Status, Unit
@@ -71,7 +73,9 @@ class Plan:
         grid: the integers that travel: scale, ring, sensitivity after rounding.
         release: what one round releases.
         thresholds: survivors, colluders, shares.
-        guarantees: one for each adversary, over all rounds, in the worst case that the plan allows.
+        guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
+        evaluation: the plan of questions that held-out records are asked between rounds, with noise and
+            guarantees of their own; None where the training is not evaluated.
     """
 
     config: Config
@@ -81,6 +85,7 @@ class Plan:
     release: RoundRelease
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
+    evaluation: Plan | None = None
 
     @property
     def name(self) -> str:
@@ -126,6 +131,11 @@ class Plan:
         return self.config.privacy
 
     @property
+    def evaluating(self) -> EvaluateConfig | None:
+        """When held-out records are asked between rounds, and what ends the training; or None."""
+        return self.config.evaluate
+
+    @property
     def aggregation(self) -> AggregationConfig:
         """Protocol, mode and floors."""
         return self.config.aggregation
@@ -142,13 +152,58 @@ class Plan:
 
     @property
     def rounds(self) -> int:
-        """How many releases are planned; interrupted ones count."""
+        """How many rounds are planned, or sums of a timetable; interrupted ones count."""
         return planned_sums(self.config, self.facts.silos)
 
     @property
     def timetable(self) -> Timetable | None:
-        """Which silos are in which release, on which models; None where every release asks everybody."""
+        """Which silos are in which round, on which models; None where every round asks everybody."""
         return planned_timetable(self.config, self.facts.silos)
+
+    @property
+    def releases(self) -> int:
+        """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
+        return self.rounds if self._interleaving is None else self._interleaving.releases
+
+    def evaluates(self, release: int) -> bool:
+        """Says whether a release, from 1, asks held-out records."""
+        return self._interleaving is not None and self._interleaving.evaluates(release)
+
+    def round_of(self, release: int) -> int:
+        """Returns the round that a release is, or that it follows."""
+        order = self._interleaving
+        return release if order is None else release - order.evaluated(release)
+
+    def release_text(self, release: int) -> str:
+        """Says which release this is, for a person."""
+        number = f"round {self.round_of(release)}/{self.rounds}"
+        return f"held out, after {number}" if self.evaluates(release) else number
+
+    def questions_about(self, weights: npt.NDArray[np.float64]) -> Plan:
+        """Returns the plan of questions that an evaluation of a model with these weights carries out."""
+        if self.evaluation is None:
+            raise ValueError("only a training that is evaluated asks how good its models are")
+        return dataclasses.replace(self.evaluation, config=with_weights(self.evaluation.config, weights))
+
+    def parts(self, releases: int) -> tuple[tuple[Plan, int], ...]:
+        """Returns plans without evaluations, with how many of the first releases are theirs.
+
+        Guarantee:
+            No unit's records are in two of them, so that all releases together satisfy the weakest of the
+            guarantees of the parts (docs/theory/questions.md).
+        """
+        if self.evaluation is None or self._interleaving is None:
+            return ((self, releases),)
+        evaluated = self._interleaving.evaluated(releases)
+        alone = dataclasses.replace(self, evaluation=None)
+        return (alone, releases - evaluated), (self.evaluation, evaluated)
+
+    @property
+    def _interleaving(self) -> Interleaving | None:
+        stated = self.evaluating
+        if self.evaluation is None or stated is None:
+            return None
+        return Interleaving(self.rounds, stated.every)
 
     @property
     def unit_length(self) -> float:
@@ -200,7 +255,10 @@ class Plan:
         return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
 
     def event(self, honest_silos: int, rounds: int) -> Event:
-        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise."""
+        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise.
+
+        Evaluations are not in it, which are of other units.
+        """
         seen = of_several(self.release, silos_of_a_unit(self.config))
         return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
 
@@ -213,32 +271,46 @@ class Plan:
         return adversaries(self.facts.silos, self.thresholds, self.unit, asks=bool(self.questions))
 
     def spent(self, rounds: int) -> Guarantee:
-        """Returns the guarantee against the budget adversary after ``rounds`` charged rounds."""
+        """Returns the guarantee against the budget adversary after ``rounds`` charged releases."""
         return self.against(*self.budget_adversary(), rounds=rounds)
 
     def against(
         self, adversary: Adversary, honest_silos: int, *, rounds: int, aborted: int = 0, over: bool = False
     ) -> Guarantee:
-        """Returns the guarantee of so many rounds; `adversary_guarantee` says what the arguments mean."""
-        return adversary_guarantee(
-            self.config,
-            self.release,
-            adversary=adversary,
-            honest_silos=honest_silos,
-            rounds=self.contributions(rounds),
-            aborted=aborted,
-            over=over,
-        )
+        """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
+
+        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`).
+        """
+        found = [
+            adversary_guarantee(
+                part.config,
+                part.release,
+                adversary=adversary,
+                honest_silos=honest_silos,
+                rounds=part.contributions(count),
+                aborted=aborted,
+                over=over,
+            )
+            for part, count in self.parts(rounds)
+        ]
+        return found[0] if len(found) == 1 else _weakest(found)
 
     def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
-        """Returns the event of ``rounds`` rounds as an adversary sees them."""
-        return adversary_event(
-            self.config,
-            self.release,
-            adversary=adversary,
-            honest_silos=honest_silos,
-            rounds=self.contributions(rounds),
+        """Returns the event of ``rounds`` releases as an adversary sees them.
+
+        Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
+        """
+        events = tuple(
+            adversary_event(
+                part.config,
+                part.release,
+                adversary=adversary,
+                honest_silos=honest_silos,
+                rounds=part.contributions(count),
+            )
+            for part, count in self.parts(rounds)
         )
+        return events[0] if len(events) == 1 else Composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number of units that ``survivors`` put into a sum."""
@@ -285,6 +357,7 @@ class Plan:
             "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
+            **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
         }
 
     def digest(self) -> str:
@@ -300,12 +373,13 @@ class Plan:
 
         The digest says nothing of that: it follows from the plan, and `load_plan` works it out again.
         """
-        cost = composable_cost(self, self.rounds)
+        cost = composable_cost(self, self.releases)
         return _indented({"digest": self.digest(), "plan": self.to_json(), "composable": cost})
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
-        what = f"{self.rounds} rounds over {', '.join(named)}"
+        evaluated = "" if self._interleaving is None else f" and {self._interleaving.evaluations} evaluations"
+        what = f"{self.rounds} rounds{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:
@@ -386,6 +460,31 @@ def adversary_event(
     if isinstance(adversary, AggregationServer | ServerWithColluders):
         return against_server(event, release, setups=most_setups(rounds + aborted))
     return event
+
+
+def _weakest(found: list[Guarantee]) -> Guarantee:
+    """Returns the guarantee of a unit of either side (docs/theory/questions.md)."""
+    largest = max(found, key=lambda one: one.epsilon)
+    status = max((one.status for one in found), key=list(Status).index)
+    assumptions = dict.fromkeys(text for one in found for text in one.assumptions)
+    citations = dict.fromkeys(text for one in found for text in one.citations)
+    return dataclasses.replace(
+        largest,
+        delta=max(one.delta for one in found),
+        status=status,
+        assumptions=(*assumptions, TWO_SIDES, NOT_MEASURED),
+        citations=tuple(citations),
+    )
+
+
+def _evaluation_json(plan: Plan) -> Json:
+    """Returns what evaluations do not share with their training, or follow from its config and facts."""
+    return {
+        "capacities": list(plan.capacities),
+        "grid": _plain(plan.grid),
+        "release": _release_json(plan.release),
+        "guarantees": to_json(plan.guarantees),
+    }
 
 
 def _release_json(release: RoundRelease) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discreet.config import parse_config
+from discreet.config import Config, parse_config
 from discreet.documents import read_json
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
@@ -13,6 +13,7 @@ from discreet.kinds.footprint import NoiseSharing
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
+from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import LOCAL, PLAN_VERSION, Plan
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.privacy.typed import build
@@ -40,7 +41,7 @@ def load_plan(path: Path) -> Plan:
 
 def _require_cost(plan: Plan, stated: Json, name: str) -> None:
     try:
-        found = first_difference(stated, composable_cost(plan, plan.rounds), "composable")
+        found = first_difference(stated, composable_cost(plan, plan.releases), "composable")
     except (UnsupportedAnalysisError, ArithmeticError, ValueError) as error:
         raise ConfigurationError(f"{name} must be a plan whose cost is known; it is not: {error}") from None
     if found is not None:
@@ -81,21 +82,46 @@ def _from_json(data: dict[str, Any]) -> Plan:
     # Two documents would else be one plan: a machine's own tables are no part of the digest.
     if LOCAL & data["config"].keys():
         raise ConfigurationError(f"a plan must hold no table of a machine ({', '.join(sorted(LOCAL))}).")
+    config, facts = parse_config(data["config"], source="plan.json"), _flat(FederationFacts, data["facts"])
+    thresholds, evaluation = _flat(Thresholds, data["thresholds"]), data.get("evaluation")
+    if (evaluation is None) != (config.evaluate is None):
+        raise ConfigurationError(
+            "'evaluation' of a plan must be there if its config asks for one; it differs."
+        )
     plan = build(
         Plan,
         {
-            "config": parse_config(data["config"], source="plan.json"),
-            "facts": _flat(FederationFacts, data["facts"]),
+            "config": config,
+            "facts": facts,
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
             "release": _release_from_json(data["release"]),
-            "thresholds": _flat(Thresholds, data["thresholds"]),
+            "thresholds": thresholds,
+            "guarantees": from_json(data["guarantees"]),
+            "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
+        },
+    )
+    for part in (plan, *([] if plan.evaluation is None else [plan.evaluation])):
+        if len(part.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in part.capacities):
+            raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
+    return plan
+
+
+def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
+    """Builds the plan of a training's evaluations, whose questions follow from its config and facts."""
+    asked = evaluation_config(config, facts)
+    return build(
+        Plan,
+        {
+            "config": asked,
+            "facts": evaluation_facts(asked, facts),
+            "capacities": tuple(data["capacities"]),
+            "grid": _flat(Grid, data["grid"]),
+            "release": _release_from_json(data["release"]),
+            "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
         },
     )
-    if len(plan.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in plan.capacities):
-        raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
-    return plan
 
 
 def _flat(kind: type[T], data: dict[str, Any]) -> T:

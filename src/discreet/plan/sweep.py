@@ -116,7 +116,7 @@ def costs(plan: Plan) -> Costs:
     share = plan.release.share
     everyone = share.variance / share.num_silos * plan.thresholds.num_silos
     noise_norm = math.sqrt(everyone * plan.grid.dimension) / plan.grid.scale
-    spent = plan.spent(plan.rounds)
+    spent = plan.spent(plan.releases)
     return Costs(
         epsilon=spent.epsilon,
         delta=spent.delta,
@@ -126,7 +126,7 @@ def costs(plan: Plan) -> Costs:
         signal_to_noise=plan.thresholds.num_silos * plan.grid.silo_bound / noise_norm,
         bits=plan.grid.bits,
         bytes_per_silo=plan.bytes_per_vector,
-        bytes_per_training=plan.bytes_per_vector * plan.rounds,
+        bytes_per_training=sum(part.bytes_per_vector * count for part, count in plan.parts(plan.releases)),
     )
 
 

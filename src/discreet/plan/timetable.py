@@ -76,6 +76,11 @@ def _require_provable(config: Config) -> None:
             "'aggregation' must be bonawitz in mode malicious or semi-honest with 'training.schedule'; got "
             f"{aggregation.protocol} in mode {aggregation.mode}."
         )
+    if config.evaluate is not None:
+        raise ConfigurationError(
+            "'evaluate' must be left out with 'training.schedule': between sums of some silos there is no "
+            'round after which all are asked. Ask about the released model: [[ask]] kind = "evaluation".'
+        )
     if silos_of_a_unit(config) > 1:
         raise ConfigurationError(
             "'data.person.most_silos' must be 1 with 'training.schedule', or the silos of a person would "

@@ -27,13 +27,12 @@ from discreet.kinds.questions import (
     TableQuestion,
 )
 from discreet.kinds.variables import Contrast, Number, Variable
-from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
-from discreet.privacy.events import PolyaNoise
 from discreet.quality.intervals import Interval
 from discreet.report.effects import compared_with, covariates_of, effects_of
 from discreet.report.forest import Forest
 from discreet.rounds import RunRecord
+from discreet.rounds.judging import LEVEL, noise_variance
 from discreet.statistics import (
     Axis,
     Column,
@@ -58,7 +57,6 @@ from discreet.statistics import Curve as SurvivalCurve
 from discreet.statistics.evaluation import COMMONER, COMMONEST
 from discreet.statistics.independence import DRAWS
 
-LEVEL = 0.95
 _MAIN = frozenset(
     ("Cramér's V", "units", "accuracy", COMMONER, COMMONEST, "sensitivity", "specificity", "precision", "AUC")
 )
@@ -190,22 +188,6 @@ def answers_of(run: RunRecord) -> tuple[Answer, ...]:
     sums = saved.arrays["parameters"]
     variance = noise_variance(run.plan, len(completed[-1].survivors))
     return answers(run.plan, asked.blocks, sums, variance)
-
-
-def noise_variance(plan: Plan, survivors: int) -> float:
-    """Returns the variance of the noise of every coordinate of a sum, real units, its rounding included.
-
-    Of Laplace noise, whose tails are longer, it is that of the normal law that is as wide at `LEVEL`.
-
-    Args:
-        plan: what was carried out.
-        survivors: silos in the sum; the ledger says how many.
-    """
-    share = plan.release.share
-    if isinstance(share, PolyaNoise):
-        return normal_variance(replace(share, num_silos=survivors), LEVEL)
-    # A dithered rounding has a variance of at most a quarter of a grid unit's square.
-    return survivors * (share.variance / share.num_silos + 0.25) / plan.grid.scale**2
 
 
 def answers(plan: Plan, blocks: tuple[AskedBlock, ...], sums: Floats, variance: float) -> tuple[Answer, ...]:

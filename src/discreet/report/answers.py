@@ -30,6 +30,18 @@ def answered(report: ReportInput, answers: tuple[Answer, ...]) -> Html:
     return tag("section", *parts, *(part for one in answers for part in _one(one)), class_="foreign")
 
 
+def held_out(report: ReportInput) -> Html:
+    """Shows what held-out records said of the model between rounds, under the guarantee."""
+    lead = (
+        "Records that the training never used were asked by secure sums of their own, with noise. A record "
+        "is in the training or among those held out, so that its ε is the larger of the two, as the "
+        "guarantees above state it. In brackets: intervals of 95 %, in which the noise of privacy is counted."
+    )
+    parts = (part for one in report.held_out for part in _one(one))
+    heading = tag("h2", "How good the model is, under the guarantee")
+    return tag("section", heading, tag("p", lead), *parts, class_="foreign")
+
+
 def _one(answer: Answer) -> list[Html]:
     asked = "" if answer.question == answer.title else f"{answer.question} "
     about = tag("p", f"{asked}{answer.about[0].upper()}{answer.about[1:]}.", class_="soft")

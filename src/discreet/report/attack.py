@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from discreet.privacy.tradeoff import TradeoffCurve
 from discreet.report.content import AttackBound, AttackPoint
@@ -30,6 +31,22 @@ def attack_bound(curve: TradeoffCurve) -> AttackBound:
         table=tuple(_point(curve, rate) for rate in QUOTED_RATES),
         max_advantage=curve.advantage,
     )
+
+
+def either(bounds: Iterable[AttackBound]) -> AttackBound:
+    """Returns what is left to an attacker of a unit that is in one of several, where nobody says in which."""
+    first, *others = bounds
+    for one in others:
+        first = AttackBound(
+            curve=tuple(map(_larger, first.curve, one.curve)),
+            table=tuple(map(_larger, first.table, one.table)),
+            max_advantage=max(first.max_advantage, one.max_advantage),
+        )
+    return first
+
+
+def _larger(one: AttackPoint, other: AttackPoint) -> AttackPoint:
+    return max(one, other, key=lambda point: point.max_true_positive_rate)
 
 
 def _point(curve: TradeoffCurve, rate: float) -> AttackPoint:

@@ -19,7 +19,7 @@ from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import AnyQuality, quality_from_json
 from discreet.report.answered import Answer, answers_of
-from discreet.report.attack import attack_bound
+from discreet.report.attack import attack_bound, either
 from discreet.report.board import columns, stated
 from discreet.report.citations import citations
 from discreet.report.content import (
@@ -32,6 +32,7 @@ from discreet.report.content import (
     ReportInput,
     RoundOutcome,
 )
+from discreet.report.evaluated import evaluations_of, over_rounds
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
@@ -65,7 +66,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         seeded=run.seeded,
         silos=plan.facts.silos,
         planned_rounds=plan.rounds,
-        budget=plan.spent(plan.rounds),
+        budget=plan.spent(plan.releases),
         spent=plan.spent(charged),
         guarantees=run.guarantees,
         persons=for_persons(plan),
@@ -89,6 +90,8 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         quality=_quality(directory.evaluation),
         shapes=_shapes(run),
         answers=_answers(run),
+        held_out=_held_out(run),
+        evaluations=plan.releases - plan.rounds,
     )
 
 
@@ -124,6 +127,7 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         clip_norm=line.get("clip_norm"),
         asked=None if plan.timetable is None else plan.asked(entry.release),
         tick=None if plan.timetable is None else plan.timetable.sums[entry.release - 1].tick,
+        held_out=plan.evaluates(entry.release),
     )
 
 
@@ -184,6 +188,15 @@ def _answers(run: RunRecord) -> tuple[Answer, ...] | None:
         return ()
 
 
+def _held_out(run: RunRecord) -> tuple[Answer, ...]:
+    """Returns what evaluations between rounds found: over the rounds, and of the last in detail."""
+    try:
+        found = evaluations_of(run)
+    except LedgerError:
+        return ()
+    return (over_rounds(found), found[-1].answer) if found else ()
+
+
 def _shapes(run: RunRecord) -> Shown | None:
     """Returns what the model says, if it is linear over columns and its weights are those of the ledger.
 
@@ -199,11 +212,14 @@ def _shapes(run: RunRecord) -> Shown | None:
 
 def _attack(plan: Plan) -> AttackBound | None:
     """Returns what the whole plan leaves to the budget adversary."""
-    budget = plan.spent(plan.rounds)
+    budget = plan.spent(plan.releases)
     if budget.is_vacuous:
         return None
     _, honest = plan.budget_adversary()
-    return attack_bound(tradeoff(plan.event(honest, plan.rounds), neighboring=budget.neighboring))
+    return either(
+        attack_bound(tradeoff(part.event(honest, count), neighboring=budget.neighboring))
+        for part, count in plan.parts(plan.releases)
+    )
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

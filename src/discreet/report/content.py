@@ -49,6 +49,7 @@ class CompletedRound:
         clip_norm: the clipping norm of the round if it follows a quantile, else None.
         asked: silos that a timetable asks in this round; None if all are.
         tick: when, by the timetable.
+        held_out: whether held-out records were asked, in place of a round.
     """
 
     release: int
@@ -61,6 +62,7 @@ class CompletedRound:
     clip_norm: float | None = None
     asked: tuple[str, ...] | None = None
     tick: int | None = None
+    held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,9 @@ class ReportInput:
         quality: of the released model, in detail; None if nothing was measured.
         answers: of a run that asked questions, none before its sum is released; None for a training.
         shapes: what a linear model over a table says, column by column; None for another, or without rounds.
+        held_out: how good the model became on held-out records under the guarantee, and how good it was when
+            it was last asked; none where it was not.
+        evaluations: how many are planned between the rounds.
     """
 
     title: str
@@ -256,6 +261,16 @@ class ReportInput:
     quality: AnyQuality | None = None
     answers: tuple[Answer, ...] | None = None
     shapes: Shown | None = None
+    held_out: tuple[Answer, ...] = ()
+    evaluations: int = 0
+
+    @property
+    def planned(self) -> str:
+        """Says how many releases are planned."""
+        if not self.evaluations:
+            return f"{self.planned_rounds} planned rounds"
+        total = self.planned_rounds + self.evaluations
+        return f"{total} planned releases ({self.planned_rounds} rounds, {self.evaluations} evaluations)"
 
     @property
     def completed(self) -> tuple[CompletedRound, ...]:

@@ -8,6 +8,8 @@ from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileNormConfig, timetable_text
 from discreet.plan import Plan
+from discreet.plan.held_out import evaluation_text
+from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
 from discreet.report.wording import UNITS
@@ -15,7 +17,12 @@ from discreet.report.wording import UNITS
 
 def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     """Returns what a reviewer asks for: data, training, sampling, sensitivity, noise, ring, aggregation."""
-    return (*_training_facts(plan), *_noise_facts(plan), *_aggregation_facts(plan))
+    return (
+        *_training_facts(plan),
+        *_noise_facts(plan),
+        *_evaluation_facts(plan),
+        *_aggregation_facts(plan),
+    )
 
 
 def _training_facts(plan: Plan) -> tuple[Fact, ...]:
@@ -90,6 +97,33 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             f"{plan.noise_multiplier:.4g}",
             f"noise of the {plan.thresholds.honest_survivors} silos that the target counts, "
             "over the sensitivity",
+        ),
+    )
+
+
+def _evaluation_facts(plan: Plan) -> tuple[Fact, ...]:
+    """Says what held-out records are asked between rounds, and what each side costs by itself."""
+    if plan.evaluation is None:
+        return ()
+    asked, (alone, evaluated) = plan.evaluation, plan.parts(plan.releases)
+    counts = f"{asked.facts.dimension:,} counts, noise multiplier {asked.noise_multiplier:.4g}"
+    sides = ", ".join(
+        f"{name} {pair_text(spent.epsilon, spent.delta)}"
+        for name, spent in (
+            ("the training", alone[0].spent(alone[1])),
+            ("the evaluations", evaluated[0].spent(evaluated[1])),
+        )
+    )
+    return (
+        Fact(
+            "Evaluations",
+            f"{asked.rounds}: {evaluation_text(plan)}; {counts}",
+            "one secure sum over held-out records, in a session of its own",
+        ),
+        Fact(
+            "Each side by itself",
+            f"{sides}, against {plan.budget_adversary()[0].describe()}",
+            "a record is on one side only, so that the larger ε is its guarantee",
         ),
     )
 

@@ -36,7 +36,7 @@ def header(report: ReportInput) -> Html:
     """Writes the title and what the report is about."""
     done = f" on {report.finished}" if report.finished else ""
     made = (
-        f"{len(report.completed)} of {report.planned_rounds} planned rounds completed"
+        f"{len(report.completed)} of {report.planned} completed"
         if report.answers is None
         else f"the sum was {'made' if report.completed else 'not made'}"
     )
@@ -70,10 +70,9 @@ def guarantees(report: ReportInput) -> Html:
     """Shows one row for each adversary, for the whole plan."""
     aggregated = [g for g in report.guarantees if not isinstance(g.adversary, WithoutSecureAggregation)]
     alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
-    count = report.planned_rounds
-    planned = f"whole plan of {count} round{'s' if count > 1 else ''}" if report.answers is None else "sum"
+    planned = f"the whole plan, {report.planned}" if report.answers is None else "the sum"
     note = (
-        f"For the {planned}, in the worst case that the plan allows. "
+        f"For {planned}, in the worst case that the plan allows. "
         "A smaller ε protects more. The status says how well founded a number is; the judgement, by ε and δ "
         "alone, says what it is worth: in brackets how often an attacker who is right half of the time "
         "without what is released can be right with it, at most, or that δ is too large."

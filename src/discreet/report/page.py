@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.quality import AnyQuality, Quality
 from discreet.report import evidence, overview, training
-from discreet.report.answers import answered
+from discreet.report.answers import answered, held_out
 from discreet.report.board import board
 from discreet.report.content import ReportInput
 from discreet.report.how_far_off import how_far_off
@@ -30,6 +30,7 @@ def render(report: ReportInput) -> str:
         *([evidence.budgets(report)] if report.silo_budgets else []),
         overview.attacker(report),
         withdrawal(report),
+        *([held_out(report)] if report.held_out else []),
         *([_how_good(report.quality)] if report.quality is not None else []),
         *([model_says(report.shapes)] if report.shapes is not None else []),
         *([] if report.answers is not None else [training.course(report), training.price(report)]),

@@ -52,7 +52,7 @@ def registry_entry(report: ReportInput) -> dict[str, Any]:
             "deployment_model": _model(report),
             "accounting": {
                 "post_processing": f"The server's rule: {_fact(report, 'Server')}.",
-                "composition": f"Over {report.planned_rounds} rounds, by the accountants that the report "
+                "composition": f"Over {report.planned}, by the accountants that the report "
                 "cites; a round that was interrupted after its sum may have been seen is charged.",
             },
             "implementation": {

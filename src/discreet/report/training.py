@@ -158,12 +158,18 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
             silos = f"{len(outcome.survivors)} of {len(asked)}" + ("" if outcome.asked is None else " asked")
             return (
                 str(outcome.release),
-                "completed" if outcome.tick is None else f"completed, tick {outcome.tick}",
+                _how_it_ended(outcome),
                 f"{silos}; without {', '.join(missing)}" if missing else silos,
                 *_measured_cells(outcome.measured),
                 epsilon_text(outcome.epsilon_spent),
                 _UNKNOWN if outcome.bytes_per_silo is None else f"{outcome.bytes_per_silo:,}",
             )
+
+
+def _how_it_ended(outcome: CompletedRound) -> str:
+    if outcome.held_out:
+        return "completed: held-out records asked"
+    return "completed" if outcome.tick is None else f"completed, tick {outcome.tick}"
 
 
 def _measured_cells(measured: Measured | None) -> tuple[str, str, str]:

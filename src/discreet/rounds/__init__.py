@@ -17,7 +17,7 @@ from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, read_record, require_ledger_of
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, round_order, update
-from discreet.rounds.walk import RoundReport, open_ledger, restore, resume_ledger, train
+from discreet.rounds.walk import RoundReport, finished, open_ledger, restore, resume_ledger, train
 
 __all__ = [
     "Contribution",
@@ -35,6 +35,7 @@ __all__ = [
     "Training",
     "contribute",
     "contributions",
+    "finished",
     "initial_state",
     "open_ledger",
     "origin_of",

@@ -32,9 +32,11 @@ class RoundOrder:
 
     Attributes:
         release: number of the charged release, from 1.
-        sequence: place of its intent in the ledger; never used twice, so it names the round's randomness.
+        sequence: place of its intent in the ledger, among the lines of rounds, or of evaluations; never used
+            twice for one of the two, so it names the release's randomness.
         parameters: the public weights that the round starts from, and behind them its clipping norm if that
-            follows a quantile; as long as what travels back, shape ``(plan.grid.dimension,)``.
+            follows a quantile; as long as what travels back, shape ``(plan.grid.dimension,)``. The weights
+            alone for an evaluation.
         starts: who is asked, and what each starts from, where a timetable says so; None if every silo is
             asked and starts from ``parameters``.
     """

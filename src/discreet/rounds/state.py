@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
 from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
+from discreet.rounds.judging import Evaluated, evaluated, evaluated_arrays, evaluated_from, stops
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
 
 Vector = npt.NDArray[np.float64]
@@ -29,12 +30,14 @@ class Training:
         server: the server rule's own state.
         clip_norm: the clipping norm of the next round if it follows a quantile; None if it does not move.
         history: the models before this one that a timetable still needs; None without one.
+        evaluated: what held-out units were asked so far, in order.
     """
 
     parameters: Vector
     server: Any
     clip_norm: float | None = None
     history: History | None = None
+    evaluated: tuple[Evaluated, ...] = ()
 
     def announced(self) -> Vector:
         """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
@@ -47,7 +50,7 @@ class Training:
             arrays[_CLIP_NORM] = np.array([self.clip_norm])
         if self.history is not None:
             arrays |= self.history.to_arrays()
-        return arrays
+        return arrays | evaluated_arrays(self.evaluated)
 
     def from_arrays(self, arrays: Arrays) -> Training:
         """Returns the state of the same training that `to_arrays` gave.
@@ -57,7 +60,8 @@ class Training:
         """
         clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
         history = None if self.history is None else self.history.from_arrays(arrays)
-        return Training(arrays[_PARAMETERS], from_arrays(self.server, arrays), clip_norm, history)
+        server, asked = from_arrays(self.server, arrays), evaluated_from(arrays)
+        return Training(arrays[_PARAMETERS], server, clip_norm, history, asked)
 
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
@@ -97,7 +101,17 @@ def update(
         total, norm = _unscaled(rule, norm, total, units)
     server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
     history = None if state.history is None else state.history.after(release, parameters)
-    return Training(parameters, server, norm, history)
+    return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
+
+
+def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Training:
+    """Returns the state after an evaluation: the same model, and what its held-out units were asked."""
+    return replace(state, evaluated=(*state.evaluated, evaluated(plan, release, outcome)))
+
+
+def over(plan: Plan, state: Training, charged: int) -> bool:
+    """Says whether nothing more is released: all that was planned is charged, or evaluations say to stop."""
+    return charged >= plan.releases or stops(plan, state.evaluated)
 
 
 def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:

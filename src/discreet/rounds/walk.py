@@ -6,7 +6,7 @@ This module is the same for every engine. It sees sums only, never a silo's cont
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from discreet.errors import LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
@@ -15,18 +15,21 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import (
     Aborted,
     Completed,
+    Entry,
     Intent,
     LedgerWriter,
     Lost,
     Opened,
     Resumed,
+    Spending,
     spending,
 )
 from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory
-from discreet.rounds.engine import Engine, RoundSum
+from discreet.rounds.engine import Engine, RoundOrder, RoundSum
+from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
 from discreet.rounds.phases import RoundSeconds, Stopwatch
-from discreet.rounds.state import Training, Vector, round_order, update
+from discreet.rounds.state import Training, Vector, judge, over, round_order, update
 
 _MOST_ABORTS_IN_A_ROW = 3
 
@@ -50,6 +53,8 @@ class RoundReport:
         seconds: wall time of the round.
         phases: where it went; ``sum.seconds`` says more about the first phase.
         clip_norm: the clipping norm of the round, if it follows a quantile; public.
+        text: which release this was, for a person; empty for the round of its number.
+        held_out: what held-out units said of the model, under the guarantee; None for a round.
     """
 
     release: int
@@ -60,6 +65,8 @@ class RoundReport:
     seconds: float
     phases: RoundSeconds | None = None
     clip_norm: float | None = None
+    text: str = ""
+    held_out: HeldOut | None = None
 
 
 def train(
@@ -76,8 +83,9 @@ def train(
     """Carries out what is left of ``plan`` and returns the last state; every step is durable.
 
     Guarantee:
-        No more than ``plan.rounds`` releases are ever charged in this ledger, whatever was interrupted,
-        so the plan's guarantees hold for the whole ledger.
+        No more than ``plan.releases`` releases are ever charged in this ledger, whatever was interrupted,
+        so the plan's guarantees hold for the whole ledger. Which of them ask held-out units is fixed; where
+        these no longer improve, the rest is left out if the plan says so.
 
     Args:
         plan: what was agreed.
@@ -93,24 +101,37 @@ def train(
         DiscreetError: if a round fails for good; the ledger says what was spent.
     """
     state = start
-    while (charged := spending(ledger.entries).charged) < plan.rounds:
+    while not over(plan, state, charged := spending(ledger.entries).charged):
         release = charged + 1
-        watch = Stopwatch()
+        watch, evaluates = Stopwatch(), plan.evaluates(release)
         try:
-            outcome, sequence = _secure_sum(plan, engine, ledger, release=release, state=state, permit=permit)
+            outcome, place = _secure_sum(engine, ledger, _Release(plan, release, state), permit)
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
         summed = watch.lap()
-        rotation, clip_norm = round_rotation(plan, sequence), state.clip_norm
-        state = update(plan, state, release, outcome, rotation)
+        clip_norm = None if evaluates else state.clip_norm
+        if evaluates:
+            state = judge(plan, state, release, outcome)
+        else:
+            state = update(plan, state, release, outcome, round_rotation(plan, place))
         updated = watch.lap()
         _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
         metrics = measure(state.parameters)
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
-        spent = plan.spent(release)
-        report = RoundReport(release, plan.rounds, spent, outcome, metrics, phases.total, phases, clip_norm)
+        report = RoundReport(
+            release,
+            plan.releases,
+            plan.spent(release),
+            outcome,
+            metrics,
+            phases.total,
+            phases,
+            clip_norm,
+            plan.release_text(release),
+            held_out(plan, state.evaluated[-1]) if evaluates else None,
+        )
         directory.append_metrics(_metrics_line(plan, report))
         observe(report)
     return state
@@ -156,7 +177,7 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         spent = spending(ledger.entries)
         if spent.pending is not None:
             _settle(directory, ledger, spent.pending)
-        if spending(ledger.entries).charged < plan.rounds:
+        if not finished(plan, directory, spending(ledger.entries)):
             ledger.append(Resumed(plan.digest()))
     except LedgerError:
         ledger.close()
@@ -179,14 +200,51 @@ def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> T
     return start.from_arrays(saved.arrays)
 
 
+def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
+    """Says whether nothing more of ``plan`` is released: all is charged, or evaluations said to stop.
+
+    Raises:
+        LedgerError: if the state that says so cannot be read.
+    """
+    if spent.charged >= plan.releases or not spent.completed or plan.evaluation is None:
+        return spent.charged >= plan.releases
+    return stops(plan, evaluated_from(directory.load_state().arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """One release to be made: its number, from 1, and the state that it starts from."""
+
+    plan: Plan
+    number: int
+    state: Training
+
+    @property
+    def announced(self) -> Vector:
+        """The newest vector that silos are told."""
+        return self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+
+    def order(self, place: int) -> RoundOrder:
+        """Returns what the server asks, ``place`` naming the randomness."""
+        if self.plan.evaluates(self.number):
+            return RoundOrder(self.number, place, self.announced)
+        return round_order(self.plan, self.state, self.number, place)
+
+    def place(self, entries: Iterable[Entry]) -> int:
+        """Returns how many lines of a ledger are about no evaluation; or, for an evaluation, about no round.
+
+        So a training draws the same noise from a seed, whether it is evaluated or not.
+        """
+        own = self.plan.evaluates(self.number)
+        return sum(
+            not isinstance(entry, Intent | Completed | Lost | Aborted)
+            or self.plan.evaluates(entry.release) == own
+            for entry in entries
+        )
+
+
 def _secure_sum(
-    plan: Plan,
-    engine: Engine,
-    ledger: LedgerWriter,
-    *,
-    release: int,
-    state: Training,
-    permit: Callable[[], None],
+    engine: Engine, ledger: LedgerWriter, wanted: _Release, permit: Callable[[], None]
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
@@ -194,13 +252,14 @@ def _secure_sum(
     """
     for attempt in range(_MOST_ABORTS_IN_A_ROW):
         permit()
-        intent = ledger.append(Intent(release, hashlib.sha256(state.announced().tobytes()).hexdigest()))
+        place = wanted.place(ledger.entries)
+        ledger.append(Intent(wanted.number, hashlib.sha256(wanted.announced.tobytes()).hexdigest()))
         try:
-            return engine.sum_round(round_order(plan, state, release, intent.sequence)), intent.sequence
+            return engine.sum_round(wanted.order(place)), place
         except UnmaskingIncomplete:
             raise
         except NotEnoughSurvivors as abort:
-            ledger.append(Aborted(release, abort.code))
+            ledger.append(Aborted(wanted.number, abort.code))
             if attempt == _MOST_ABORTS_IN_A_ROW - 1:
                 raise
     raise AssertionError("unreachable")
@@ -226,5 +285,6 @@ def _metrics_line(plan: Plan, report: RoundReport) -> dict[str, object]:
         "training_loss": report.sum.training_loss,
         "seconds": round(report.seconds, 4),
         **({} if report.clip_norm is None else {"clip_norm": report.clip_norm}),
+        **({} if report.held_out is None else {"held_out": report.held_out.to_json()}),
         **report.metrics,
     }

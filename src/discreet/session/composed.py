@@ -10,6 +10,7 @@ from discreet.accounting import guarantee
 from discreet.config.data import without_folder
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
+from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Unit
@@ -18,15 +19,6 @@ from discreet.session.runs import Run
 ALL_PLANNED = "all of these trainings were decided upon before anything of the first was seen"
 SAME_PEOPLE = "all of these trainings are charged to the same silos and the same people"
 ALL_OF_A_SIDE = "all runs of one side of the split were decided upon before anything of the first was seen"
-TWO_SIDES = (
-    "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
-    "column, and the name of its silo; a person's entry in the person column), so that it is in the training "
-    "or among the held-out records, and never in both"
-)
-NOT_MEASURED = (
-    "no exact measurement of held-out records, such as a simulation writes into its folder, was shown to "
-    "anybody"
-)
 
 
 def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
@@ -54,15 +46,17 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     if not runs:
         raise ConfigurationError("there must be at least one run to compose; got none.")
     events, about = dict[bool, list[Event]](), set[tuple[Unit, NeighboringRelation, str]]()
-    parallel = _on_two_sides([run.plan for run in runs])
+    parts = [part for run in runs for part in run.plan.parts(run.record.spending.charged)]
+    parallel = _on_two_sides([plan for plan, _ in parts])
     for run in runs:
         adversary, honest = run.plan.budget_adversary()
         charged = run.record.spending.charged
         relation = run.plan.spent(charged).neighboring
         about.add((run.plan.unit, relation, adversary.describe()))
-        if charged:
-            side = parallel and run.plan.data.asked is not None
-            events.setdefault(side, []).append(run.plan.event_against(adversary, honest, rounds=charged))
+        for part, count in run.plan.parts(charged):
+            side = parallel and part.data.asked is not None
+            if count:
+                events.setdefault(side, []).append(part.event_against(adversary, honest, rounds=count))
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))
         raise ConfigurationError(

@@ -57,6 +57,12 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
     return page
 
 
+def _held_out(directory: RunDirectory) -> dict[str, Any]:
+    """Returns what held-out records said of the last model that they were asked about, if they were."""
+    lines = [line for line in directory.read_metrics() if "held_out" in line]
+    return {"held_out": lines[-1]["held_out"]} if lines else {}
+
+
 def summarise(result: RunResult) -> dict[str, Any]:
     """Returns the result as plain JSON, with the date of today (UTC)."""
     return {
@@ -72,6 +78,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
         },
         "guarantees": to_json(result.guarantees),
         "composable": composable_cost(result.plan, result.spending.charged),
+        **_held_out(result.directory),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

@@ -91,6 +91,7 @@ def plan_training(
     schedule: Mapping[str, Any] | None = None,
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
+    evaluate: Mapping[str, Any] | None = None,
     name: str = "training",
 ) -> Plan:
     """Works out noise, grid and every guarantee from public facts; no record is opened.
@@ -112,6 +113,8 @@ def plan_training(
         schedule: the config's table ``training.schedule``: sums that do not wait for every silo.
         aggregation: the config's table ``aggregation``.
         privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
+        evaluate: the config's table ``evaluate``, such as ``{"every": 5, "epsilon": 0.2}``: between rounds,
+            held-out records are asked how good the model is, under the guarantee; `Run.evaluations` has it.
         name: what to call the training in its report.
 
     Raises:
@@ -143,7 +146,7 @@ def plan_training(
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},
         "aggregation": dict(aggregation or {}),
-    }
+    } | ({} if evaluate is None else {"evaluate": dict(evaluate)})
     return plan_without_data(parse_config(tables, source="the plan's settings"))
 
 

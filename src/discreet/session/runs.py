@@ -17,6 +17,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.released import Model, build_network
 from discreet.report.answered import Answer, answers_of
+from discreet.report.evaluated import RoundEvaluation, evaluations_of
 from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
@@ -113,6 +114,17 @@ class Run:
                 "Use released, predict or predict_proba."
             )
         return answers_of(self.record)
+
+    @property
+    def evaluations(self) -> tuple[RoundEvaluation, ...]:
+        """How good the model was after some rounds, on held-out records, with intervals; none if not asked.
+
+        As private as the guarantees say: the run's own noise is in every number.
+
+        Raises:
+            LedgerError: if the saved state is not the one that the ledger names.
+        """
+        return evaluations_of(self.record)
 
     def verify(self, *, key: str | None = None, records: Path | None = None) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.

@@ -11,6 +11,7 @@ from discreet.plan import composable_cost, guarantees_after
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
+from discreet.rounds.judging import Evaluated, evaluated_from, held_out
 from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -21,6 +22,7 @@ from discreet.version import __version__
 def check_metrics(evidence: Evidence) -> Finding:
     """Checks release, survivors and budget of every line; measurements are as they were sealed."""
     completed = {entry.release: entry for entry in evidence.run.spending.completed}
+    asked = _evaluated(evidence)
     for line in evidence.run.directory.read_metrics():
         entry = completed.pop(line["release"], None)
         if entry is None:
@@ -34,11 +36,22 @@ def check_metrics(evidence: Evidence) -> Finding:
             "delta": spent.delta,
             "survivors": list(entry.survivors),
         }
+        if "held_out" in line or evidence.run.plan.evaluates(entry.release):
+            said = asked.get(evidence.run.plan.round_of(entry.release), None)
+            found["held_out"] = None if said is None else held_out(evidence.run.plan, said).to_json()
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")
     done = len(evidence.run.spending.completed) - len(completed)
     releases = "1 release" if done == 1 else f"{done} releases"
     return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
+
+
+def _evaluated(evidence: Evidence) -> dict[int, Evaluated]:
+    """Returns the released histograms of held-out records by the round that they followed."""
+    if evidence.run.plan.evaluation is None or not evidence.run.spending.completed:
+        return {}
+    arrays = evidence.run.directory.load_state().arrays
+    return {one.after: one for one in evaluated_from(arrays)}
 
 
 def check_result(evidence: Evidence) -> Finding:
@@ -65,6 +78,9 @@ def check_result(evidence: Evidence) -> Finding:
     if spent.completed and spent.completed[-1].release in last:
         line = last[spent.completed[-1].release]
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
+    if evidence.run.plan.evaluation is not None:
+        said = [line["held_out"] for line in directory.read_metrics() if "held_out" in line]
+        found |= {"held_out": said[-1]} if said else {}
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     measured = "" if plan.questions else ", measurements as in metrics.jsonl"

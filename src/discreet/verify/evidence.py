@@ -55,9 +55,9 @@ def gather(path: Path, *, own_code: bool = False) -> Evidence:
 
 def _require_terms(plan: Plan, spent: Spending) -> None:
     """Checks that what was released is what the plan allows: rounds, silos, survivors."""
-    if spent.charged > plan.rounds:
+    if spent.charged > plan.releases:
         raise VerificationFailure(
-            f"the ledger must charge at most {plan.rounds} releases; it charges {spent.charged}."
+            f"the ledger must charge at most {plan.releases} releases; it charges {spent.charged}."
         )
     for release in spent.completed:
         known = set(release.survivors) <= set(plan.asked(release.release))

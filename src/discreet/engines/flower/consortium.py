@@ -19,6 +19,7 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
+from discreet.plan.held_out import require_one_process
 from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
@@ -74,6 +75,7 @@ def rehearse(config: Config, path: Path) -> Plan:
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
     require_no_timetable(config.training, "a training over real silos")
+    require_one_process(config.evaluate)
     plan = prepare(config).plan
     folder = ConsortiumFolder(path)
     consortium = Consortium(generate_key(folder.consortium_key))
@@ -133,7 +135,7 @@ def _person(data: DataConfig) -> str:
 
 def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Config) -> str:
     """Returns a policy that allows exactly this plan, with room for attempts that come to nothing."""
-    cost: Guarantee = plan.spent(plan.rounds)
+    cost: Guarantee = plan.spent(plan.releases)
     epsilon, delta = _ROOM * cost.epsilon, _ROOM * cost.delta
     expires = (datetime.now(UTC) + timedelta(days=_REHEARSAL_DAYS)).date()
     aggregation = plan.aggregation

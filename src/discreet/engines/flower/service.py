@@ -16,6 +16,7 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
 from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
+from discreet.plan.held_out import require_one_process
 from discreet.plan.public_model import public_model
 from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
@@ -87,6 +88,7 @@ class ServerFolder:
         """
         plan = load_plan(self.plan)
         require_no_timetable(plan.training, "a training over real silos")
+        require_one_process(plan.evaluating)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:

@@ -44,10 +44,12 @@ class LocalEngine:
         session_label: int,
         dropouts: Sequence[Dropout] = (),
         crew: Crew | None = None,
+        held_out: Federation | None = None,
     ) -> None:
         """Opens secure aggregation; ``session_label`` must differ for every opening under one seed.
 
         ``crew`` trains in this engine's place when that is faster; its contributions are the same.
+        Evaluations ask the records of ``held_out``, in sessions of their own.
         """
         self._plan = plan
         self._federation = federation
@@ -58,18 +60,30 @@ class LocalEngine:
         session = randomness.derive("session", session_label)
         terms = sum_terms(plan, session.random_bytes(32))
         self._run: SumRun = plan.protocol.open(terms, session.derive("protocol"))
+        self._held_out = held_out
+        self._judging: SumRun | None = None
+        if plan.evaluation is not None and held_out is not None:
+            own = session.derive("evaluation")
+            asked = sum_terms(plan.evaluation, own.random_bytes(32))
+            self._judging = plan.evaluation.protocol.open(asked, own.derive("protocol"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
-        """Runs one round over all silos."""
+        """Runs one round over all silos, or one evaluation."""
         watch = Stopwatch()
-        found = self._contributions(order)
+        run = self._run
+        if self._plan.evaluates(order.release):
+            if self._judging is None or self._held_out is None:
+                raise ValueError("an engine must have held-out records to evaluate a training")
+            run, found = self._judging, self._judged(order, self._held_out)
+        else:
+            found = self._contributions(order)
         contributed = watch.lap()
         terms = RoundTerms(
             round_index=order.release,
             attempt=order.sequence,
             context=order.context(),
         )
-        outcome = self._run.sum_round(
+        outcome = run.sum_round(
             terms,
             {name: contribution.values for name, contribution in found.items()},
             {
@@ -89,6 +103,16 @@ class LocalEngine:
             seconds=SumSeconds(share * contributed, (1.0 - share) * contributed, watch.lap()),
         )
 
+    def _judged(self, order: RoundOrder, held_out: Federation) -> dict[str, Contribution]:
+        """Returns what the silos' held-out records answer about the model of ``order``."""
+        return contributions(
+            self._plan.questions_about(order.parameters),
+            {silo.name: silo.train for silo in held_out.silos},
+            order,
+            model=self._model,
+            randomness=self._randomness.derive("evaluation"),
+        )
+
     def _contributions(self, order: RoundOrder) -> dict[str, Contribution]:
         if self._crew is not None and self._crew.wanted:
             return self._crew.contributions(order)
@@ -102,7 +126,7 @@ class LocalEngine:
                 randomness=self._randomness,
             )
         if self._crew is not None:
-            self._crew.consider(watch.lap(), self._plan.rounds - order.release)
+            self._crew.consider(watch.lap(), self._plan.rounds - self._plan.round_of(order.release))
         return found
 
 
@@ -128,8 +152,10 @@ def check_dropouts(plan: Plan, dropouts: Sequence[Dropout]) -> None:
                 f"'run.dropouts.{number}.silo' must be one of {', '.join(plan.facts.silos)}; "
                 f"got {drop.silo!r}."
             )
-        if drop.round > plan.rounds:
+        if drop.round > plan.releases:
+            most = f"'training.rounds' = {plan.rounds}"
+            if plan.evaluation is not None:
+                most = f"{plan.releases}, the rounds and the evaluations between them"
             raise ConfigurationError(
-                f"'run.dropouts.{number}.round' must be at most 'training.rounds' = {plan.rounds}; "
-                f"got {drop.round}."
+                f"'run.dropouts.{number}.round' must be at most {most}; got {drop.round}."
             )

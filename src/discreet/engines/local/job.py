@@ -14,6 +14,7 @@ from torch import nn
 
 from discreet.arrays import Floats
 from discreet.config import Config
+from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
 from discreet.engines.local.crew import Crew
 from discreet.engines.local.device import torch_device
@@ -65,9 +66,21 @@ class Opening(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Planned):
-    """Everything that is known before the first round."""
+    """Everything that is known before the first round.
+
+    Attributes:
+        model: the public one.
+        held_out: the records that evaluations ask; None where the training is not evaluated.
+    """
 
     model: nn.Module
+    held_out: Federation | None = None
+
+    @property
+    def held_out_surplus(self) -> Mapping[str, int]:
+        """Silo to its number of held-out records above its capacity, which are not asked; private."""
+        silos = () if self.held_out is None else self.held_out.silos
+        return {silo.name: silo.surplus for silo in silos if silo.surplus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,7 @@ class RunResult:
         quality: of the released model on held-out records, in detail; None as ``metrics`` is empty.
         notes: of records that could not be used as they are; for their owner alone, and in no file.
         surplus: silo to its number of training records above its capacity; likewise.
+        held_out_surplus: the same of the records that evaluations ask.
     """
 
     plan: Plan
@@ -97,17 +111,25 @@ class RunResult:
     quality: AnyQuality | None = None
     notes: tuple[str, ...] = ()
     surplus: Mapping[str, int] = field(default_factory=dict)
+    held_out_surplus: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failing(self) -> str:
         """Says what is left of the guarantees on records that break an assumption of theirs; or nothing."""
-        return beyond_capacity(self.plan, self.guarantees, self.surplus)
+        return " ".join(
+            said for plan, surplus in self._sides if (said := beyond_capacity(plan, self.guarantees, surplus))
+        )
 
     @property
     def broken(self) -> frozenset[str]:
         """The assumptions of the guarantees that these records break."""
-        found = exceeded(self.plan, self.surplus)
-        return frozenset() if found is None else frozenset({found})
+        found = (exceeded(plan, surplus) for plan, surplus in self._sides)
+        return frozenset(text for text in found if text is not None)
+
+    @property
+    def _sides(self) -> list[tuple[Plan, Mapping[str, int]]]:
+        asked = self.plan.evaluation
+        return [(self.plan, self.surplus), *([] if asked is None else [(asked, self.held_out_surplus)])]
 
     @property
     def told(self) -> list[str]:
@@ -149,7 +171,14 @@ def prepare(
         require_follows(plan)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)
-    return Prepared(config, federation, plan, model)
+    held_out = None if plan.evaluation is None else records_of(_asked_here(plan.evaluation, config), by_silo)
+    return Prepared(config, federation, plan, model, held_out)
+
+
+def _asked_here(evaluation: Plan, config: Config) -> Config:
+    """Returns the questions of evaluations with the files of this machine, whose folders no plan names."""
+    data = evaluation.data.model_copy(update={"source": config.data.source})
+    return evaluation.config.model_copy(update={"data": data})
 
 
 def _require_facts(plan: Plan, found: FederationFacts) -> None:
@@ -229,6 +258,7 @@ def run(
         quality=quality,
         notes=prepared.notes,
         surplus=prepared.surplus,
+        held_out_surplus=prepared.held_out_surplus,
     )
 
 
@@ -284,5 +314,6 @@ def _carry_out(
         session_label=len(ledger.entries),
         dropouts=config.run.dropouts,
         crew=crew,
+        held_out=prepared.held_out,
     )
     return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)

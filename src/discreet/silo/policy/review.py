@@ -156,6 +156,8 @@ def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRef
     yield from _of_person(plan, policy)
     if plan.training.schedule is not None:
         yield _not_allowed("training.schedule", "left out", plan.training.schedule.kind)
+    if plan.evaluation is not None:
+        yield _not_allowed("evaluate", "left out", "evaluations between rounds")
     if plan.model.loss is not None:
         yield _not_allowed("model.loss", "left out", plan.model.loss.function)
     if not permitted(require.models, plan.model.name, plan.facts.model_digest):

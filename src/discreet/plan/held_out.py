@@ -1,0 +1,171 @@
+"""The evaluations of a training: which releases they are, and the plan of questions that they carry out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.arrays import Floats
+from discreet.config import Config, parse_config
+from discreet.config.evaluate import EvaluateConfig
+from discreet.config.evaluated import asked_data
+from discreet.errors import ConfigurationError
+from discreet.kinds import Asked
+from discreet.kinds.model_facts import answers_facts
+from discreet.plan.asked import asked_blocks
+from discreet.plan.facts import FederationFacts, federation_facts
+
+if TYPE_CHECKING:
+    from discreet.plan.plan import Plan
+
+TWO_SIDES = (
+    "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
+    "column, and the name of its silo; a person's entry in the person column), so that it is in the training "
+    "or among the held-out records, and never in both"
+)
+NOT_MEASURED = (
+    "no exact measurement of held-out records, such as a simulation writes into its folder, was shown to "
+    "anybody"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaving:
+    """Which releases of a training are rounds, and which are evaluations: fixed beforehand, and public.
+
+    After every so many rounds, and after the last one, is an evaluation.
+
+    Attributes:
+        rounds: of the training.
+        every: how many lie between two evaluations.
+
+    Example:
+        >>> order = Interleaving(rounds=5, every=2)
+        >>> [order.evaluates(release) for release in range(1, order.releases + 1)]
+        [False, False, True, False, False, True, False, True]
+    """
+
+    rounds: int
+    every: int
+
+    @property
+    def evaluations(self) -> int:
+        """How many there are."""
+        return -(-self.rounds // self.every)
+
+    @property
+    def releases(self) -> int:
+        """Rounds and evaluations together."""
+        return self.rounds + self.evaluations
+
+    def evaluates(self, release: int) -> bool:
+        """Says whether a release, from 1, is an evaluation."""
+        return release % (self.every + 1) == 0 or release == self.releases
+
+    def evaluated(self, releases: int) -> int:
+        """Returns how many of the first so many releases are evaluations."""
+        if releases >= self.releases:
+            return self.evaluations
+        return releases // (self.every + 1)
+
+
+def evaluation_config(config: Config, facts: FederationFacts) -> Config:
+    """Returns the questions that a training's evaluations ask: of what it holds out, by its own rules.
+
+    The weights are zeros, in whose place come those of the round (`with_weights`).
+
+    Raises:
+        ConfigurationError: if the question makes no sense.
+    """
+    stated = _stated(config)
+    rounds = config.training.planned_rounds
+    if stated.every > rounds:
+        raise ConfigurationError(
+            f"'evaluate.every' must be at most the number of rounds, {rounds}; got {stated.every}."
+        )
+    features = facts.dimension // facts.outputs
+    question: dict[str, Any] = {
+        "kind": "evaluation",
+        "title": "How good is the model on held-out records?",
+        "weights": [[0.0] * features] * facts.outputs,
+        "trained": facts.model_digest,
+        "silos": list(facts.silos),
+        "bins": stated.bins if isinstance(stated.bins, int) else list(stated.bins),
+    } | ({} if stated.by is None else {"by": stated.by})
+    capacity = config.data.unit_capacity if stated.capacity is None else stated.capacity
+    own = {"record_capacity": capacity} if config.data.person is None else {"person": {"capacity": capacity}}
+    privacy = config.privacy
+    tables = {
+        "name": config.name,
+        "ask": [question],
+        "data": asked_data(config.data.model_dump(mode="json", exclude_none=True), own),
+        "privacy": {
+            "unit": privacy.unit,
+            "epsilon": stated.epsilon,
+            "delta": privacy.delta,
+            "against": privacy.against,
+            "mechanism": stated.mechanism,
+            "accept_assumptions": list(privacy.accept_assumptions),
+        },
+        "aggregation": config.aggregation.model_dump(exclude={"bits", "rotation", "noise_first"}),
+    }
+    found = parse_config(tables, source="'evaluate'")
+    count = Interleaving(rounds, stated.every).evaluations
+    return found.model_copy(update={"training": found.training.model_copy(update={"rounds": count})})
+
+
+def evaluation_facts(config: Config, facts: FederationFacts) -> FederationFacts:
+    """Returns the public facts of evaluations: those of the training, with the cells of its histogram.
+
+    Args:
+        config: of the evaluations, as `evaluation_config` returns it.
+        facts: of the training.
+
+    Raises:
+        ConfigurationError: if the question is about no column that there is.
+    """
+    return federation_facts(
+        facts.silos,
+        feature_shape=facts.feature_shape,
+        num_classes=facts.num_classes,
+        feature_norm_bound=facts.feature_norm_bound,
+        model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
+    )
+
+
+def with_weights(config: Config, weights: Floats) -> Config:
+    """Returns the questions of `evaluation_config` about a model with these weights, shape ``(d,)``.
+
+    They are rounded as the released model's are, which holds single precision.
+    """
+    (question,) = config.ask or ()
+    rows = weights.astype("float32").astype("float64").reshape(len(question.weights), -1)  # type: ignore[union-attr]
+    stated = question.model_copy(update={"weights": tuple(map(tuple, rows.tolist()))})
+    return config.model_copy(update={"ask": (stated,)})
+
+
+def evaluation_text(plan: Plan) -> str:
+    """Says when held-out records are asked, and whether that may end the training."""
+    stated = _stated(plan.config)
+    stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
+    rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
+    return f"after {rounds}{stop}"
+
+
+def require_one_process(stated: EvaluateConfig | None) -> None:
+    """Refuses evaluations between rounds where every silo is a process of its own, before anything is sent.
+
+    Raises:
+        ConfigurationError: with what to do in their place.
+    """
+    if stated is not None:
+        raise ConfigurationError(
+            "'evaluate' must be left out where silos are processes of their own, which agree on one length "
+            'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'
+        )
+
+
+def _stated(config: Config) -> EvaluateConfig:
+    if config.evaluate is None:
+        raise ValueError("a config must state evaluations for them to be planned")
+    return config.evaluate

@@ -1,0 +1,271 @@
+"""A training that asks held-out records between rounds: its plan, its bits, its end, and what can go wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import Run, Target, composed, open_run, plan_training, train
+from discreet.config import parse_config
+from discreet.config.federation import federation_of
+from discreet.engines.local import Opening
+from discreet.errors import ConfigurationError
+from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.follows import require_follows
+from discreet.plan.held_out import Interleaving, require_one_process
+from discreet.plan.persons import for_persons
+from discreet.privacy.ledger import Intent
+from discreet.rounds import RoundReport
+from discreet.session.public import plan_without_data
+from tests.unit.session.test_evaluation import SILOS, hospitals
+
+LOCAL = {"kind": "single-step"}
+SETTINGS: dict[str, Any] = {"rounds": 6, "local": LOCAL, "privacy": {"clip_norm": 1.0}}
+
+
+def planned(evaluate: dict[str, Any] | None, *, epsilon: float = 8.0, **changes: Any) -> Plan:
+    public = hospitals(**changes.pop("rules", {})).public(capacity=300)
+    return plan_training(public, target=Target(epsilon), evaluate=evaluate, **{**SETTINGS, **changes})
+
+
+def weights(run: Run) -> Any:
+    return run.record.directory.load_state().arrays["parameters"]
+
+
+class Killed(Exception):
+    pass
+
+
+def killed_at(release: int) -> Any:
+    def observe(report: RoundReport) -> None:
+        if report.release == release:
+            raise Killed
+
+    return observe
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    plan = planned({"every": 2, "epsilon": 8.0, "by": "sex"})
+    return train(plan, hospitals(), out=tmp_path_factory.mktemp("evaluated") / "run", seed=1)
+
+
+@pytest.mark.parametrize(("rounds", "every"), [(6, 2), (5, 2), (1, 1), (7, 7), (9, 1), (10, 4)])
+def test_which_releases_evaluate_is_fixed(rounds: int, every: int) -> None:
+    order = Interleaving(rounds, every)
+    found = [order.evaluates(release) for release in range(1, order.releases + 1)]
+    assert sum(found) == order.evaluations
+    assert found[-1]
+    assert [order.evaluated(count) for count in range(order.releases + 1)] == [0, *np.cumsum(found).tolist()]
+    after = [place - number for number, place in enumerate(np.flatnonzero(found).tolist())]
+    assert after == [*range(every, rounds, every), rounds]
+
+
+def test_every_row_is_the_weaker_of_both_sides_and_never_their_sum() -> None:
+    for epsilon in (0.5, 8.0, 20.0):
+        plan = planned({"every": 2, "epsilon": epsilon})
+        (alone, rounds), (asked, count) = plan.parts(plan.releases)
+        assert (rounds, count, plan.releases) == (6, 3, 9)
+        for row in plan.guarantees:
+            shares = dict(plan.adversaries())[row.adversary]
+            sides = [
+                part.against(row.adversary, shares, rounds=releases).epsilon
+                for part, releases in ((alone, rounds), (asked, count))
+            ]
+            assert row.epsilon == max(sides)
+        own = plan.evaluation.spent(count) if plan.evaluation else None
+        assert own is not None
+        assert own.epsilon == pytest.approx(epsilon, rel=1e-2)
+        assert own.epsilon <= epsilon
+        assert plan.spent(plan.releases).epsilon == pytest.approx(max(8.0, epsilon), rel=1e-2)
+        texts = plan.guarantees[0].assumptions
+        assert any("never in both" in text for text in texts)
+        assert any("held-out records than its record_capacity" in text for text in texts)
+
+
+def test_a_small_epsilon_leaves_every_row_of_the_training_as_it_is() -> None:
+    one, other = planned(None), planned({"every": 2, "epsilon": 2.0})
+    assert [row.epsilon for row in one.guarantees] == [row.epsilon for row in other.guarantees]
+    assert (one.grid, one.release) == (other.grid, other.release)
+
+
+def test_what_composes_with_others_is_the_larger_curve_and_several_records_are_on_both_sides() -> None:
+    one, other = planned(None), planned({"every": 2, "epsilon": 8.0})
+    cost, both = composable_cost(one, one.releases), composable_cost(other, other.releases)
+    assert both["mu"] >= cost["mu"]  # type: ignore[operator]
+    assert both["mu"] < 1.2 * cost["mu"]  # type: ignore[operator]
+    two, twice = for_persons(one)[0][1].epsilon, for_persons(other)[0][1].epsilon
+    assert twice > 1.3 * two
+
+
+def test_a_plan_is_read_back_and_altered_noise_is_refused() -> None:
+    plan = planned({"every": 2, "epsilon": 0.7, "stop": {"patience": 2}})
+    again = parse_plan(plan.document())
+    assert again == plan
+    assert again.digest() == plan.digest()
+    require_follows(again)
+    assert plan.evaluation is not None
+    share = dataclasses.replace(plan.evaluation.release.share, silo_stddev=1.0)  # type: ignore[call-arg]
+    quiet = dataclasses.replace(plan.evaluation.release, share=share)
+    altered = dataclasses.replace(plan, evaluation=dataclasses.replace(plan.evaluation, release=quiet))
+    with pytest.raises(ConfigurationError, match=r"evaluation\.release\.share"):
+        require_follows(altered)
+    document = json.loads(plan.document())
+    del document["plan"]["evaluation"]
+    from discreet.privacy.wire import digest
+
+    document["digest"] = digest(document["plan"])
+    with pytest.raises(ConfigurationError, match="if its config asks for one"):
+        parse_plan(json.dumps(document).encode())
+
+
+def test_evaluations_change_no_bit_of_the_training(evaluated: Run, tmp_path: Path) -> None:
+    alone = train(planned(None), hospitals(), out=tmp_path / "run", seed=1)
+    assert weights(alone).tobytes() == weights(evaluated).tobytes()
+    assert composed([evaluated], delta=1e-5).epsilon == pytest.approx(8.0, rel=1e-2)
+
+
+def test_evaluations_say_what_an_exact_measurement_says(tmp_path: Path) -> None:
+    run = train(planned({"every": 2, "epsilon": 200.0, "bins": 50}), hospitals(), out=tmp_path / "r", seed=1)
+    lines = [line for line in run.metrics if "held_out" in line]
+    assert [one.after for one in run.evaluations] == [2, 4, 6]
+    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    for line, found in zip(lines, run.evaluations, strict=True):
+        rows = {row.name: row for row in found.answer.rows}
+        assert rows["units"].value == pytest.approx(len(held_out), abs=4)
+        assert line["held_out"]["accuracy"][0] == rows["accuracy"].value
+        assert rows["accuracy"].value == pytest.approx(line["accuracy"], abs=0.01)
+        assert line["held_out"]["auc"][0] == pytest.approx(line["auc"], abs=0.03)
+
+
+def test_a_run_is_verified_and_its_page_says_both(evaluated: Run) -> None:
+    assert evaluated.verify()
+    page = (evaluated.path / "report.html").read_text()
+    assert "How good the model is, under the guarantee" in page
+    assert "9 planned releases (6 rounds, 3 evaluations)" in page
+    assert "sex = f: AUC" in page
+    assert json.loads((evaluated.path / "result.json").read_text())["held_out"]["accuracy"] is not None
+
+
+def test_an_altered_evaluation_is_found(evaluated: Run, tmp_path: Path) -> None:
+    from discreet.verify import VerificationFailure, seal
+
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for file in evaluated.path.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines[2]["held_out"]["accuracy"][0] += 0.01
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+    seal(folder)
+    with pytest.raises(VerificationFailure, match="held_out"):
+        open_run(folder).verify()
+
+
+@pytest.mark.parametrize("release", [2, 3, 4, 9])
+def test_a_run_that_was_killed_goes_on(release: int, tmp_path: Path) -> None:
+    plan, out = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run"
+    with pytest.raises(Killed):
+        train(plan, hospitals(), out=out, seed=1, observe=killed_at(release))
+    run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
+    assert [entry.release for entry in run.record.entries if isinstance(entry, Intent)] == [*range(1, 10)]
+    assert [one.after for one in run.evaluations] == [2, 4, 6]
+    assert run.verify()
+
+
+@pytest.mark.parametrize("lost", [2, 3])
+def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Path) -> None:
+    plan, out = planned({"every": 2, "epsilon": 8.0}), tmp_path / "run"
+    with pytest.raises(Killed):
+        train(plan, hospitals(), out=out, seed=1, observe=killed_at(lost - 1))
+    from discreet.privacy.ledger import LedgerWriter
+
+    with LedgerWriter.open(out / "ledger.jsonl") as ledger:
+        ledger.append(Intent(lost, "0" * 64))
+    run = train(plan, hospitals(), out=out, seed=1, opening=Opening.RESUME)
+    assert run.record.spending.lost == (lost,)
+    assert run.record.spending.charged == 9
+    assert [one.after for one in run.evaluations] == ([2, 4, 6] if lost == 2 else [4, 6])
+    assert run.verify()
+
+
+def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -> None:
+    # At this ε accuracies are exact to a unit, and a model that does not move cannot improve.
+    still = {"rounds": 8, "server": {"kind": "averaging", "learning_rate": 1e-9}}
+    plan = planned({"every": 1, "epsilon": 300.0, "stop": {"patience": 2}}, **still)
+    run = train(plan, hospitals(), out=tmp_path / "run", seed=1)
+    charged = run.record.spending.charged
+    assert 6 <= charged < plan.releases
+    assert charged % 2 == 0
+    assert run.verify()
+    ledger = (run.path / "ledger.jsonl").read_bytes()
+    again = train(plan, hospitals(), out=run.path, seed=1, opening=Opening.RESUME)
+    assert again.record.spending.charged == charged
+    assert (run.path / "ledger.jsonl").read_bytes() == ledger
+    # The planned number is the bound that every row states.
+    assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
+
+
+def test_persons_are_on_one_side_with_all_their_records(tmp_path: Path) -> None:
+    rules = {"person": {"column": "who", "most_records": 2}}
+    evaluate = {"every": 3, "epsilon": 8.0, "capacity": 150}
+    public = hospitals(**rules).public(capacity=300)
+    plan = plan_training(public, target=Target(8.0, unit="person"), rounds=3, local=LOCAL, evaluate=evaluate,
+                         privacy={"clip_norm": 1.0})  # fmt: skip
+    assert plan.evaluation is not None
+    assert plan.evaluation.capacities == (150,) * 3
+    run = train(plan, hospitals(**rules), out=tmp_path / "run", seed=1)
+    assert run.evaluations[0].answer.about.endswith("shared evenly by their records")
+    assert run.verify()
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "the client unit": ({"privacy": {"unit": "client"}}, "without the client unit"),
+    "fixed size": ({"training": {"sampling": {"kind": "fixed-size", "fraction": 0.5}}}, "without fixed-size"),
+    "nothing held out": ({"data": {"test_fraction": 0.0}}, "test_fraction' must be above 0"),
+    "a network": ({"model": {"name": "mlp"}}, "only the scores of linear heads are the same"),
+    "a number": ({"data": {"label_range": [0.0, 1.0], "classes": None}}, "got a regression"),
+    "no round": ({"evaluate": {"every": 7, "epsilon": 1.0}}, "'evaluate.every' must be at most the number"),
+    "no column": ({"evaluate": {"every": 2, "epsilon": 1.0, "by": "height"}}, "'evaluate': .*'by' must name"),
+    "no texts": ({"evaluate": {"every": 2, "epsilon": 1.0, "by": "age"}}, "'evaluate': .*'by' must name"),
+    "a strange key": ({"evaluate": {"every": 2, "epsilon": 1.0, "delta": 1.0}}, "evaluate.delta"),
+    "questions": (
+        {"ask": [{"kind": "count"}], "training": None, "data": {"label": None, "classes": None}},
+        "'evaluate' must be left out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_parallel_or_not_public_is_refused_in_one_line(name: str) -> None:
+    changes, message = REFUSED[name]
+    tables: dict[str, Any] = {
+        "data": {
+            "source": "csv:x.csv",
+            "label": "ill",
+            "classes": ["no", "yes"],
+            "ranges": {"age": [20, 90]},
+            "record_capacity": dict.fromkeys(SILOS, 300),
+        },
+        "training": {"rounds": 6, "local": {"kind": "single-step"}},
+        "privacy": {"epsilon": 1.0, "delta": 1e-5, "clip_norm": 1.0},
+        "evaluate": {"every": 2, "epsilon": 0.5},
+    }
+    for key, table in changes.items():
+        tables[key] = {**tables.get(key, {}), **table} if isinstance(table, dict) else table
+    tables["data"] = {key: value for key, value in tables["data"].items() if value is not None}
+    tables = {key: value for key, value in tables.items() if value is not None}
+    with pytest.raises(ConfigurationError, match=message) as refused:
+        plan_without_data(parse_config(tables, source="test"))
+    assert "\n" not in str(refused.value)
+
+
+def test_silos_in_processes_of_their_own_are_not_sent_such_a_plan() -> None:
+    with pytest.raises(ConfigurationError, match="must be left out where silos are processes of their own"):
+        require_one_process(planned({"every": 2, "epsilon": 0.5}).evaluating)
+    require_one_process(planned(None).evaluating)
