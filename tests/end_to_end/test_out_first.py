@@ -15,6 +15,13 @@ def _read_nothing(*_: object, **__: object) -> None:
     raise AssertionError("records were read")
 
 
+def test_a_file_above_is_told_at_once(heart: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    monkeypatch.setattr(job, "prepare", _read_nothing)
+    with pytest.raises(ConfigurationError, match=r"--out must be in a directory; .*letter\.txt is a file"):
+        run(heart, tmp_path / "letter.txt" / "run")
+
+
 @pytest.mark.parametrize("opening", [Opening.NEW, Opening.OVERWRITE])
 def test_what_lies_there_is_told_at_once(
     heart: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opening: Opening

@@ -122,6 +122,8 @@ class RunDirectory:
                 "which is none of ours."
             )
         there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        if not there.is_dir():
+            raise ConfigurationError(f"--out must be in a directory; {there} is a file.")
         if not os.access(there, os.W_OK | os.X_OK):
             raise ConfigurationError(f"--out must be where files can be written; {there} is read-only.")
 
