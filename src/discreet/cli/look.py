@@ -39,8 +39,10 @@ def look(
     Example: [bold]discreet look north.csv south.csv --label disease[/bold]
     """
     for path in files:
+        if path.is_dir():
+            raise DataError(f"the tables must be files; {path} is a folder. Name the files in it.")
         if not path.is_file():
-            raise DataError(f"the tables must be files; {path} is none.")
+            raise DataError(f"the tables must be files that are there; there is no {path}. Mend the path.")
     found = {path: guessed_file(path) for path in files}
     sights = {path: seen(file) for path, file in found.items()}
     columns = _together(sights)

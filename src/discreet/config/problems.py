@@ -16,7 +16,7 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     problem = problems[0]
     location = _without_tags([str(part) for part in problem["loc"]], data)
-    name = ".".join(location) or "the file"
+    name = ".".join(location)
     if problem["type"] == "extra_forbidden":
         nearest = difflib.get_close_matches(location[-1], known_keys(location[:-1], data), n=1, cutoff=0.5)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
@@ -26,7 +26,8 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     got = problem["input"]
     shown = f"; got {got!r}" if isinstance(got, str | int | float | bool) else ""
-    return f"{name!r}: {message[0].lower()}{message[1:]}{shown}."
+    where = f"{name!r}: " if name else ""
+    return f"{where}{message[0].lower()}{message[1:]}{shown}."
 
 
 def _without_tags(location: list[str], data: Any) -> list[str]:

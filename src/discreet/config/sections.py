@@ -270,10 +270,16 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _persons_are_known(self) -> Config:
-        if (self.privacy.unit == "person") != (self.data.person is not None):
+        unit, person = self.privacy.unit, self.data.person
+        if person is None and unit == "person":
             raise ValueError(
-                "'data.person' must be given where 'privacy.unit' is person, and only there; the unit is "
-                f"{self.privacy.unit}. It says which column tells whose a record is"
+                "'data.person' must be given where 'privacy.unit' is person; got none. It says which column "
+                'tells whose a record is, as in { column = "patient", capacity = 500, most_records = 20 }'
+            )
+        if person is not None and unit != "person":
+            raise ValueError(
+                f"'privacy.unit' must be person where 'data.person' is given; got {unit}. Set it, or leave "
+                "'data.person' out"
             )
         return self
 

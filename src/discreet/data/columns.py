@@ -81,7 +81,7 @@ class Numeric:
             rows,
             self.column,
             found.unread,
-            what="hold no finite number; they count as the middle of the range",
+            what=f"hold no finite number; {_counted(missing=self.missing)}",
             accept=accept(
                 self.column, found, f'texts need categories = {{ {column} = ["TEXT", "OTHER TEXT"] }}'
             ),
@@ -151,7 +151,7 @@ class Days:
             self.column,
             found.unread,
             what=f"hold no date of the order {order!r}, as in {example[self.order]}; "
-            "they count as the middle of the range",
+            f"{_counted(missing=self.missing)}",
             accept=accept(self.column, found, f'another order is dates.{column}.order = "dmy" or "mdy"'),
         )
         knob = f'dates = {{ {column} = {{ from = "FIRST", to = "LAST" }} }}'
@@ -288,6 +288,12 @@ def _on_a_scale(
         return scaled[:, None], found
     marked = coded | unread if rule.missing else coded
     return np.stack([scaled, marked.astype(np.float64)], axis=1), found
+
+
+def _counted(*, missing: bool) -> str:
+    """Says what becomes of cells that hold no number."""
+    middle = "they count as the middle of the range"
+    return f"{middle}, and as missing, which has a feature" if missing else middle
 
 
 def _unknown(table: Table, column: str, numbers: Integers) -> Unusable:

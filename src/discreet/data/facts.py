@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import TypeVar
 
 from discreet.data.array_source import ArrayFacts
@@ -180,11 +181,25 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
     ]
     columns: tuple[Column, ...] = (*numbers, *days, *texts)
     names = {column.column for column in columns}
+    if len(names) < len(columns):
+        raise DataError(_ruled_twice(facts))
     if odd := sorted(kept - names):
         raise DataError(f"missing must be stated of feature columns; {odd[0]!r} is none.")
     if odd := sorted(name for name in names if any(matches(pattern, name) for pattern in facts.drop)):
         raise DataError(f"a column must not be dropped and a feature; {odd[0]!r} is both. Change drop.")
     return columns
+
+
+def _ruled_twice(facts: PublicFacts) -> str:
+    """Names the first column with two rules, and the tables that state them."""
+    tables = {"ranges": facts.ranges, "dates": facts.dates, "categories": facts.categories}
+    names = sorted(name for own in tables.values() for name in own or {})
+    (name, *_) = [one for one, following in pairwise(names) if one == following]
+    both = [table for table, own in tables.items() if name in (own or {})]
+    return (
+        f"a column must have one rule; {name!r} is in {' and '.join(both)}. Leave it in one of them: numbers "
+        "in ranges, days in dates, texts in categories."
+    )
 
 
 def _by_name(stated: Mapping[str, T] | None) -> list[tuple[str, T]]:

@@ -8,6 +8,7 @@ are those without weights. Of a person, whose records have weights v with Î£v â‰
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -113,13 +114,24 @@ def linear_head_of(loss: ConvexLoss) -> ConvexHead:
 
 
 def _public(stated: object) -> object:
-    """Refuses weights that would have to be worked out from the records."""
+    """Refuses weights that would have to be worked out from the records, and what is no list of weights."""
     if isinstance(stated, str):
         raise ValueError(
             "must be public numbers, one for each class, as in [1, 10]: how frequent classes are is counted "
             "from private records, and no noise would cover it. State what is known without them"
         )
+    numbers = list(stated) if isinstance(stated, Sequence) else []
+    if len(numbers) < 2 or not all(_weighs(one) for one in numbers):
+        raise ValueError(
+            "must be a list of two or more numbers above 0, one for each class in the order of the classes, "
+            "as in [1, 10]" + ("" if isinstance(stated, int | float) else f"; got {stated!r}")
+        )
     return stated
+
+
+def _weighs(one: object) -> bool:
+    """Says whether something is a positive number."""
+    return isinstance(one, int | float) and not isinstance(one, bool) and 0.0 < one < math.inf
 
 
 ClassWeights = Annotated[tuple[Positive, ...], Field(min_length=2), BeforeValidator(_public)]

@@ -99,12 +99,12 @@ class RunDirectory:
             if not stat.S_ISREG(mode):
                 raise ConfigurationError(f"{name} must be a plain file of the run; it is a link or a device.")
 
-    def prepare(self, *, overwrite: bool) -> None:
-        """Makes the directory ready for a new training.
+    def require_free(self, *, overwrite: bool) -> None:
+        """Checks, and changes nothing, that a new training may be written here.
 
         Raises:
-            ConfigurationError: if it holds another training and ``overwrite`` is false, or it holds files
-                that are not ours.
+            ConfigurationError: if it holds another training and ``overwrite`` is false, it holds files that
+                are not ours, or nothing can be written there.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ConfigurationError(f"--out must be a directory; {self.path} is a file.")
@@ -121,7 +121,20 @@ class RunDirectory:
                 f"--overwrite must point to an earlier training; {self.path} holds {name!r}, "
                 "which is none of ours."
             )
-        if present:
+        there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
+        if not there.is_dir():
+            raise ConfigurationError(f"--out must be in a directory; {there} is a file.")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise ConfigurationError(f"--out must be where files can be written; {there} is read-only.")
+
+    def prepare(self, *, overwrite: bool) -> None:
+        """Makes the directory ready for a new training.
+
+        Raises:
+            ConfigurationError: as `require_free`.
+        """
+        self.require_free(overwrite=overwrite)
+        if self.path.exists() and any(self.path.iterdir()):
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
 

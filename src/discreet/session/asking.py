@@ -46,6 +46,7 @@ def plan_questions(
         >>> plan_questions(people, [{"kind": "moments", "of": ["age"]}], target=Target(1.0)).rounds
         1
     """
+    target.require_unit_of(data)
     tables = {
         "name": name,
         "ask": [dict(question) for question in questions],

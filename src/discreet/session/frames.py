@@ -87,7 +87,7 @@ class Frames(InMemory):
             "asked": True if self.label is None else None,
             "split_seed": self.split_seed,
             "id": self.id,
-            "person": None if self.person is None else dict(self.person),
+            "person": self.person,
             "label": self.label,
             "label_range": self.label_range,
             "ranges": dict(self.ranges) or None,

@@ -49,6 +49,11 @@ class InMemory(ABC):
         stated = dict(self.stated())
         if stated.get("person") is None:
             stated["record_capacity"] = named
+        elif not isinstance(stated["person"], Mapping):
+            raise ConfigurationError(
+                "person must be a mapping, as in {'column': 'patient', 'most_records': 20}; got "
+                f"{stated['person']!r}."
+            )
         else:
             stated["person"] = {**stated["person"], "capacity": named}
         return parse_data({"source": IN_MEMORY, **stated})

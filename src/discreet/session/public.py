@@ -39,6 +39,23 @@ class Target:
     unit: Literal["record", "person", "client"] = "record"
     against: Literal["members", "outsiders"] = "members"
 
+    def require_unit_of(self, data: DataConfig) -> None:
+        """Refuses a target whose unit is not the one that the records are told apart by.
+
+        Raises:
+            ConfigurationError: if a person is protected and nothing says whose a record is, or the reverse.
+        """
+        if data.person is not None and self.unit != "person":
+            raise ConfigurationError(
+                "the target's unit must be 'person' where the records are given with person=...; got "
+                f"{self.unit!r}. Give Target(..., unit='person'), or leave person out."
+            )
+        if data.person is None and self.unit == "person":
+            raise ConfigurationError(
+                "person=... must be given with the records where the target's unit is 'person'; got none. "
+                "Give Frames(..., person={'column': ..., 'most_records': ...}), or another unit in Target."
+            )
+
     def stated(self) -> dict[str, Any]:
         """Returns it as keys of the config's table ``privacy``."""
         return {
@@ -121,6 +138,7 @@ def plan_training(
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
+    target.require_unit_of(data)
     named = (
         model
         if isinstance(model, str)

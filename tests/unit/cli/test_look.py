@@ -88,7 +88,8 @@ def test_a_plain_table_needs_no_dialect_and_its_label_is_guessed(tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent.csv"], "the tables must be files"),
+        (["absent.csv"], r"the tables must be files that are there; there is no absent\.csv\."),
+        (["sub"], r"the tables must be files; sub is a folder\. Name the files in it"),
         (["one.csv", "--label", "zzz"], "there is no column 'zzz'"),
         (["one.csv", "other.csv"], "must be written alike"),
         (["one.csv", "sub/one.csv"], "must be a silo of its own name"),

@@ -1,10 +1,11 @@
 import gzip
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet.data.columns import Categories, Column, Contrast, Numeric, encode, feature_names
+from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, encode, feature_names
 from discreet.data.csv_file import CsvFile, parse_table
 from discreet.data.table import Table
 from discreet.errors import DataError
@@ -97,6 +98,15 @@ def test_cells_that_are_no_numbers_are_the_middle_of_the_range(cell: str) -> Non
     assert notes[0].startswith("t.csv, column 'a': 1 of 2 cells hold no finite number")
     assert "987" not in notes[0]
     assert not cell or repr(cell) not in notes[0]
+
+
+def test_a_text_that_counts_as_missing_is_told_so_and_nothing_is_advised_that_is_set() -> None:
+    table = parse_table("a,d\n987,2010-01-02\nNA,NA\n,\n", name="t.csv")
+    days = (date(2000, 1, 1), date(2020, 1, 1))
+    notes = notes_on(table, [Numeric("a", 0, 1000, missing=True), Days("d", *days, missing=True)])
+    assert [note.count("1 of 3 cells") for note in notes] == [1, 1]
+    assert all("the middle of the range, and as missing, which has a feature. To" in note for note in notes)
+    assert not any("indicator" in note for note in notes)
 
 
 def test_numeric_clips_and_maps_the_public_range_onto_minus_one_to_one() -> None:

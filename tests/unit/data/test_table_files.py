@@ -308,6 +308,10 @@ def test_a_category_that_lists_the_blank_text_needs_no_further_one(folder: Path)
         ({"missing": {"z*": "indicator"}}, r"missing.'z\*' fits no column"),
         ({"missing": {"pid": "indicator"}}, "'pid' is none"),
         ({"drop": ["age"]}, "'age' is both"),
+        (
+            {"categories": {"age": ["1", "2"]}},
+            r"must have one rule; 'age' is in ranges and categories\. Leave it in one of them",
+        ),
     ],
 )
 def test_patterns_that_do_not_fit_are_one_line(folder: Path, change: Any, message: str) -> None:

@@ -94,10 +94,17 @@ def test_weights_from_the_records_are_refused(stated: str) -> None:
     assert f"got {stated!r}" in words
 
 
-@pytest.mark.parametrize("stated", [[1], [1, 0], [1, -2], [1, float("inf")], [1, float("nan")], 3])
+@pytest.mark.parametrize(
+    "stated", [[1], [1, 0], [1, -2], [1, float("inf")], [1, float("nan")], [1, "b"], 3, {"no": 1, "yes": 9}]
+)
 def test_other_things_are_no_weights(stated: Any) -> None:
-    with pytest.raises(ConfigurationError, match="class_weights"):
+    with pytest.raises(ConfigurationError) as refused:
         config(STEPS | {"class_weights": stated})
+    words = str(refused.value)
+    assert (
+        "'training.local.class_weights': must be a list of two or more numbers above 0, one for each" in words
+    )
+    assert words.endswith(f"as in [1, 10]; got {stated!r}.")
 
 
 def test_there_is_one_for_each_class() -> None:

@@ -229,6 +229,9 @@ def run(
     config = _where_its_model_is(config)
     directory = RunDirectory(out)
     seeded = config.run.seed is not None
+    if opening is not Opening.RESUME:
+        # Reading and planning may take minutes, and would be for nothing.
+        directory.require_free(overwrite=opening is Opening.OVERWRITE)
     with ExitStack() as opened:
         if early is None:
             early = opened.enter_context(early_processes(config.speed))
