@@ -47,7 +47,11 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     if plan.evaluation is None:
         several = of_several(plan.release, count)
         return adversary_guarantee(
-            plan.config, several, adversary=adversary, honest_silos=honest, rounds=plan.rounds
+            plan.config,
+            several,
+            adversary=adversary,
+            honest_silos=honest,
+            rounds=plan.contributions(plan.rounds),
         )
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(

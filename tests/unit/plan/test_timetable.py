@@ -14,6 +14,7 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, make_plan
+from discreet.plan.persons import for_persons
 from tests.unit.plan.planned import plan
 
 PATH = Path(__file__).parents[3] / "examples" / "paces.toml"
@@ -34,6 +35,9 @@ def test_every_row_is_that_of_as_many_rounds() -> None:
     for ours, theirs in zip(made.guarantees, plain.guarantees, strict=True):
         assert (ours.adversary, ours.status) == (theirs.adversary, theirs.status)
         assert ours.epsilon == pytest.approx(theirs.epsilon, rel=1e-9)
+    assert for_persons(made, records=(2,))[0][1].epsilon == pytest.approx(
+        for_persons(plain, records=(2,))[0][1].epsilon, rel=1e-9
+    )
     # After as many sums, silos have contributed as often or less.
     for sums in (1, 5, 20):
         assert made.spent(sums).epsilon <= plain.spent(sums).epsilon * (1 + 1e-9)
