@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet import Frames, Target, plan_training, train
 from discreet.audit import AuditSettings, audit
 from discreet.config import load_config
 from discreet.config.sections import AggregationConfig
@@ -71,3 +72,21 @@ def test_a_buffer_below_the_floor_is_refused() -> None:
     whole = config.model_copy(update={"aggregation": AggregationConfig(max_colluding=1)})
     with pytest.raises(ConfigurationError, match=r"from 'aggregation.min_survivors', 4, to .* 4; got 3"):
         prepare(whole)
+
+
+def test_a_program_states_a_schedule_too(tmp_path: Path) -> None:
+    tables = {
+        silo: {"age": [float(20 + n) for n in range(60)], "sick": [n % 2 for n in range(60)]}
+        for silo in "abcd"
+    }
+    own = Frames(tables, label="sick", ranges={"age": (20, 90)})
+    made = plan_training(
+        own.public(capacity=80),
+        target=Target(4.0, 1e-3),
+        schedule={"kind": "buffered", "buffer": 3, "pace": {"d": 4}},
+        aggregation={"min_survivors": 3},
+    )
+    assert made.asked(1) == ("a", "b", "c")
+    run = train(made, own, out=tmp_path / "run", seed=1, evaluate=False)
+    assert run.record.spending.charged == made.rounds
+    run.verify()
