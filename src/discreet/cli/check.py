@@ -52,6 +52,7 @@ def check(
             "left": found.left,
             "share": found.share,
             "records": found.records,
+            "persons": found.persons,
             "features": found.features,
             "released": found.released,
             "held_out": found.held_out,
@@ -65,7 +66,7 @@ def check(
         raise typer.Exit(EXIT_BAD_REQUEST)
     if waits:
         approve = shlex.join(["discreet", "silo", "approve", str(policy), str(plan)])
-        typer.echo(f"It waits for a person here. To let it take part:\n{approve}", err=as_json)
+        typer.echo(f"A person here must approve it. To let it take part:\n{approve}", err=as_json)
         raise typer.Exit(EXIT_PRIVACY_REFUSAL)
 
 
@@ -94,7 +95,9 @@ def _show(found: DryRun, *, waits: bool) -> None:
     table.add_row("judgement", str(judged(found.plan, found.cost)))
     table.add_row("spent before", f"{found.limits.spent_text(*found.spent)} in other trainings")
     table.add_row("left after", f"{_left(found)} of the policy's total")
-    table.add_row("records", f"{found.records} of {found.features} features; the number stays here")
+    of = "" if found.persons is None else f" of {found.persons} persons,"
+    stays = "number stays" if found.persons is None else "numbers stay"
+    table.add_row("records", f"{found.records}{of} of {found.features} features; the {stays} here")
     table.add_row("held out", found.held_out)
     for line in grouped(found.notes):
         table.add_row("look at", line)

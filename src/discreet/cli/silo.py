@@ -78,6 +78,8 @@ def serve(
     for warning in (*warnings, *([ONE_USER] if group is None else [])):
         log.warn(warning)
     with ExitStack() as stack:
+        # Without its folder, the first page of a new silo could not be written.
+        rules.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         # First and closed last: a ledger that keeps the silo from serving is what the page must say.
         page_kept = OwnerPage(rules, policy.resolve(), log.warn)
         stack.callback(page_kept.close)

@@ -22,14 +22,6 @@ from discreet.silo.spending import Level, Odometer, Proposed, odometer, proposed
 from discreet.silo.state import SiloState
 
 _LONGEST_NAME = 80
-_COMPOSED = {
-    "sum": "ε and δ of all trainings are added",
-    "renyi": (
-        "trainings compose by a filter of Rényi divergences, whose ε is high after the first release and "
-        "grows slowly: go by the percentage"
-    ),
-    "gaussian": "trainings compose by a filter of Gaussian releases",
-}
 
 
 def show_budget(policy: Path, plan: Path | None, *, as_json: bool) -> bool:
@@ -102,7 +94,7 @@ def _tables(out: Console, found: Odometer, asked: Proposed | None) -> None:
     out.print(_line("in all", found.lifetime, found.limits))
     if found.year is not None and found.year_limits is not None:
         out.print(_line("this year", found.year, found.year_limits))
-    out.print(f"{_COMPOSED[found.limits.composition]}")
+    out.print(found.limits.composed_text)
     if found.unfixed:
         out.print(f"ATTENTION: {found.unfixed}")
     if asked is not None:

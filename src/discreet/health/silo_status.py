@@ -119,6 +119,7 @@ class SiloStatus:
             f"spent  {self.odometer.limits.spent_text(self.epsilon, self.delta)}",
             f"left   {self._left}; the budget is "
             f"{pair_text(self.budget.max_epsilon, self.budget.max_delta, down=True)}",
+            *([] if self.budget.composition == "sum" else [self.odometer.limits.composed_text]),
             *([f"ATTENTION: {self.odometer.unfixed}"] if self.odometer.unfixed else []),
         ]
         for one in self.trainings:

@@ -145,7 +145,7 @@ def _doing(view: OwnerView) -> str:
     own = next((one for one in known if one.plan == plan), None)
     if own is None:
         return f"A training is under way (plan {plan[:16]}); nothing has left this silo yet."
-    return f"The training {foreign(own.name)} is under way (plan {plan[:16]}): {own.releases_text} so far."
+    return f"The training {foreign(own.name)} is under way (plan {plan[:16]}): {own.releases_text}."
 
 
 _NO_PROPOSAL = (

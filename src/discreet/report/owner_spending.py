@@ -11,12 +11,6 @@ from discreet.report.wording import UNITS
 from discreet.silo.policy.document import Limits
 from discreet.silo.spending import Level, Odometer
 
-_COMPOSED = {
-    "sum": "The costs of trainings are added.",
-    "renyi": "Trainings compose by a filter of Rényi divergences, which charges less than their sum.",
-    "gaussian": "Trainings compose by a filter of Gaussian releases, which charges less than their sum.",
-}
-
 
 def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
     """Returns the section of what was spent: limits, figures, the way there as a chart, by training and day.
@@ -32,7 +26,7 @@ def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
             "p",
             f"The budget protects {_unit(found.unit)}: at most {_limit(limits)} for all trainings together, "
             f"and {pair_text(*per_training, down=True)} for one. "
-            f"{_COMPOSED.get(limits.composition, '')} {_of_year(found)}",
+            f"{_composed(limits)} {_of_year(found)}",
         ),
         _figures(found),
     ]
@@ -43,6 +37,11 @@ def spending(found: Odometer, per_training: tuple[float, float]) -> Html:
     else:
         parts.append(tag("p", "Nothing has left this silo."))
     return tag("section", *parts)
+
+
+def _composed(limits: Limits) -> str:
+    words = limits.composed_text
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _unit(unit: str) -> str:
@@ -141,16 +140,19 @@ def _trainings(found: Odometer) -> Html:
 
 
 def _days(found: Odometer) -> Html:
+    """Shows the days; under a filter without ε, which is the whole way's and no day's."""
     names = {one.plan: foreign(one.name) for one in found.trainings}
+    added = found.limits.composition == "sum"
     rows = [
         (
             moment.day or "not written down",
             names.get(moment.plan, ""),
             f"{moment.releases}",
-            epsilon_text(moment.level.epsilon),
+            *([epsilon_text(moment.level.epsilon)] if added else []),
             _share(moment.level),
         )
         for moment in found.moments
     ]
-    header = ("Day", "Training", "Releases", "ε by then", "Of the budget")
-    return table("Day by day", header, rows, numeric=(2, 3, 4))
+    epsilon = ("ε by then",) if added else ()
+    header = ("Day", "Training", "Releases", *epsilon, "Of the budget")
+    return table("Day by day", header, rows, numeric=tuple(range(2, len(header))))

@@ -42,6 +42,11 @@ _WORDS = (
         "year only begins the budget of a year anew, if the policy has one.",
     ),
     (
+        "Filter",
+        "one way to add trainings up, if your policy says so: in a measure that grows more slowly than the "
+        "sum of their ε. What counts is the share of the budget that is used.",
+    ),
+    (
         "PROVEN, CHECKED, CONDITIONAL",
         "say how well founded a number is, not how small. CONDITIONAL holds only if what it "
         "takes for granted does.",

@@ -6,13 +6,15 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+import numpy as np
+
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, review
 from discreet.silo.policy.document import Limits
 from discreet.silo.policy.ledger import charged_by_training, spent_by_training
-from discreet.silo.policy.refusal import refused_in_person
+from discreet.silo.policy.refusal import RefusalCode, refused_in_person
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
 
@@ -30,6 +32,7 @@ class DryRun:
         share: of the policy's total that would be used by then.
         limits: the policy's total, and how trainings compose.
         records: how many training records would take part; stays here.
+        persons: likewise of whom these are; None where no person is protected.
         features: how many numbers a record becomes.
         released: what would leave, in words.
         held_out: what becomes of held-out records, in words.
@@ -43,6 +46,7 @@ class DryRun:
     share: float
     limits: Limits
     records: int
+    persons: int | None
     features: int
     released: tuple[str, ...]
     held_out: str
@@ -59,6 +63,8 @@ def reasons_against(policy: Policy, plan: Plan) -> tuple[PolicyRefusal, ...]:
     account, today = _account(state)
     found = list(objections(plan, policy, account, today=today, approved=state.approved()))
     if plan.digest() in state.refused():
+        # Which says as well that it needs an approval.
+        found = [one for one in found if one.code is not RefusalCode.APPROVAL]
         found.insert(0, refused_in_person(plan.digest(), policy.silo))
     return tuple(found)
 
@@ -98,6 +104,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
         share=later.share(limits),
         limits=limits,
         records=len(records),
+        persons=None if records.persons is None else len(np.unique(records.persons)),
         features=math.prod(plan.facts.feature_shape),
         released=released(plan),
         held_out=_held_out(plan),

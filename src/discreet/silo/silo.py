@@ -277,6 +277,7 @@ class Silo:
             if refusal.code is RefusalCode.APPROVAL:
                 path = self._state.keep_pending(plan)
                 self._surroundings.log(f"a plan waits for approval: {path}")
+                raise PolicyRefusal(refusal.code, f"{refusal} It waits there.") from None
             raise
 
     def _records(self, plan: Plan) -> Records:

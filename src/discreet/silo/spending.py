@@ -49,7 +49,8 @@ class TrainingSpent:
     def releases_text(self) -> str:
         """The releases for a person; more than planned say that the plan was carried out more than once."""
         if self.releases <= self.planned:
-            return f"{self.releases} of {self.planned} releases"
+            so_far = " so far" if self.releases < self.planned else ""
+            return f"{self.releases} of {self.planned} releases{so_far}"
         # The ledger tells trainings of one plan apart no further: a resumed one looks like a new one.
         fewest = -(-self.releases // self.planned)
         return f"{self.releases} releases in {fewest} or more trainings of {self.planned}"

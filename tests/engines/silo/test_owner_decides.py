@@ -13,13 +13,16 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig
+from discreet.data import Records
 from discreet.errors import LedgerError
+from discreet.health import read_silo_status
 from discreet.privacy.ledger import Intent, read_ledger
 from discreet.report.board import columns
 from discreet.report.owner import owner_view
@@ -128,6 +131,31 @@ def test_a_filter_has_one_share_and_no_two_purses(consortium: SmallConsortium, c
     assert 0.0 < float(found[1]) < 100.0
 
 
+def test_a_filter_says_on_the_page_what_the_commands_say(
+    consortium: SmallConsortium, run_rounds: Run
+) -> None:
+    limits(consortium, 'composition = "renyi"\nmax_epsilon = 3.0')
+    run_rounds(consortium, 1, 2, 3)
+    path = consortium.folder.policy(NAME)
+    said = load_policy(path).budget.lifetime.composed_text
+    assert "filter of Rényi divergences" in said
+    assert "not to be divided by the number of releases" in said
+    text = words(page_of(consortium))
+    assert said[1:] in text
+    assert said in read_silo_status(path).lines()
+    assert said in " ".join(CliRunner().invoke(app, ["silo", "budget", str(path)]).output.split())
+    assert "ε by then" not in text
+    assert "Filter : one way" in text or "Filter: one way" in text
+
+
+def test_where_costs_are_added_the_page_has_epsilon_day_by_day(
+    consortium: SmallConsortium, run_rounds: Run
+) -> None:
+    run_rounds(consortium, 1)
+    assert "ε by then" in words(page_of(consortium))
+    assert not any("filter" in line for line in read_silo_status(consortium.folder.policy(NAME)).lines())
+
+
 def test_an_adversary_stands_once_with_the_weaker_promise(consortium: SmallConsortium) -> None:
     """An owner who assumes no colluders is charged against the server alone, which the plan has a row for."""
     waits(consortium)
@@ -188,7 +216,7 @@ def test_what_was_carried_out_stands_above_the_decision_of_its_day(
     silo(consortium, "approve", waits(consortium))
     run_rounds(consortium, 1)
     text = words(page_of(consortium))
-    assert 0 < text.index("carried out: 1 of 3 releases") < text.index("approved by a person here")
+    assert 0 < text.index("carried out: 1 of 3 releases so far") < text.index("approved by a person here")
 
 
 def test_a_decision_without_a_line_is_shown_and_a_torn_line_is_dropped(consortium: SmallConsortium) -> None:
@@ -228,12 +256,30 @@ def test_check_of_a_plan_that_only_waits_shows_it_and_the_command(consortium: Sm
     found = CliRunner().invoke(app, ["check", str(consortium.folder.policy(NAME)), str(plan)])
     assert found.exit_code == 3
     assert "of 16 features" in found.output
-    assert "It waits for a person here" in found.output
+    assert "A person here must approve it" in found.output
     assert "would take part" not in found.output
     silo(consortium, "refuse", plan)
     consortium.plan.save(plan)
     found = CliRunner().invoke(app, ["check", str(consortium.folder.policy(NAME)), str(plan)])
     assert "was refused by a person" in found.output
+    assert "1 reason:" in found.output
+    assert "waits" not in found.output
+
+
+def test_check_counts_the_persons_whose_records_they_are(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records = Records(
+        np.zeros((5, *consortium.plan.facts.feature_shape), np.float32),
+        np.zeros(5, np.int64),
+        np.array([7, 7, 8, 8, 9]),
+    )
+    consortium.plan.save(tmp_path / "plan.json")
+    command = ["check", str(consortium.folder.policy(NAME)), str(tmp_path / "plan.json")]
+    assert json.loads(CliRunner().invoke(app, [*command, "--json"]).output)["persons"] is None
+    monkeypatch.setattr("discreet.silo.check.load_records", lambda *_, **__: records)
+    assert json.loads(CliRunner().invoke(app, [*command, "--json"]).output)["persons"] == 3
+    assert "5 of 3 persons, of 16 features; the numbers stay here" in CliRunner().invoke(app, command).output
 
 
 def test_the_commands_work_when_they_are_pasted(

@@ -197,6 +197,28 @@ def test_what_the_page_says_hangs_on_no_record(
     assert failed == [NAME]
 
 
+def test_a_new_silo_has_its_folder_before_its_first_page_is_written(
+    consortium: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = consortium.folder.policy(NAME)
+    state = load_policy(path).state
+    consortium.silos[consortium.node(NAME)].close()
+    shutil.rmtree(state)
+    there = []
+
+    class NoPage:
+        def __init__(self, policy: Any, *_: Any) -> None:
+            there.append(policy.state.is_dir())
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.silo.hardening.harden", lambda: ())
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(owner, "OwnerPage", NoPage)
+    CliRunner().invoke(app, ["silo", "serve", str(path)])
+    assert there == [True]
+    assert state.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_silo_whose_ledger_was_rolled_back_does_not_serve_and_says_so_on_the_page(
     consortium: SmallConsortium, run_rounds: Run, short_folder: Path
 ) -> None:

@@ -171,6 +171,18 @@ class Limits:
             return pair_text(epsilon, delta)
         return f"ε {epsilon_text(epsilon)} at the budget's δ {delta_text(self.delta)}"
 
+    @property
+    def composed_text(self) -> str:
+        """Says in one sentence how trainings add up, and under a filter why ε cannot be divided."""
+        if self.composition == "sum":
+            return "ε and δ of all trainings are added"
+        measure = {"renyi": "Rényi divergences", "gaussian": "Gaussian releases"}[self.composition]
+        return (
+            f"trainings compose by a filter of {measure}, whose ε is high after the first release and then "
+            "grows slowly, so that it is not to be divided by the number of releases: go by the percentage, "
+            "of which each release of a plan takes the same share"
+        )
+
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon:g} at delta = {self.delta:g} by {self.composition}"
 

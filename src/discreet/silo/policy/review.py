@@ -127,7 +127,7 @@ def objections(
     if policy.require.approval == "person" and digest not in approved:
         yield PolicyRefusal(
             RefusalCode.APPROVAL,
-            f"plan {digest[:16]} must be approved by a person at {policy.silo}; it waits there.",
+            f"plan {digest[:16]} must be approved by a person at {policy.silo}, and is not.",
         )
 
 
