@@ -53,23 +53,25 @@ class Timetable:
     sums: tuple[PlannedSum, ...]
 
     @cached_property
-    def _most(self) -> tuple[int, ...]:
-        """How many of the first 0, 1, 2, … sums the silo that is in most of them is in."""
+    def _counted(self) -> tuple[dict[str, int], tuple[int, ...]]:
+        """How many sums each silo is in; and of the first 0, 1, 2, … sums, whoever is in most of them."""
         counts: dict[str, int] = {}
         most = [0]
         for one in self.sums:
-            for silo in one.silos:
-                counts[silo] = counts.get(silo, 0) + 1
-            most.append(max(most[-1], *(counts[silo] for silo in one.silos)))
-        return tuple(most)
+            for turn in one.turns:
+                counts[turn.silo] = counts.get(turn.silo, 0) + 1
+            most.append(max(most[-1], *(counts[turn.silo] for turn in one.turns)))
+        return counts, tuple(most)
 
     def most_contributions(self, sums: int) -> int:
         """Returns how many of the first ``sums`` sums a silo's records can be in, whichever silo that is."""
-        return self._most[min(sums, len(self.sums))]
+        _, most = self._counted
+        return most[min(sums, len(self.sums))]
 
     def contributions_of(self, silo: str) -> int:
         """Returns how many sums ``silo`` is in."""
-        return sum(silo in one.silos for one in self.sums)
+        counts, _ = self._counted
+        return counts.get(silo, 0)
 
     @cached_property
     def most_stale(self) -> int:
