@@ -178,4 +178,4 @@ def _delta_allows(delta: float, unit: Unit, units: int | None) -> tuple[Level, s
     if some_published < _NEVER_PUBLISHED:
         return level, f"{delta_is(delta)} is negligible"
     often = percent_at_most(some_published)
-    return level, f"{delta_is(delta)} alone could publish {among} in {often} of trainings"
+    return level, f"{delta_is(delta)} alone could publish {among} in {often} of runs"

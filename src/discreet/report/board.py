@@ -29,8 +29,13 @@ _FOLDED = 30
 
 def stated(plan: Plan) -> tuple[Fact, ...]:
     """Returns what the config's ``[about]`` says, and for the rest that it is not stated."""
+    what = "the answers are for, and what they are not for" if plan.questions else ""
     return tuple(
-        Fact(label, getattr(plan.about, key) or NOT_STATED, meaning)
+        Fact(
+            label,
+            getattr(plan.about, key) or NOT_STATED,
+            f"what {what}" if what and key == "purpose" else meaning,
+        )
         for key, (label, meaning) in _ASKED.items()
     )
 
@@ -107,6 +112,6 @@ def _cumulative(report: ReportInput) -> tuple[str, str]:
         most = max(report.silo_budgets, key=lambda budget: budget.used[0])
         return f"at most {pair_text(*most.used)}", "all trainings of a silo, as its policy states them"
     return (
-        "this training only",
-        "earlier trainings on the same records add to it: discreet report RUN --policy shows them",
+        "this training only" if report.answers is None else "these answers only",
+        "what the same records were in before adds to it: discreet report RUN --policy shows that",
     )

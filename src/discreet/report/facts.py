@@ -32,13 +32,20 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             "are not in the plan",
         ),
         _model(plan),
-        Fact("Local training", plan.training.local.describe(), "what a silo computes in one round"),
-        Fact(
-            "Server",
-            plan.training.server.describe(),
-            "post-processing of what is released; costs no privacy",
-        ),
+        *_each_round(plan),
         Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
+    )
+
+
+def _each_round(plan: Plan) -> tuple[Fact, ...]:
+    """Returns what silos and server do in a round; the server does nothing with answers."""
+    local = plan.training.local.describe()
+    if plan.questions:
+        return (Fact("At a silo", local, "what a silo computes"),)
+    after = "post-processing of what is released; costs no privacy"
+    return (
+        Fact("Local training", local, "what a silo computes in one round"),
+        Fact("Server", plan.training.server.describe(), after),
     )
 
 
@@ -58,7 +65,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
-        _clipping(clip, UNITS[plan.unit]),
+        _clipping(clip, UNITS[plan.unit], asked=bool(plan.questions)),
         Fact(
             "Sensitivity",
             sensitivity,
@@ -85,10 +92,15 @@ def _twice(plan: Plan) -> str:
     return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
-def _clipping(clip: float | QuantileNormConfig | None, unit: str) -> Fact:
+def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asked: bool) -> Fact:
     match clip:
         case None:
-            meaning = "the sensitivity follows from the model and its bounded features"
+            of = (
+                "the questions and the columns' public ranges"
+                if asked
+                else "the model and its bounded features"
+            )
+            meaning = f"the sensitivity follows from {of}"
             return Fact("Clipping", "none", meaning)
         case QuantileNormConfig():
             value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
@@ -119,7 +131,7 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             "Ring",
             f"integers modulo 2^{grid.bits}; {grid.scale:g} grid units for 1.0",
             f"a sum wraps around with probability at most {grid.wrap_prob:.1e}; that would harm "
-            "the model, not privacy",
+            f"the {'answers' if plan.questions else 'model'}, not privacy",
         ),
         Fact(
             "Masked vector", f"{plan.bytes_per_vector:,} bytes", "what a silo sends in a round, without keys"

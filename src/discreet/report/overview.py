@@ -50,6 +50,7 @@ def meaning(report: ReportInput) -> Html:
     """Says what the guarantee says, and what it does not."""
     exact = [outcome for outcome in report.completed if outcome.training_loss is not None]
     measured = report.final is not None or report.comparison is not None or bool(exact)
+    asked = report.answers is not None
     worth = f"Judged by ε and δ alone, it is {judge(report.budget, report.units)}."
     return tag(
         "section",
@@ -57,9 +58,9 @@ def meaning(report: ReportInput) -> Html:
         tag("p", headline(report.budget, _point(report.attack)), class_="lead"),
         tag("p", worth),
         tag("h3", "It says"),
-        items(says(report.budget)),
+        items(says(report.budget, asked=asked)),
         tag("h3", "It does not say"),
-        items(does_not_say(report.budget, measured=measured)),
+        items(does_not_say(report.budget, measured=measured, asked=asked)),
     )
 
 
@@ -71,7 +72,7 @@ def guarantees(report: ReportInput) -> Html:
         f"For the whole plan of {report.planned_rounds} rounds, in the worst case that the plan allows. "
         "A smaller ε protects more. The status says how well founded a number is; the judgement, by ε and δ "
         "alone, says what it is worth: in brackets how often an attacker who is right half of the time "
-        "without the training can be right with it, at most, or that δ is too large."
+        "beforehand can be right afterwards, at most, or that δ is too large."
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
     numbers = numbered(report.guarantees)

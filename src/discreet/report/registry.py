@@ -51,7 +51,9 @@ def registry_entry(report: ReportInput) -> dict[str, Any]:
             "privacy_loss": _privacy_loss(report),
             "deployment_model": _model(report),
             "accounting": {
-                "post_processing": f"The server's rule: {_fact(report, 'Server')}.",
+                "post_processing": f"The server's rule: {_fact(report, 'Server')}."
+                if report.answers is None
+                else "Answers are worked out from the sum.",
                 "composition": f"Over {report.planned_rounds} rounds, by the accountants that the report "
                 "cites; a round that was interrupted after its sum may have been seen is charged.",
             },
@@ -84,12 +86,22 @@ def _basic(report: ReportInput) -> dict[str, Any]:
         "name": report.title,
         "data_curators": [_said(report, "Controller")],
         "intended_use": _said(report, "Purpose"),
-        "data_product_type": "Machine learning model",
+        "data_product_type": "Machine learning model" if report.answers is None else "Query answers",
         "data_product_region": _said(report, "Region"),
-        "description": f"A model ({_fact(report, 'Model')}) that {len(report.silos)} silos trained together "
-        "by federated learning with secure aggregation; its weights are released.",
+        "description": _described(report),
         "publication_date": report.finished,
     }
+
+
+def _described(report: ReportInput) -> str:
+    silos = f"{len(report.silos)} silos"
+    if report.answers is not None:
+        asked = f"Answers to questions ({_fact(report, 'Questions')}) to {silos}"
+        return f"{asked}, from a secure sum of counts with noise."
+    return (
+        f"A model ({_fact(report, 'Model')}) that {silos} trained together by federated learning with secure "
+        "aggregation; its weights are released."
+    )
 
 
 def _data_domain(report: ReportInput) -> str:
@@ -110,7 +122,7 @@ def _privacy_loss(report: ReportInput) -> dict[str, Any]:
             "epsilon": float(epsilon_text(budget.epsilon)),
             "delta": float(delta_text(budget.delta)),
         },
-        "privacy_parameters_details": f"For the whole training against {budget.adversary.describe()}; "
+        "privacy_parameters_details": f"For all that is released against {budget.adversary.describe()}; "
         f"{status_text(budget)}. It is {judge(budget, report.units)}.",
     }
 
@@ -127,7 +139,7 @@ def _model(report: ReportInput) -> dict[str, Any]:
         f"{_fact(report, 'Aggregation')}.",
         "actors": "\n".join(["Who may look, and what is guaranteed against each:", *actors]),
         "release_type": "One release",
-        "release_type_details": "One training; every further one on the same records adds to its cost.",
+        "release_type_details": "Every further release about the same records adds to its cost.",
         "data_source_type": "Static",
         "access_type": "Non-interactive",
     }

@@ -33,6 +33,7 @@ def stays(report: ReportInput) -> str:
     """Says what was released of a unit, and that nothing of it can be deleted, or that more must be."""
     budget = report.budget
     unit, relation = UNITS[budget.unit], RELATIONS[budget.neighboring]
+    what = "model" if report.answers is None else "answers"
     if report.seeded:
         return (
             "This is a simulation: whoever knows its seed can remove the noise, so that what was released "
@@ -46,7 +47,7 @@ def stays(report: ReportInput) -> str:
     return (
         f"What was released cannot be taken back, and stays. Whether {unit} is {relation} changes how likely "
         f"it is by no more than {pair_text(budget.epsilon, budget.delta)} says, against "
-        f"{budget.adversary.describe()}. There is nothing in the model to delete beyond that: the guarantee "
+        f"{budget.adversary.describe()}. There is nothing in the {what} to delete beyond that: the guarantee "
         "was made for those, too, who withdraw later."
     )
 
@@ -55,12 +56,13 @@ def again(report: ReportInput) -> str:
     """Says what the same training costs once more; added up, which holds if it was decided upon later."""
     budget = report.budget
     others = _OTHERS[budget.unit]
+    done = "A training that is repeated" if report.answers is None else "A sum that is asked for again"
     if budget.is_vacuous:
-        return f"A training that is repeated without it is a new release about {others}."
+        return f"{done} without it is a new release about {others}."
     once = pair_text(budget.epsilon, budget.delta)
     twice = pair_text(2.0 * budget.epsilon, 2.0 * budget.delta)
     return (
-        f"A training that is repeated without it is a new release about {others}. With this plan it costs "
+        f"{done} without it is a new release about {others}. With this plan it costs "
         f"each of them {once} once more, {twice} in all if costs are added up, out of what the silos' "
         "budgets have left. It costs whoever withdrew nothing more, and takes nothing back."
     )
@@ -74,10 +76,11 @@ def _several(report: ReportInput) -> tuple[str, ...]:
 
 def _done(report: ReportInput) -> tuple[str, ...]:
     exact = report.final is not None or any(one.training_loss is not None for one in report.completed)
+    again_used = "training uses them" if report.answers is None else "sum has them in it"
     removed = (
         "The silo ends its part in further trainings; plans that name it must be made again."
         if report.budget.unit is Unit.CLIENT
-        else "The silo removes the records from its source, and no further training uses them. The plan "
+        else f"The silo removes the records from its source, and no further {again_used}. The plan "
         "stays as it is: none of its numbers was counted from records."
     )
     measured = (

@@ -86,8 +86,8 @@ def headline(guarantee: Guarantee, point: AttackPoint | None) -> str:
     )
 
 
-def says(guarantee: Guarantee) -> tuple[str, ...]:
-    """Lists what the guarantee promises."""
+def says(guarantee: Guarantee, *, asked: bool = False) -> tuple[str, ...]:
+    """Lists what the guarantee promises; ``asked`` where answers were released and no model."""
     unit, who = UNITS[guarantee.unit], guarantee.adversary.describe()
     relation = RELATIONS[guarantee.neighboring]
     return (
@@ -96,23 +96,26 @@ def says(guarantee: Guarantee) -> tuple[str, ...]:
         f"{delta_is(guarantee.delta)}.",
         "It holds whatever else the attacker knows or will learn, other than the noise, the coins and the "
         "keys of honest silos, short of breaking standard cryptography and given the assumptions below.",
-        "It holds for all that is done later with the released model: nothing computes the protection away.",
+        f"It holds for all that is done later with {'these answers' if asked else 'the released model'}: "
+        "nothing computes the protection away.",
         "It covers all rounds together, those included that were interrupted after their sum may have been "
         "seen. An attempt that stopped before is no release; it counts where a silo's own message is what is "
         "seen.",
     )
 
 
-def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
-    """Lists what the guarantee does not promise."""
+def does_not_say(guarantee: Guarantee, *, measured: bool, asked: bool = False) -> tuple[str, ...]:
+    """Lists what the guarantee does not promise; ``asked`` where answers were released and no model."""
+    what, tells = ("answers", "the answers say") if asked else ("model", "the model says")
+    are = "the answers are right for other people" if asked else "the model is accurate, fair,"
     tests = (
         "The measurements on held-out records in this report, and the training loss in report.json and "
         "metrics.jsonl, are exact and not private: show them to those who may see the records, or leave "
         "them out.",
     )
     return (
-        "What is true of many people is meant to be learned. If a symptom goes with a disease, the model "
-        "says so, also about people who took no part.",
+        "What is true of many people is meant to be learned. If a symptom goes with a disease, "
+        f"{tells} so, also about people who took no part.",
         f"How well founded a number is says nothing about how small it is: {guarantee.status.value} is not "
         "good. The judgement beside it says what it is worth.",
         _several(guarantee),
@@ -120,8 +123,8 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "Participants know their own noise and can subtract it: against another participating silo only "
         "the noise of the others protects.",
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
-        "It does not say that the model is accurate, fair, or safe to use on patients.",
-        "It does not stop a silo from sending nonsense on purpose to spoil the model.",
+        f"It does not say that {are} or safe to use on patients.",
+        f"It does not stop a silo from sending nonsense on purpose to spoil the {what}.",
         "It rests on programs that do what the plan says, on good random numbers, and on no more silos "
         "colluding with the server than the table allows.",
         *(tests if measured else ()),

@@ -63,7 +63,7 @@ def test_a_usual_setting_reads_fair_and_a_hundred_worthless() -> None:
     fair = str(judge(row(1.0), 1_000))
     assert fair.startswith("moderate: a 50 % guess whether one record was used becomes right at most 73.2 %")
     assert "almost certain" not in fair
-    assert "δ = 1e-5 alone could publish one of 1,000 records in 1 % of trainings" in fair
+    assert "δ = 1e-5 alone could publish one of 1,000 records in 1 % of runs" in fair
     worthless = str(judge(row(100.0), 1_000))
     assert worthless.startswith("worthless: it allows an attacker to be almost certain")
     assert "at most 100 % of the time" in worthless
@@ -76,7 +76,7 @@ def test_a_delta_of_one_over_the_records_is_worthless_whatever_epsilon_is() -> N
     assert found.level is Level.WORTHLESS
     assert found.short == "worthless (δ)"
     assert "a mechanism that publishes one of 1,000 records at random would satisfy it" in found.sentence
-    assert judge(row(0.1, 9.9e-4), 1_000).level is Level.WEAK, "some record in 99 % of trainings"
+    assert judge(row(0.1, 9.9e-4), 1_000).level is Level.WEAK, "some record in 99 % of runs"
     assert judge(row(0.1, 1e-5), 1_000).level is Level.STRONG
     assert judge(row(0.1, 1e-5, unit=Unit.CLIENT), 10).level is Level.STRONG
     assert judge(row(0.1, 0.1, unit=Unit.CLIENT), 10).level is Level.WORTHLESS
