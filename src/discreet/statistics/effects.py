@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
-from discreet.arrays import Booleans, Floats
+from discreet.arrays import Booleans, Floats, Integers
 from discreet.quality.intervals import Interval
 from discreet.statistics.equations import (
     Counts,
@@ -45,12 +45,14 @@ class Effect:
 
     Attributes:
         name: of covariate and level.
+        reference: the level that it is compared with.
         log_ratio: of hazards or odds, with its interval; None where it cannot be told.
         standard_error: of ``log_ratio``, sampling and noise.
         p_value: of the hypothesis that the ratio is 1.
     """
 
     name: str
+    reference: str
     log_ratio: Interval | None
     standard_error: float | None = None
     p_value: float | None = None
@@ -71,18 +73,23 @@ class Effects:
         what: "hazard ratio" or "odds ratio".
         effects: all levels but the references.
         p_value: of the hypothesis that no covariate has an effect; None where it cannot be told.
+        left_out: levels whose units are left out, since they are too few for the noise.
     """
 
     what: str
     effects: tuple[Effect, ...]
     p_value: float | None
+    left_out: tuple[str, ...] = ()
 
     def rows(self) -> tuple[Row, ...]:
         """Returns the test of all, and ratio, logarithm's standard error and p-value of each level."""
-        found = [number_row("p-value of no effect at all", self.p_value)]
+        few = ", ".join(self.left_out)
+        without = f"without {few}, of too few with or without the outcome" if few else ""
+        found = [number_row("p-value of no effect at all", self.p_value, without)]
         for one in self.effects:
+            compared = "; ".join(filter(None, (f"against {one.reference}", _in_short(one.p_value))))
             found += [
-                interval_row(f"{one.name}: {self.what}", one.ratio, _in_short(one.p_value)),
+                interval_row(f"{one.name}: {self.what}", one.ratio, compared),
                 number_row(f"{one.name}: standard error of the logarithm", one.standard_error),
                 number_row(f"{one.name}: p-value", one.p_value),
             ]
@@ -160,30 +167,50 @@ def _in_short(p_value: float | None) -> str:
 def _effects(counts: Counts, covariates: Sequence[Covariate], what: str, link: Link, level: float) -> Effects:
     names, design, kept, told = _design(counts, covariates)
     reach = normal_quantile(level)
-    unknown = {name: Effect(name, None) for name in names}
+    left_out = _left_out(counts, covariates)
+    unknown = {name: Effect(name, reference, None) for name, reference in names.items()}
     if not (counts.at_risk.shape[1] and told.any()):
-        return Effects(what, tuple(unknown.values()), None)
+        return Effects(what, tuple(unknown.values()), None, left_out)
     part = Counts(counts.raw[:, kept], counts.at_risk, counts.variance)
     known = design[kept][:, told]
     found = solved(part, known, link, range(known.shape[1]))
     if found is not None:
         own = [name for name, one in zip(names, told, strict=True) if one]
         law = equations(found)[1], covariance_of(found)
-        unknown |= {name: _effect(found, law, place, name, reach) for place, name in enumerate(own)}
-    return Effects(what, tuple(unknown.values()), _none_at_all(part, known, link))
+        unknown |= {name: _effect(found, law, place, unknown[name], reach) for place, name in enumerate(own)}
+    return Effects(what, tuple(unknown.values()), _none_at_all(part, known, link), left_out)
 
 
-def _design(counts: Counts, covariates: Sequence[Covariate]) -> tuple[list[str], Floats, Booleans, Booleans]:
-    """Returns names and columns of the effects, which cells are kept, and which effects can be told.
+def _left_out(counts: Counts, covariates: Sequence[Covariate]) -> tuple[str, ...]:
+    """Returns the levels that do not stand out from their noise, references included."""
+    places = _places(covariates)
+    return tuple(
+        f"{one.name} = {text}"
+        for one, place in zip(covariates, places, strict=True)
+        for number, text in enumerate(one.levels)
+        if not _stands_out(counts, place == number)
+    )
+
+
+def _places(covariates: Sequence[Covariate]) -> Integers:
+    """Returns the level of each cell, shape ``(covariates, cells)``."""
+    shape = tuple(len(one.levels) for one in covariates)
+    return np.array(np.unravel_index(np.arange(math.prod(shape)), shape), dtype=np.int64)
+
+
+def _design(
+    counts: Counts, covariates: Sequence[Covariate]
+) -> tuple[dict[str, str], Floats, Booleans, Booleans]:
+    """Returns names with references, columns, which cells are kept, and which effects can be told.
 
     A level counts while those with the event and those without stand out from their noise; one that does not
     is left out with its units. Where a reference does not, nothing can be told: without it the other
     covariates' effects would be those of another model.
     """
-    shape = tuple(len(one.levels) for one in covariates)
-    places = np.array(np.unravel_index(np.arange(math.prod(shape)), shape))
+    places = _places(covariates)
     kept = np.ones(places.shape[1], dtype=np.bool_)
-    names, columns, told = [], [], []
+    names: dict[str, str] = {}
+    columns, told = [], []
     compared = True
     for one, place in zip(covariates, places, strict=True):
         seen = [_stands_out(counts, place == number) for number in range(len(one.levels))]
@@ -192,7 +219,7 @@ def _design(counts: Counts, covariates: Sequence[Covariate]) -> tuple[list[str],
             if not seen[number]:
                 kept &= place != number
             if number != one.reference:
-                names.append(f"{one.name} = {text}")
+                names[f"{one.name} = {text}"] = one.levels[one.reference]
                 columns.append(place == number)
                 told.append(seen[number])
     return names, np.array(columns, dtype=np.float64).T, kept, np.array(told, dtype=np.bool_) & compared
@@ -209,21 +236,21 @@ def _stands_out(counts: Counts, cells: Booleans) -> bool:
     return bool(enough and exposed - events > max(1e-9, noise * float(np.linalg.norm(without))))
 
 
-def _effect(fit: Fit, law: tuple[Floats, Floats], place: int, name: str, reach: float) -> Effect:
+def _effect(fit: Fit, law: tuple[Floats, Floats], place: int, untold: Effect, reach: float) -> Effect:
     """Returns one effect: the values that the law of the equations does not reject, as Fieller (1954).
 
     Let the effect move by x from the root, the other parameters as their covariance says: the equation that
     tells it has the variance a2 x² + a1 x + a0 there, for its derivative is noisy too. ``law`` is that
-    derivative and the covariance of the equations.
+    derivative and the covariance of the equations. Where they tell nothing, it is ``untold``.
     """
     slope, covariance = law
     if np.linalg.matrix_rank(slope) < len(slope):
-        return Effect(name, None)
+        return untold
     periods = len(fit.rates)
     lever = -np.linalg.inv(slope)[periods + place]
     a0 = float(lever @ covariance @ lever)
     if not a0 > 0:
-        return Effect(name, None)
+        return untold
     follows = -np.linalg.solve(slope, covariance @ lever) / a0
     weights, row = weights_of(fit.levels, fit.link), fit.rows @ lever
     along = row * (fit.directions @ follows)
@@ -233,12 +260,13 @@ def _effect(fit: Fit, law: tuple[Floats, Floats], place: int, name: str, reach: 
     a2 = fit.counts.variance * float((moved**2).sum())
     square, value = reach * reach, float(fit.slopes[place])
     if not square * a2 < 1:
-        return Effect(name, None)
+        return untold
     middle = square * a1 / 2 / (1 - square * a2)
     half = math.sqrt(max(0.0, middle * middle + square * a0 / (1 - square * a2)))
     at_zero = a2 * value**2 - a1 * value + a0
     p_value = 2 * float(scipy.special.ndtr(-abs(value) / math.sqrt(max(at_zero, 1e-300))))
-    return Effect(name, around(value, value + middle - half, value + middle + half), math.sqrt(a0), p_value)
+    ratio = around(value, value + middle - half, value + middle + half)
+    return replace(untold, log_ratio=ratio, standard_error=math.sqrt(a0), p_value=p_value)
 
 
 def _none_at_all(counts: Counts, design: Floats, link: Link) -> float | None:

@@ -78,7 +78,9 @@ def test_hazard_ratios_of_records_are_those_of_counts_by_hand() -> None:
     assert drawn == pytest.approx(by_hand(), rel=1e-3)
     assert 1.7 < drawn["sex = m"] < 2.4
     assert [row.name for row in found.main][:2] == ["p-value of no effect at all", "sex = m: hazard ratio"]
-    assert found.main[1].remark == "p < 0.001"
+    assert found.main[1].remark == "against f; p < 0.001"
+    assert [row.remark[:10] for row in found.main if "stage" in row.name] == ["against II"] * 2
+    assert found.main[0].remark == ""
 
 
 def test_odds_ratios_of_records_are_those_of_four_cells() -> None:

@@ -202,16 +202,20 @@ def test_noise_hides_what_it_hides() -> None:
     noisy = followed(rng, 100) + rng.normal(0, 60.0, (2, 3, 5, 2))
     found = hazards(noisy.ravel(), 3600.0, EDGES, COVARIATES)
     assert all(effect.log_ratio is None for effect in found.effects)
-    assert found.rows()[1].remark == "cannot be told at this noise"
+    assert found.rows()[1].remark == "cannot be told at this noise; against old"
 
 
 def test_a_level_of_few_is_left_out_with_its_units_and_a_reference_of_few_leaves_nothing() -> None:
     counts = outcomes(np.random.default_rng(6), 4_000)
     counts[:, 2] = 1.0
-    drug, second, third = logistic_regression(counts.ravel(), 25.0, COVARIATES).effects
+    found = logistic_regression(counts.ravel(), 25.0, COVARIATES)
+    drug, second, third = found.effects
+    assert found.rows()[0].remark == "without stage = III, of too few with or without the outcome"
+    assert found.rows()[4].remark == "against I; p < 0.001"
     without = [COVARIATES[0], Covariate("stage", ("I", "II"))]
-    kept = logistic_regression(counts[:, :2].ravel(), 25.0, without).effects
-    assert (drug, second) == kept
+    kept = logistic_regression(counts[:, :2].ravel(), 25.0, without)
+    assert (drug, second) == kept.effects
+    assert kept.rows()[0].remark == ""
     assert third.log_ratio is None
     of_few = [COVARIATES[0], Covariate("stage", ("I", "II", "III"), reference=2)]
     assert all(one.log_ratio is None for one in logistic_regression(counts.ravel(), 25.0, of_few).effects)
