@@ -27,7 +27,11 @@ def level_rows(found: LevelQuality) -> tuple[tuple[str, str, str], ...]:
             f"{found.constant_error:.4g}",
             "what naming one level is off",
         ),
-        ("Weighted kappa", kappa, "agreement with quadratic weights: 1 is all, 0 what chance brings"),
+        (
+            "Agreement beyond chance (weighted kappa)",
+            kappa,
+            "Cohen's, with quadratic weights: 1 is all, 0 what chance brings",
+        ),
     )
 
 

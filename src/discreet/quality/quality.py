@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
@@ -172,7 +173,36 @@ class Quality:
 
     @property
     def warning(self) -> str:
-        """One sentence if the accuracy is no better than the base rate; else nothing."""
+        """What one constant answer does as well or better: the accuracy, and the levels; else nothing."""
+        return " ".join(filter(None, (self._of_accuracy, self._of_levels)))
+
+    @property
+    def _of_levels(self) -> str:
+        """One sentence if levels are further off than always naming the median, with those that are."""
+        if self.levels is None or not self.levels.error.value > self.levels.constant_error:
+            return ""
+        named = ", ".join(self._levels_off)
+        where = f"; the model is further off at: {named}" if named else ""
+        return (
+            f"The likeliest level is off by {self.levels.error.value:.3g} on average, and always naming the "
+            f"median level by {self.levels.constant_error:.3g}{where}."
+        )
+
+    @property
+    def _levels_off(self) -> tuple[str, ...]:
+        """The levels whose records the model is further off at than naming the median level would be."""
+        of_level = [sum(row) for row in self.confusion]
+        below = list(accumulate(of_level))
+        median = next((place for place, count in enumerate(below) if 2 * count >= below[-1]), 0)
+        return tuple(
+            one.name
+            for level, (one, row) in enumerate(zip(self.classes, self.confusion, strict=True))
+            if sum(count * abs(named - level) for named, count in enumerate(row))
+            > of_level[level] * abs(median - level)
+        )
+
+    @property
+    def _of_accuracy(self) -> str:
         base, n = f"{100 * self.against.base_rate:.1f} %", f"{self.records} records"
         found = f"The accuracy, {100 * self.accuracy.value:.1f} % of {n}, "
         advice = " Look at recall and precision before anybody uses the model."

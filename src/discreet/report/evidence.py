@@ -15,7 +15,7 @@ def budgets(report: ReportInput) -> Html:
         "ε and δ of different trainings add up, unless the owner's budget composes them by a filter: then "
         "all trainings come to ε at the whole δ, and what is left is a share of the filter's own measure."
     )
-    header = ("Silo", "Against", "This training", "Allowed in one", "All trainings", "Allowed in all", "Left",
+    header = ("Silo", "Against", "This run", "Allowed in one", "All trainings", "Allowed in all", "Left",
               "Policy")  # fmt: skip
     rows = [_budget(budget) for budget in report.silo_budgets]
     heading = tag("h2", "Budget used against each silo's policy")

@@ -79,7 +79,7 @@ def _top(report: ReportInput) -> tuple[tuple[str, str, str], ...]:
         ),
         (
             "What do several releases cost together?",
-            "all rounds of this training, interrupted ones included"
+            f"all rounds of this {'training' if report.answers is None else 'sum'}, interrupted ones included"
             + ("; the silos' budgets are in the report" if report.silo_budgets else ""),
             "add up all trainings and other releases on the same records",
         ),

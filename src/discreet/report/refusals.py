@@ -46,11 +46,15 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
             "secrecy of who took part, and of public facts in the plan",
             "names, survivors and capacities are visible to the server and in this report",
         ),
-        Refusal(
-            "privacy of measurements on held-out records",
-            "they are computed without noise, for simulations; switch run.evaluate off where that matters",
-        ),
     ]
+    if not plan.questions:
+        found.append(
+            Refusal(
+                "privacy of measurements on held-out records",
+                "they are computed without noise, for simulations; switch run.evaluate off where that "
+                "matters",
+            )
+        )
     if plan.unit is Unit.RECORD:
         found.append(Refusal("one ε for a person with several records", "the protected unit is one record"))
     if isinstance(plan.training.sampling, NoSamplingConfig):

@@ -96,9 +96,17 @@ class Summary:
         return (
             interval_row("count", self.units),
             *(interval_row(f"{name}: mean", found) for name, found in means),
-            *(interval_row(f"{name}: standard deviation", found) for name, found in deviations),
+            *(
+                interval_row(f"{name}: standard deviation", found, _hidden(found))
+                for name, found in deviations
+            ),
             *(interval_row(f"{a}, {b}: correlation", found) for (a, b), found in self.correlations.items()),
         )
+
+
+def _hidden(deviation: Interval | None) -> str:
+    """Says what a deviation of 0 means: noise made the variance negative, and no spread was measured."""
+    return "no spread stands out from the noise" if deviation is not None and deviation.value == 0.0 else ""
 
 
 def read_moments(

@@ -31,6 +31,21 @@ def test_the_error_stands_beside_that_of_the_median() -> None:
     assert found.constant_error == pytest.approx(0.75)
 
 
+def test_worse_than_the_median_is_told_with_the_levels_that_are_off() -> None:
+    labels = np.array([0, 1, 1, 1, 1, 2])
+    named = np.array([0, 2, 2, 1, 1, 0])
+    found = assess(np.eye(3)[named], labels, classes=("mild", "middle", "grave"), ordinal=True)
+    assert found.levels is not None
+    assert found.levels.error.value > found.levels.constant_error
+    assert found.warning.endswith(
+        "The likeliest level is off by 0.667 on average, and always naming the median level by 0.333; the "
+        "model is further off at: middle, grave."
+    )
+    assert "\n" not in found.warning
+    for ordinal, own in ((False, named), (True, labels)):
+        assert "level is off" not in assess(np.eye(3)[own], labels, ordinal=ordinal).warning
+
+
 def test_only_levels_have_it_and_files_keep_it() -> None:
     probabilities, labels = np.eye(3)[[0, 1, 2, 2]], np.array([0, 1, 2, 1])
     plain, ordered = (assess(probabilities, labels, ordinal=ordinal) for ordinal in (False, True))

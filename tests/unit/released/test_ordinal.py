@@ -93,7 +93,7 @@ def test_evaluate_counts_levels(levels: Run, labelled: Path, discreet: Callable[
     assert found["levels"]["kappa"] == pytest.approx(expected.kappa)
     text = discreet("evaluate", levels.path, labelled).out
     assert "levels off, mean" in text
-    assert "weighted kappa" in text
+    assert "agreement beyond chance (weighted kappa)" in text
 
 
 def test_card_report_and_verification_speak_of_levels(
@@ -105,7 +105,7 @@ def test_card_report_and_verification_speak_of_levels(
     assert "| Levels off, always the median |" in card
     page = (levels.path / "report.html").read_text(encoding="utf-8")
     assert "Levels off, mean" in page
-    assert "Weighted kappa" in page
+    assert "Agreement beyond chance (weighted kappa)" in page
     assert any(one.subject == "evaluation.json" for one in levels.verify())
     quality = quality_from_json(json.loads((levels.path / "evaluation.json").read_text()))
     assert isinstance(quality, Quality)

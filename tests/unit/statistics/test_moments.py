@@ -49,6 +49,18 @@ def test_without_noise_moments_are_those_of_the_records() -> None:
     assert correlation.value == pytest.approx(np.corrcoef(AGE, DOSE)[0, 1])
 
 
+def test_a_deviation_of_zero_says_that_noise_hides_the_spread() -> None:
+    sums = block()
+    sums[2] = sums[0] * 1e-3  # the noise of a square brought the variance below 0
+    rows = {row.name: row for row in summary(read_moments(sums, 1e-6, COLUMNS, squared_radius=RADIUS)).rows()}
+    told = {name: row.remark for name, row in rows.items() if name.endswith("deviation")}
+    assert sum(row.value == 0.0 for row in rows.values()) == 1
+    hidden = "no spread stands out from the noise"
+    assert {name for name, words in told.items() if words == hidden} == {
+        name for name in told if rows[name].value == 0.0
+    }
+
+
 def test_without_noise_the_interval_of_a_mean_is_the_normal_one() -> None:
     mean = summary(exact()).means[0]
     assert mean is not None
