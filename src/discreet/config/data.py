@@ -240,6 +240,12 @@ class DataConfig(Section):
         """Refuses, for records that are asked, what only training knows."""
         if self.asked == "held-out" and self.test_fraction == 0.0:
             raise ValueError("test_fraction must be above 0 where held-out records are asked; got 0")
+        if self.asked == "held-out" and self.transform is not None:
+            raise ValueError(
+                "transform must be left out where held-out records are asked: a record's features may then "
+                "differ in a last bit among other records, and a histogram makes a whole record of it; got "
+                f"{self.transform!r}"
+            )
         if self.asked is not True:
             return self
         given = [name for name in _OF_TRAINING if getattr(self, name) is not None]

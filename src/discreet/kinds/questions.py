@@ -246,7 +246,8 @@ class EvaluationQuestion(QuestionSection):
         labels = [variable for variable in variables.values() if isinstance(variable, Label)]
         if len(labels) != 1:
             raise ConfigurationError(
-                "'data.asked' must be \"held-out\" where a model is evaluated, and its label one of classes."
+                "'data.asked' must be \"held-out\" where a model is evaluated, and its label one of classes: "
+                "of a table's column, or of arrays whose 'num_classes' is stated."
             )
         (label,) = labels
         classes = 2 if len(self.weights) == 1 else len(self.weights)

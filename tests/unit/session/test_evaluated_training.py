@@ -1,4 +1,4 @@
-"""A training that asks held-out records between rounds: its plan, its bits, its end, and what can go wrong."""
+"""A training that asks held-out records between rounds: its plan, its bits, its end, what can go wrong."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import Run, Target, composed, open_run, plan_training, train
+from discreet import Arrays, Run, Target, composed, open_run, plan_training, train
 from discreet.config import parse_config
 from discreet.config.federation import federation_of
 from discreet.engines.local import Opening
+from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
 from discreet.plan.follows import require_follows
@@ -21,7 +22,9 @@ from discreet.plan.held_out import Interleaving, require_one_process
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
 from discreet.rounds import RoundReport
+from discreet.session.finish import finish
 from discreet.session.public import plan_without_data
+from discreet.statistics.evaluation import COMMONEST
 from tests.unit.session.test_evaluation import SILOS, hospitals
 
 LOCAL = {"kind": "single-step"}
@@ -110,7 +113,7 @@ def test_a_plan_is_read_back_and_altered_noise_is_refused() -> None:
     assert again.digest() == plan.digest()
     require_follows(again)
     assert plan.evaluation is not None
-    share = dataclasses.replace(plan.evaluation.release.share, silo_stddev=1.0)  # type: ignore[call-arg]
+    share = dataclasses.replace(plan.evaluation.release.share, silo_stddev=1.0)  # type: ignore[arg-type]
     quiet = dataclasses.replace(plan.evaluation.release, share=share)
     altered = dataclasses.replace(plan, evaluation=dataclasses.replace(plan.evaluation, release=quiet))
     with pytest.raises(ConfigurationError, match=r"evaluation\.release\.share"):
@@ -196,7 +199,7 @@ def test_a_release_that_may_have_been_seen_stays_charged(lost: int, tmp_path: Pa
 
 def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -> None:
     # At this ε accuracies are exact to a unit, and a model that does not move cannot improve.
-    still = {"rounds": 8, "server": {"kind": "averaging", "learning_rate": 1e-9}}
+    still: dict[str, Any] = {"rounds": 8, "server": {"kind": "averaging", "learning_rate": 1e-9}}
     plan = planned({"every": 1, "epsilon": 300.0, "stop": {"patience": 2}}, **still)
     run = train(plan, hospitals(), out=tmp_path / "run", seed=1)
     charged = run.record.spending.charged
@@ -211,8 +214,61 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
 
 
+def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
+    chance = np.random.default_rng(3)
+    rule = chance.normal(size=(5, 3))
+
+    def silo() -> tuple[Any, Any]:
+        rows = chance.normal(size=(200, 5)).astype(np.float32)
+        return rows, (rows @ rule).argmax(axis=1)
+
+    own = Arrays({name: silo() for name in SILOS}, num_classes=3, norm_bound=1.0)
+    evaluate = {"every": 10, "epsilon": 100.0}
+    plan = plan_training(own.public(capacity=200), target=Target(8.0), evaluate=evaluate)
+    run = train(plan, own, out=tmp_path / "run", seed=1)
+    line = run.metrics[-1]
+    assert line["held_out"]["accuracy"][0] == pytest.approx(line["accuracy"], abs=0.03)
+    assert line["held_out"]["auc"] is None
+    names = [row.name for row in run.evaluations[-1].answer.rows]
+    assert names == ["units", "accuracy", COMMONEST, "recall of 0", "recall of 1", "recall of 2"]
+    assert run.verify()
+
+
+@pytest.mark.parametrize("mechanism", ["rounded-gaussian", "discrete-laplace"])
+def test_all_evaluations_together_satisfy_their_epsilon(mechanism: str, tmp_path: Path) -> None:
+    plan = planned({"every": 2, "epsilon": 1.0, "mechanism": mechanism})
+    assert plan.evaluation is not None
+    assert plan.evaluation.spent(3).epsilon == pytest.approx(1.0, rel=1e-2)
+    assert plan.evaluation.spent(1).epsilon < 0.7
+    assert train(plan, hospitals(), out=tmp_path / "run", seed=1).verify()
+
+
+def test_a_silo_may_drop_out_of_an_evaluation(tmp_path: Path) -> None:
+    tables = {
+        "data": {"source": "heart-disease", "record_capacity": 400},
+        "training": {"rounds": 2, "local": {"kind": "stable-steps"}},
+        "evaluate": {"every": 1, "epsilon": 5.0},
+        "privacy": {"epsilon": 1.0, "delta": 1e-5},
+        "aggregation": {"min_survivors": 3},
+        "run": {"seed": 1, "dropouts": [{"silo": "cleveland", "round": 2}]},
+    }
+    result = run_locally(parse_config(tables, source="test"), tmp_path / "run")
+    finish(result, None)
+    run = open_run(tmp_path / "run")
+    assert [len(entry.survivors) for entry in run.record.spending.completed] == [4, 3, 4, 4]
+    first, last = (one.answer.rows[0].value for one in run.evaluations)
+    assert first is not None
+    assert last is not None
+    # Cleveland's held-out records are not in the first sum.
+    assert first < last
+    assert run.verify()
+    tables["run"] = {"dropouts": [{"silo": "cleveland", "round": 5}]}
+    with pytest.raises(ConfigurationError, match="at most 4, the rounds and the evaluations between them"):
+        run_locally(parse_config(tables, source="test"), tmp_path / "other")
+
+
 def test_persons_are_on_one_side_with_all_their_records(tmp_path: Path) -> None:
-    rules = {"person": {"column": "who", "most_records": 2}}
+    rules: dict[str, Any] = {"person": {"column": "who", "most_records": 2}}
     evaluate = {"every": 3, "epsilon": 8.0, "capacity": 150}
     public = hospitals(**rules).public(capacity=300)
     plan = plan_training(public, target=Target(8.0, unit="person"), rounds=3, local=LOCAL, evaluate=evaluate,
@@ -222,6 +278,14 @@ def test_persons_are_on_one_side_with_all_their_records(tmp_path: Path) -> None:
     run = train(plan, hospitals(**rules), out=tmp_path / "run", seed=1)
     assert run.evaluations[0].answer.about.endswith("shared evenly by their records")
     assert run.verify()
+
+
+def test_records_of_a_feature_map_are_not_evaluated() -> None:
+    images = np.zeros((20, 8, 8), dtype=np.float32), np.arange(20) % 2
+    own = Arrays(dict.fromkeys(SILOS, images), num_classes=2, features="centred-pixels")
+    plan_training(own.public(capacity=50), target=Target(8.0))
+    with pytest.raises(ConfigurationError, match="transform must be left out where held-out records are asked"):
+        plan_training(own.public(capacity=50), target=Target(8.0), evaluate={"every": 1, "epsilon": 1.0})
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
