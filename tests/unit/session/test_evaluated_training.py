@@ -284,7 +284,9 @@ def test_records_of_a_feature_map_are_not_evaluated() -> None:
     images = np.zeros((20, 8, 8), dtype=np.float32), np.arange(20) % 2
     own = Arrays(dict.fromkeys(SILOS, images), num_classes=2, features="centred-pixels")
     plan_training(own.public(capacity=50), target=Target(8.0))
-    with pytest.raises(ConfigurationError, match="transform must be left out where held-out records are asked"):
+    with pytest.raises(
+        ConfigurationError, match="transform must be left out where held-out records are asked"
+    ):
         plan_training(own.public(capacity=50), target=Target(8.0), evaluate={"every": 1, "epsilon": 1.0})
 
 
