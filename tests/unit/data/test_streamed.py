@@ -113,24 +113,24 @@ SETTINGS: Mapping[str, tuple[PublicFacts, Partition | None, dict[str, Any]]] = {
 
 
 WRITTEN_DOWN = {
-    "column": "76a3a8fdf28c6b94",
-    "named silos": "d148f26f1a8f3066",
-    "one silo": "d42d26e428ef7eda",
-    "iid": "4ae04da011cabaa2",
-    "dirichlet": "0df660aa32f5b118",
-    "capacity": "7fda5e098836b4cb",
-    "capacity of one": "7deaaee10555dce2",
-    "exchanged": "3a92219f1397fa88",
-    "by id": "b3824d50f13b6cc5",
-    "held-out": "bca9c75d60780836",
-    "asked": "3462b19b9bb82ffe",
+    "column": "7b8012e489019130",
+    "named silos": "9ebea37adff3a563",
+    "one silo": "b0ecc9f0eb0c0626",
+    "iid": "41fc667f86e6fb6b",
+    "dirichlet": "4f643ae554d13901",
+    "capacity": "648b5732fdc849bd",
+    "capacity of one": "31598898d3497c69",
+    "exchanged": "1d8f0180a0cfe4a8",
+    "by id": "a067f42113a1f0f0",
+    "held-out": "78b04a9a7d970b17",
+    "asked": "9f7c5befb81be3b0",
     "outcome": "cb56b39dfd5d347f",
-    "persons": "7d33fd1e6cd83e0a",
-    "persons dealt": "240f10a07e710acf",
+    "persons": "cc7fade1a3b75d5a",
+    "persons dealt": "d4a9fb27e52f0255",
 }
 
 
-FILES, FRAMES = "d1196f45ecf1b6c8", "9a135fde5d44ce3d"
+FILES, FRAMES = "b8fe6a4c49d27435", "e26b503040aab4d0"
 
 
 @pytest.fixture(params=[1, 60, None], ids=["a row", "some rows", "all rows"])

@@ -162,13 +162,20 @@ def test_what_is_not_proven_is_refused(
         of_persons(local, **settings)
 
 
-@pytest.mark.parametrize(("unit", "person"), [("person", False), ("record", True), ("client", True)])
-def test_the_unit_person_and_the_persons_belong_together(unit: str, person: bool) -> None:
+@pytest.mark.parametrize(
+    ("unit", "person", "says"),
+    [
+        ("person", False, r"'data\.person' must be given"),
+        ("record", True, r"'privacy\.unit' must be person where 'data\.person' is given; got record"),
+        ("client", True, "got client"),
+    ],
+)
+def test_the_unit_person_and_the_persons_belong_together(unit: str, person: bool, says: str) -> None:
     data: dict[str, Any] = {"source": "digits"}
     data |= (
         {"person": {"column": "who", "capacity": 9, "most_records": 3}} if person else {"record_capacity": 9}
     )
-    with pytest.raises(ConfigurationError, match=r"'data\.person' must be given"):
+    with pytest.raises(ConfigurationError, match=says):
         parse_config(
             {
                 "data": data,
