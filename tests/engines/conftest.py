@@ -14,7 +14,7 @@ from discreet.config import Config, parse_config
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.wire import NodeId, Posted
 from discreet.plan import Plan
-from discreet.silo.requests import Deliver, Farewell, Hello, Propose, Reply, Request, decode, encode
+from discreet.silo.requests import Reply, Request, decode, encode
 from discreet.silo.silo import Silo, open_silo
 
 SEED = 7
@@ -75,7 +75,7 @@ class DirectWire:
         for node, body in requests.items():
             self._count += 1
             request = decode(body)
-            assert isinstance(request, Hello | Propose | Deliver | Farewell)
+            assert isinstance(request, Request)
             changed = self.tamper(node, request)
             posted[str(self._count)] = node
             self.seen.append((node, request))

@@ -40,6 +40,10 @@ class PlannedSum:
         """The silos that are asked for it."""
         return tuple(turn.silo for turn in self.turns)
 
+    def turn_of(self, silo: str) -> Turn | None:
+        """Returns a silo's part in it; None if it has none."""
+        return next((turn for turn in self.turns if turn.silo == silo), None)
+
 
 @dataclass(frozen=True)
 class Timetable:

@@ -254,6 +254,23 @@ class Plan:
         """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
         return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
 
+    def contributions_of(self, silo: str) -> int:
+        """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
+        planned = self.timetable
+        asked = 0 if planned is None else planned.contributions_of(silo)
+        return asked or self.contributions(self.rounds)
+
+    @property
+    def by_contribution(self) -> Plan:
+        """The plan whose rounds are one silo's contributions: a timetable's guarantees are those of rounds.
+
+        Source: docs/theory/schedules.md.
+        """
+        if self.timetable is None:
+            return self
+        training = self.training.model_copy(update={"schedule": None})
+        return dataclasses.replace(self, config=self.config.model_copy(update={"training": training}))
+
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.plan import Plan
 from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -16,6 +15,7 @@ from discreet.report.html import Html, items, table, tag
 from discreet.report.owner_columns import columns_read
 from discreet.report.owner_price import price
 from discreet.report.wording import UNITS, status_text
+from discreet.silo.check import rounds_text
 from discreet.silo.spending import Odometer, Proposed
 
 
@@ -81,7 +81,7 @@ def _plan(one: Waiting) -> Html:
     title = f"{foreign(plan.name)} ({plan.digest()[:16]})"
     return tag(
         "article",
-        table(title, ("What", "It says"), _asked(plan)),
+        table(title, ("What", "It says"), _asked(one)),
         columns_read(plan.data),
         table("What it would cost", ("What", "Worked out here"), _price(one)),
         tag("h4", "What would leave this silo"),
@@ -106,15 +106,16 @@ def _price(one: Waiting) -> list[tuple[str, str]]:
     return price(one.proposed, one.cost, one.units, one.budget)
 
 
-def _asked(plan: Plan) -> list[tuple[str, str]]:
+def _asked(one: Waiting) -> list[tuple[str, str]]:
     """Says who asks for what, in the sender's own words where there are some."""
+    plan = one.proposed.plan
     about = plan.about
     who, contact = _stated(about.controller), _stated(about.contact)
     numbers = f"{plan.facts.dimension:,} numbers"
     plural = "question" if len(plan.questions) == 1 else "questions"
     does = ("Asks", f"{len(plan.questions)} {plural}, answered by {numbers}")
     if not plan.questions:
-        does = ("Trains", f"{foreign(plan.model_title)}, {numbers}, in {plan.rounds} rounds")
+        does = ("Trains", f"{foreign(plan.model_title)}, {numbers}, in {rounds_text(plan, one.silo)}")
     return [
         ("Asked by", f"{who}; contact: {contact}"),
         ("Purpose", _stated(about.purpose)),

@@ -133,7 +133,7 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
     charged, others = _own_ledger(policy, plan)
     limits, charge = policy.budget.lifetime, Charge.under(plan, policy)
     elsewhere = others.total(limits)
-    later = others.including(charge, max(charged or 0, plan.rounds))
+    later = others.including(charge, max(charged or 0, plan.contributions_of(policy.silo)))
     filtered = limits.composition != "sum"
     return _Stated(
         silo=policy.silo,
@@ -163,7 +163,7 @@ def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
     charge = Charge(plan, stated.max_colluding)
     return SiloBudget(
         silo=stated.silo,
-        training=charge.cost(max(charged, stated.charged or 0)),
+        training=charge.cost(max(plan.contributions(charged), stated.charged or 0)),
         elsewhere=(stated.elsewhere_epsilon, stated.elsewhere_delta),
         limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
         limit=(stated.max_epsilon, stated.max_delta),

@@ -25,6 +25,18 @@ class Start:
     parameters: npt.NDArray[np.float64]
     weight: float = 1.0
 
+    def digest(self) -> bytes:
+        """Returns SHA-256 of the weights."""
+        return hashlib.sha256(self.parameters.astype("<f8", copy=False).tobytes()).digest()
+
+
+def context_of(starts: Mapping[str, tuple[bytes, float]]) -> bytes:
+    """Returns the digest of what every silo of a sum starts from: `Start.digest` and `Start.weight`."""
+    whole = hashlib.sha256()
+    for silo, (digest, weight) in sorted(starts.items()):
+        whole.update(hashlib.sha256(silo.encode()).digest() + digest + weight.hex().encode())
+    return whole.digest()
+
 
 @dataclass(frozen=True, slots=True)
 class RoundOrder:
@@ -58,11 +70,10 @@ class RoundOrder:
         """Returns the digest that masks are bound to: of everything that anybody starts from."""
         if self.starts is None:
             return hashlib.sha256(self.parameters.tobytes()).digest()
-        whole = hashlib.sha256()
-        for silo, start in sorted(self.starts.items()):
-            digest = hashlib.sha256(start.parameters.tobytes()).digest()
-            whole.update(hashlib.sha256(silo.encode()).digest() + digest + start.weight.hex().encode())
-        return whole.digest()
+        digests = {id(one.parameters): one.digest() for one in self.starts.values()}
+        return context_of(
+            {silo: (digests[id(one.parameters)], one.weight) for silo, one in self.starts.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
     plan = approval.plan
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
-    later = others.including(approval.charge, plan.rounds)
+    later = others.including(approval.charge, plan.contributions_of(policy.silo))
     after = later.total(limits)
     return DryRun(
         plan=plan,
@@ -106,7 +106,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
         records=len(records),
         persons=None if records.persons is None else len(np.unique(records.persons)),
         features=math.prod(plan.facts.feature_shape),
-        released=released(plan),
+        released=released(plan, policy.silo),
         held_out=_held_out(plan),
         notes=tuple(notes),
     )
@@ -135,15 +135,22 @@ def _held_out(plan: Plan) -> str:
     )
 
 
-def released(plan: Plan) -> tuple[str, ...]:
-    """Lists everything that leaves a silo in a training, or to answer questions, in words."""
+def released(plan: Plan, silo: str) -> tuple[str, ...]:
+    """Lists everything that leaves ``silo`` in a training, or to answer questions, in words."""
     return (
         *(
             f"question {number}: {question.describe()}"
             for number, question in enumerate(plan.questions, start=1)
         ),
         "public keys, sealed key shares for the other silos, and signatures",
-        f"in each of {plan.rounds} rounds one vector of {plan.grid.dimension:,} integers modulo "
+        f"in each of {rounds_text(plan, silo)} one vector of {plan.grid.dimension:,} integers modulo "
         f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",
         "no record, no count, no loss and no metric",
     )
+
+
+def rounds_text(plan: Plan, silo: str) -> str:
+    """Says how many releases ask ``silo``, and of how many where a timetable leaves it out of some."""
+    if plan.timetable is None:
+        return f"{plan.rounds} rounds"
+    return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"

@@ -55,11 +55,38 @@ class Deliver:
 
     Attributes:
         messages: server messages of `discreet.secagg`, in order.
-        parameters: float64, little-endian; empty unless the last message invites to a round.
+        parameters: what this silo starts from: float64, little-endian; empty unless the last message invites
+            to a round.
+        models: where a timetable lets silos start from different models, SHA-256 of each, the oldest first.
     """
 
     messages: tuple[bytes, ...]
     parameters: bytes = b""
+    models: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Brings the model for a sum that is made only after others, so that the silo trains meanwhile.
+
+    Nothing leaves the silo for it, and nothing is charged before the invitation.
+
+    Attributes:
+        release: number of the sum, from 1.
+        attempt: the number that the server's invitation will have if nothing comes in between; it names the
+            randomness.
+        parameters: float64, little-endian.
+    """
+
+    release: int
+    attempt: int
+    parameters: bytes
+
+    def __post_init__(self) -> None:
+        if min(self.release, self.attempt) < 0:
+            raise ValueError(
+                f"release and attempt must be at least 0; got {self.release} and {self.attempt}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +129,12 @@ class Refused:
     reason: str
 
 
-Request = Hello | Propose | Deliver | Farewell
+Request = Hello | Propose | Begin | Deliver | Farewell
 Reply = Present | Joined | Replied | Refused
 
 _KINDS: dict[str, type[Request | Reply]] = {
-    kind.__name__: kind for kind in (Hello, Propose, Deliver, Farewell, Present, Joined, Replied, Refused)
+    kind.__name__: kind
+    for kind in (Hello, Propose, Begin, Deliver, Farewell, Present, Joined, Replied, Refused)
 }
 
 

@@ -12,7 +12,7 @@ from discreet.silo.connection import send
 from discreet.silo.doorway import listen, why_not
 from discreet.silo.policy import RefusalCode
 from discreet.silo.reception import Reception
-from discreet.silo.requests import Deliver, Farewell, Hello, Propose, Refused, decode, encode
+from discreet.silo.requests import Refused, Request, decode, encode
 from discreet.silo.silo import Silo
 
 _POLL_SECONDS = 0.2
@@ -86,6 +86,6 @@ def _answer(silo: Silo, data: bytes) -> bytes:
         request = decode(data)
     except PeerProtocolError as error:
         return encode(Refused(silo.name, str(RefusalCode.PROTOCOL), str(error)))
-    if not isinstance(request, Hello | Propose | Deliver | Farewell):
+    if not isinstance(request, Request):
         return encode(Refused(silo.name, str(RefusalCode.PROTOCOL), "a silo takes requests, not replies."))
     return encode(silo.handle(request))

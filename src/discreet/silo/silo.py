@@ -17,6 +17,7 @@ from discreet.plan import Plan, sum_terms
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
+from discreet.silo.early import EarlyWork
 from discreet.silo.events import (
     RequestAnswered,
     RequestArrived,
@@ -42,6 +43,7 @@ from discreet.silo.policy.review import Approval
 from discreet.silo.proposals import JOINED, Proposal, ProposalLog
 from discreet.silo.records import load_records, nothing
 from discreet.silo.requests import (
+    Begin,
     Deliver,
     Farewell,
     Hello,
@@ -130,6 +132,8 @@ class Silo:
             self._ledger.close()
             raise
         self._training: SiloTraining | None = None
+        # Outlives a new key setup: a slow silo need not train again because another came back.
+        self._early = EarlyWork()
         # The plan and allow-list that are being answered, once the day's limits let them in.
         self._admitted: tuple[Plan, int] | None = None
 
@@ -162,6 +166,7 @@ class Silo:
     def close(self) -> None:
         """Forgets the session's secrets and releases the ledger."""
         self._end_training()
+        self._early.close()
         self._ledger.close()
 
     def _reply(self, request: Request) -> Reply:
@@ -191,15 +196,22 @@ class Silo:
                 return Present(self.name)
             case Propose():
                 return self._join(request)
+            case Begin():
+                self._in_progress().begin(request)
+                return Replied(b"")
             case Deliver():
-                if self._training is None:
-                    raise PolicyRefusal(
-                        RefusalCode.PROTOCOL, "a training must be proposed before its messages; none is."
-                    )
-                return Replied(self._training.deliver(request))
+                return Replied(self._in_progress().deliver(request))
             case Farewell():
                 self._end_training()
+                self._early.forget()
                 return Replied(b"")
+
+    def _in_progress(self) -> SiloTraining:
+        if self._training is None:
+            raise PolicyRefusal(
+                RefusalCode.PROTOCOL, "a training must be proposed before its messages; none is."
+            )
+        return self._training
 
     def _join(self, proposal: Propose) -> Joined:
         """Reviews a proposal and, if it is allowed, ends the training in progress and offers keys."""
@@ -216,6 +228,7 @@ class Silo:
         self._admit(plan.digest())
         self._admitted = plan, SignedAllowList.parse(proposal.allow_list).serial
         approval = self._review(plan)
+        self._early.wait()  # what follows uses torch, as the thread of early work does
         require_rows_alike_for(approval.plan, approval.model, [self.name])
         records = self._records(approval.plan)
         protocol = _masking_protocol(approval.plan)
@@ -236,6 +249,7 @@ class Silo:
             records,
             OpenSession(agreement, proposal.epoch, session),
             book=Book(self._state, self._ledger, self._surroundings.today),
+            early=self._early,
             randomness=self._randomness(),
             log=log,
             tell=self._surroundings.tell,
@@ -255,7 +269,7 @@ class Silo:
         time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
         noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
         if verdict in _PRICED:
-            cost = Charge.under(plan, self._policy).cost(plan.rounds)
+            cost = Charge.under(plan, self._policy).cost(plan.contributions_of(self.name))
             if math.isfinite(cost.epsilon):
                 noted = replace(noted, epsilon=cost.epsilon, delta=cost.delta)
         self._proposals.append(noted)

@@ -25,7 +25,7 @@ class TrainingSpent:
         unit: whom its guarantee protects.
         releases: charged releases.
         lost: of these, how many were not seen to complete, and may have been seen.
-        planned: how many the plan has.
+        planned: how many the plan asks of this silo.
         epsilon: what they cost by themselves, under the owner's assumption about colluders.
         delta: that ``epsilon`` is stated at.
         first_day: of a contribution (UTC); None if the ledger does not say.
@@ -166,7 +166,7 @@ def odometer(policy: Policy, entries: tuple[Entry, ...], today: date) -> Odomete
         lifetime=_level(account, limits),
         year_limits=year,
         year=None if year is None else _level(account.this_year, year),
-        trainings=tuple(_trainings(account, entries)),
+        trainings=tuple(_trainings(account, entries, policy.silo)),
         moments=_moments(account, entries, limits),
         unfixed=account.unfixed(),
         years=() if year is None else _years(policy, entries, today, year),
@@ -184,10 +184,11 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    cost, limits, refusal = charge.cost(plan.rounds), policy.budget.lifetime, ""
+    planned = plan.contributions_of(policy.silo)
+    cost, limits, refusal = charge.cost(planned), policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
-    releases = plan.rounds if before < plan.rounds else before + plan.rounds
+    releases = planned if before < planned else before + planned
     try:
         account.require(policy.budget, charge, releases)
     except PolicyRefusal as found:
@@ -226,7 +227,7 @@ def _level(account: Account, limits: Limits) -> Level:
     return Level(epsilon, delta, account.share(limits))
 
 
-def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpent]:
+def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[TrainingSpent]:
     found = []
     for digest, own in by_training(entries).items():
         charge, releases = account.charged[digest]
@@ -240,7 +241,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...]) -> list[TrainingSpe
                 unit=charge.plan.unit.value,
                 releases=releases,
                 lost=len(spent.lost),
-                planned=charge.plan.rounds,
+                planned=charge.plan.contributions_of(silo),
                 epsilon=0.0 if cost is None else cost.epsilon,
                 delta=0.0 if cost is None else cost.delta,
                 first_day=days[0] if days else None,

@@ -13,18 +13,21 @@ import numpy.typing as npt
 
 from discreet.data import Records
 from discreet.errors import DiscreetError
+from discreet.kinds.timetable import Turn
 from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, round_rotation, round_training, silo_source
+from discreet.rounds.engine import context_of
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import invitation_in
 from discreet.secagg.messages import RoundStart
 from discreet.secagg.transitions import ClientState
+from discreet.silo.early import EarlyWork, Purpose
 from discreet.silo.events import RoundAnswered, RoundUnmasked, SiloEvent
 from discreet.silo.policy import Account, PolicyRefusal, RefusalCode, SiloLedger
 from discreet.silo.policy.review import Approval
 from discreet.silo.records import nothing
-from discreet.silo.requests import Deliver
+from discreet.silo.requests import Begin, Deliver
 from discreet.silo.state import SiloState
 
 # From these states a session goes back to READY only by releasing shares.
@@ -68,6 +71,7 @@ class SiloTraining:
         session: OpenSession,
         *,
         book: Book,
+        early: EarlyWork,
         randomness: RandomSource,
         log: Callable[[str], None],
         tell: Callable[[SiloEvent], None],
@@ -79,6 +83,7 @@ class SiloTraining:
         self._epoch = session.epoch
         self._session = session.client
         self._book = book
+        self._early = early
         self._policy = book.state.policy
         self._ledger = book.ledger
         self._randomness = randomness
@@ -112,7 +117,7 @@ class SiloTraining:
         for data in delivery.messages:
             start = invitation_in(data, self._agreement.digest, self._epoch)
             if start is not None:
-                self._check_invitation(start, delivery.parameters)
+                self._check_invitation(start, delivery)
             before = self._session.state
             reply = self._session.receive(data)
             if start is not None:
@@ -127,23 +132,65 @@ class SiloTraining:
             reply = self._contribute(invitation, delivery.parameters)
         return reply or b""
 
+    def begin(self, asked: Begin) -> None:
+        """Trains for a later sum in the background; what comes of it leaves only with an invitation.
+
+        Raises:
+            PolicyRefusal: if the plan's timetable has no such sum, the model does not suit the plan, or this
+                silo still trains for another.
+        """
+        turn = self._turn(asked.release)
+        if turn is None or turn.base >= asked.release - 1:
+            raise PolicyRefusal(
+                RefusalCode.PROTOCOL,
+                "a silo must begin early only for a sum whose model is older by the plan's timetable; "
+                f"{asked.release} is none.",
+            )
+        self._check_model(asked.parameters)
+        purpose = self._purpose(asked.release, asked.attempt, asked.parameters)
+        busy = self._early.busy
+        if busy == purpose:
+            return
+        if busy is not None:
+            raise PolicyRefusal(
+                RefusalCode.PROTOCOL,
+                f"a silo must be asked for one contribution at a time; it trains for sum {busy.release}.",
+            )
+        self._early.begin(purpose, lambda: self._values(self._records, purpose, asked.parameters))
+
     def close(self) -> None:
         """Forgets the session's secrets."""
         self._session.close()
 
-    def _check_invitation(self, start: RoundStart, parameters: bytes) -> None:
-        """Refuses a round beyond the plan or the budget, or one whose model is not the announced one."""
-        plan, terms = self._approval.plan, start.terms
-        if not 1 <= terms.round_index <= plan.rounds:
+    def _turn(self, release: int) -> Turn | None:
+        """Returns this silo's part in a sum, if it has one by a timetable.
+
+        Raises:
+            PolicyRefusal: if there is no such sum, or it does not ask this silo.
+        """
+        plan, silo = self._approval.plan, self._policy.silo
+        if not 1 <= release <= plan.rounds:
+            raise PolicyRefusal(
+                RefusalCode.BUDGET, f"rounds must be 1 to {plan.rounds}, as planned; got round {release}."
+            )
+        if plan.timetable is None:
+            return None
+        turn = plan.timetable.sums[release - 1].turn_of(silo)
+        if turn is None:
             raise PolicyRefusal(
                 RefusalCode.BUDGET,
-                f"rounds must be 1 to {plan.rounds}, as planned; got round {terms.round_index}.",
+                f"{silo} must be asked only for sums that the plan's timetable has it in; {release} is none.",
             )
-        if hashlib.sha256(parameters).digest() != terms.context or len(parameters) != self.model_bytes:
+        return turn
+
+    def _check_invitation(self, start: RoundStart, delivery: Deliver) -> None:
+        """Refuses a round beyond the plan or the budget, or one whose model is not the announced one."""
+        self._turn(start.terms.round_index)
+        if self._context(start.terms.round_index, delivery) != start.terms.context:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."
             )
-        self._check_model(parameters)
+        self._check_model(delivery.parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         trainings = self._ledger.trainings()
@@ -155,6 +202,28 @@ class SiloTraining:
         account.require(budget, charge, releases)
         self._charged = account.including(charge, releases)
 
+    def _context(self, release: int, delivery: Deliver) -> bytes | None:
+        """Returns what the masks of an invitation must be bound to; None where its digests do not fit.
+
+        With a timetable that is what every silo starts from, so that two that start from one version of the
+        model start from the same model, or their masks do not cancel.
+        """
+        own, timetable = hashlib.sha256(delivery.parameters).digest(), self._approval.plan.timetable
+        if timetable is None:
+            return None if delivery.models else own
+        turns = timetable.sums[release - 1].turns
+        versions = sorted({turn.base for turn in turns})
+        if len(delivery.models) != len(versions):
+            return None
+        models = dict(zip(versions, delivery.models, strict=True))
+        if any(models[turn.base] != own for turn in turns if turn.silo == self._policy.silo):
+            return None
+        return context_of({turn.silo: (models[turn.base], turn.weight) for turn in turns})
+
+    def _purpose(self, release: int, attempt: int, parameters: bytes) -> Purpose:
+        digest = hashlib.sha256(parameters).digest()
+        return Purpose(self._agreement.digest, release, attempt, digest)
+
     def _believes_abort(self, start: RoundStart) -> bool:
         """Says whether the last attempt came to nothing, by the word of a server that is trusted with it."""
         trusts_server = self._approval.plan.aggregation.mode != "malicious"
@@ -163,6 +232,11 @@ class SiloTraining:
 
     def _check_model(self, parameters: bytes) -> None:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
+        if len(parameters) != self.model_bytes:
+            raise PolicyRefusal(
+                RefusalCode.PROTOCOL,
+                f"the model must have {self.model_bytes} bytes, as planned; got {len(parameters)}.",
+            )
         plan, vector = self._approval.plan, _numbers(parameters)
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
             raise PolicyRefusal(
@@ -177,16 +251,16 @@ class SiloTraining:
 
     def _contribute(self, start: RoundStart, parameters: bytes) -> bytes:
         """Trains, adds noise, writes the release down in ledger and anchor, and masks; in this order."""
-        attempt = start.terms.attempt
+        purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
         try:
-            values = self._values(self._records, attempt, parameters)
+            values = self._early.take(purpose, lambda: self._values(self._records, purpose, parameters))
         except Exception as error:
             # A silo that fell silent would tell what its records hold. Noise alone tells nothing.
             self._log(
                 f"ATTENTION: training failed, so this silo contributes noise only; "
                 f"{type(error).__name__}: {error}"
             )
-            values = self._values(nothing(self._approval.plan), attempt, parameters)
+            values = self._values(nothing(self._approval.plan), purpose, parameters)
         self._enter()
         self._release = self._ledger.contribute(
             self._plan_digest, start.terms.context.hex(), self._book.today()
@@ -220,9 +294,10 @@ class SiloTraining:
             self._ledger.join(self._plan_digest, seeded=self._policy.simulation is not None)
             self._entered = True
 
-    def _values(self, records: Records, attempt: int, parameters: bytes) -> npt.NDArray[np.int64]:
+    def _values(self, records: Records, purpose: Purpose, parameters: bytes) -> npt.NDArray[np.int64]:
         """Returns what this silo adds to the sum when it trains on ``records``: integers with its noise."""
         plan, silo = self._approval.plan, self._policy.silo
+        turn, attempt = self._turn(purpose.release), purpose.attempt
         return contribute(
             plan,
             silo,
@@ -231,6 +306,7 @@ class SiloTraining:
             records=records,
             randomness=silo_source(self._randomness, attempt, silo),
             rotation=round_rotation(plan, attempt),
+            weight=1.0 if turn is None else turn.weight,
         ).values
 
     def _note_release(self) -> None:

@@ -20,7 +20,6 @@ from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.held_out import require_one_process
-from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
 from discreet.silo.policy import Consortium, generate_key
@@ -74,7 +73,6 @@ def rehearse(config: Config, path: Path) -> Plan:
     """
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
-    require_no_timetable(config.training, "a training over real silos")
     require_one_process(config.evaluate)
     plan = prepare(config).plan
     folder = ConsortiumFolder(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
 
 from discreet.documents import shown
 from discreet.engines.flower.greetings import Greetings
@@ -28,6 +30,7 @@ from discreet.secagg import (
 from discreet.secagg.transitions import ServerState
 from discreet.silo.policy import RefusalCode, SignedAllowList
 from discreet.silo.requests import (
+    Begin,
     Deliver,
     Farewell,
     Joined,
@@ -57,6 +60,25 @@ class Proposal:
     plan: Plan
     document: bytes
     allow_list: SignedAllowList
+
+
+@dataclass(frozen=True, slots=True)
+class _Starts:
+    """What an invitation says that silos start from; nothing in every other message."""
+
+    parameters: Mapping[ClientId, bytes] = field(default_factory=dict)
+    models: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, order: RoundOrder, plan: Plan) -> Self:
+        """Returns what the invitation to a round says."""
+        if order.starts is None or plan.timetable is None:
+            return cls(dict.fromkeys(plan.facts.silos, _as_bytes(order.parameters)))
+        turns = plan.timetable.sums[order.release - 1].turns
+        by_version = {turn.base: order.starts[turn.silo] for turn in turns}
+        models = {base: _as_bytes(start.parameters) for base, start in by_version.items()}
+        digests = tuple(start.digest() for _, start in sorted(by_version.items()))
+        return cls({turn.silo: models[turn.base] for turn in turns}, digests)
 
 
 @final
@@ -141,15 +163,16 @@ class FlowerEngine:
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over the members; see `Engine.sum_round`."""
         self._traffic = {}
-        server = self._ready_server()
-        parameters = order.parameters.astype("<f8", copy=False).tobytes()
-        context = hashlib.sha256(parameters).digest()
-        terms = RoundTerms(round_index=order.release, attempt=order.sequence, context=context)
+        asked = order.asked(self._proposal.plan.facts.silos)
+        server = self._ready_server(asked)
+        self._begin_early(order)
+        terms = RoundTerms(round_index=order.release, attempt=order.sequence, context=order.context())
         label = str(order.release)
-        outgoing = server.begin_round(terms, self._members.names)
+        outgoing = server.begin_round(terms, self._present(asked))
+        starts = _Starts.of(order, self._proposal.plan)
         while outgoing:
-            self._deliver(server, outgoing, parameters, label)
-            parameters = b""
+            self._deliver(server, outgoing, starts, label)
+            starts = _Starts()
             outgoing = server.close_stage()
         self._greet_missing()
         result = server.result()
@@ -167,11 +190,28 @@ class FlowerEngine:
         nodes = dict.fromkeys(self._members.nodes, farewell)
         self._wire.post(nodes, label="end", lifetime_seconds=self._patience)
 
-    def _ready_server(self) -> ServerSession:
-        """Returns a server whose keys can carry the round, after a new setup if need be."""
+    def _present(self, asked: Collection[ClientId]) -> tuple[ClientId, ...]:
+        return tuple(name for name in self._members.names if name in asked)
+
+    def _begin_early(self, order: RoundOrder) -> None:
+        """Lets silos train whose next sum, by the timetable, starts from the present model but is later."""
+        timetable = self._proposal.plan.timetable
+        if timetable is None:
+            return
+        parameters = _as_bytes(order.parameters)
+        requests = dict[NodeId, bytes]()
+        for release, planned in enumerate(timetable.sums[order.release :], order.release + 1):
+            # Two lines of the ledger for each release in between, if none is tried twice.
+            begin = Begin(release, order.sequence + 2 * (release - order.release), parameters)
+            present = self._present([turn.silo for turn in planned.turns if turn.base == order.release - 1])
+            requests |= {self._members.node(name): encode(begin) for name in present}
+        self._wire.post(requests, label="early", lifetime_seconds=self._patience)
+
+    def _ready_server(self, asked: tuple[ClientId, ...]) -> ServerSession:
+        """Returns a server whose keys can carry a round of ``asked``, after a new setup if need be."""
         returned = self._returned()
         server = self._server
-        enough = len(self._members.names) >= self._agreement.floor
+        enough = len(self._present(asked)) >= self._agreement.floor
         if server is not None and server.slots_left and enough and not returned:
             return server
         if enough:
@@ -179,7 +219,10 @@ class FlowerEngine:
         if self.missing != self._awaited:
             self._awaited = self.missing
             self._announce(f"waiting for {', '.join(self.missing)}")
-        return self._set_up(await_nodes(self._wire, self._agreement.floor, patience_seconds=self._patience))
+        everybody = len(self._proposal.plan.facts.silos)
+        # Who is missing is not known by node: where only some silos can help, all are waited for.
+        wanted = self._agreement.floor if len(asked) == everybody else everybody
+        return self._set_up(await_nodes(self._wire, wanted, patience_seconds=self._patience))
 
     def _set_up(self, nodes: tuple[NodeId, ...]) -> ServerSession:
         """Opens a new epoch with the silos at ``nodes``."""
@@ -197,7 +240,7 @@ class FlowerEngine:
             self._welcome(server, node, reply)
         outgoing = server.close_stage()
         while server.state is not ServerState.READY:
-            self._deliver(server, outgoing, b"", "keys")
+            self._deliver(server, outgoing, _Starts(), "keys")
             outgoing = server.close_stage()
         # The sealed shares travel with the next invitation: one exchange less.
         self._pending = outgoing
@@ -227,17 +270,19 @@ class FlowerEngine:
                 self._announce(f"node {node} answered a proposal with something else; ignored")
 
     def _deliver(
-        self, server: ServerSession, outgoing: Mapping[ClientId, bytes], parameters: bytes, label: str
+        self, server: ServerSession, outgoing: Mapping[ClientId, bytes], starts: _Starts, label: str
     ) -> None:
         """Brings the server's messages to the silos, and takes in what they answer in time."""
         requests = {
             self._members.node(name): Deliver(
-                (self._pending[name], data) if name in self._pending else (data,), parameters
+                (self._pending[name], data) if name in self._pending else (data,),
+                starts.parameters.get(name, b""),
+                starts.models,
             )
             for name, data in outgoing.items()
         }
         names = {self._members.node(name): name for name in outgoing}
-        self._pending = {}
+        self._pending = {name: data for name, data in self._pending.items() if name not in outgoing}
         for node, reply in self._exchange(requests, label).items():
             self._take(server, names[node], reply)
         for name in set(server.awaited) & set(self._members.names):
@@ -303,6 +348,10 @@ class FlowerEngine:
 
     def _count(self, name: ClientId, data: bytes) -> None:
         self._traffic[name] = self._traffic.get(name, 0) + len(data)
+
+
+def _as_bytes(parameters: npt.NDArray[np.float64]) -> bytes:
+    return parameters.astype("<f8", copy=False).tobytes()
 
 
 def _agreement(proposal: Proposal, session: bytes, protocol: Bonawitz | Bell | None) -> Agreement:

@@ -18,7 +18,6 @@ from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
 from discreet.plan.held_out import require_one_process
 from discreet.plan.public_model import public_model
-from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
@@ -87,7 +86,6 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
-        require_no_timetable(plan.training, "a training over real silos")
         require_one_process(plan.evaluating)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())

@@ -66,9 +66,10 @@ class Charge:
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
 
     def cost(self, releases: int) -> Guarantee:
-        """Returns the guarantee for this silo's units after ``releases`` releases."""
+        """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
-            self._known[releases] = self.plan.against(self.adversary, self.honest_silos, rounds=releases)
+            plan = self.plan.by_contribution
+            self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
         return self._known[releases]
 
     def of_filter(self, empty: AdaptiveFilter) -> Cost:
@@ -81,7 +82,7 @@ class Charge:
             PolicyRefusal: if such a release cannot be added up by this budget.
         """
         if empty not in self._shares:
-            plan = self.plan
+            plan = self.plan.by_contribution
             event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
             try:
                 whole = empty.cost(event)

@@ -37,7 +37,7 @@ class Approval:
         plan: as proposed, and as planned again here.
         model: the public model, built here.
         charge: how the training is charged at this silo.
-        cost: the guarantee for this silo's units over all planned rounds, under the owner's assumption.
+        cost: the guarantee for this silo's units over all its contributions, under the owner's assumption.
     """
 
     plan: Plan
@@ -95,7 +95,7 @@ def review(proposed: Plan, policy: Policy, account: Account, *, today: date, app
         raise objection
     plan = _with_own_files(proposed, policy)
     charged = Charge.under(plan, policy)
-    return Approval(plan, _public_model(plan), charged, charged.cost(plan.rounds))
+    return Approval(plan, _public_model(plan), charged, charged.cost(plan.contributions_of(policy.silo)))
 
 
 def objections(
@@ -119,8 +119,9 @@ def objections(
         yield refusal
         return
     yield from _unsafe(charge)
-    yield from account.refusals(policy.budget, charge, plan.rounds)
-    cost = charge.cost(plan.rounds)
+    releases = plan.contributions_of(policy.silo)
+    yield from account.refusals(policy.budget, charge, releases)
+    cost = charge.cost(releases)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
         yield _not_allowed("guarantee", "one that does not rest on unproven assumptions", cost.status.value)
     digest = plan.digest()
@@ -154,8 +155,6 @@ def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRef
     yield from _of_columns(plan, policy)
     yield from _of_label(plan, policy)
     yield from _of_person(plan, policy)
-    if plan.training.schedule is not None:
-        yield _not_allowed("training.schedule", "left out", plan.training.schedule.kind)
     if plan.evaluation is not None:
         yield _not_allowed("evaluate", "left out", "evaluations between rounds")
     if plan.model.loss is not None:

@@ -1,0 +1,329 @@
+"""A timetable over a wire: the bytes of the local engine, slow silos that hold up nobody, servers that lie."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.config import Config
+from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.flower.service import serve_training
+from discreet.engines.local import run
+from discreet.errors import DiscreetError, NotEnoughSurvivors
+from discreet.kinds import BufferedConfig
+from discreet.models import build_model, flatten
+from discreet.privacy.ledger import read_ledger, spending
+from discreet.randomness import SeededRandom
+from discreet.rounds import RoundOrder, initial_state, round_order
+from discreet.silo.policy import Charge, load_policy
+from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.requests import Begin, Deliver, Refused, Replied, Request
+from discreet.silo.training import SiloTraining
+from tests.engines.conftest import DirectWire, SmallConsortium
+
+PATIENCE = 0.05
+SLOW = "switzerland"
+HELD = 20.0
+
+Make = Callable[..., SmallConsortium]
+
+
+def scheduled(config: Config, **stated: Any) -> Config:
+    """Everybody in four sums, and one silo in fewer, with models that are older."""
+    schedule = BufferedConfig.model_validate({"kind": "buffered", "buffer": 3, "pace": {SLOW: 3}} | stated)
+    training = config.training.model_copy(update={"schedule": schedule, "rounds": 4})
+    return config.model_copy(update={"training": training})
+
+
+@pytest.fixture
+def config(small_config: Callable[..., Config]) -> Config:
+    return scheduled(small_config())
+
+
+@pytest.fixture
+def slow(make_consortium: Make, config: Config) -> SmallConsortium:
+    return make_consortium(config)
+
+
+def local_model(config: Config, path: Path) -> bytes:
+    return run(config, path).directory.model.read_bytes()
+
+
+def begun(wire: DirectWire, node: int) -> list[int]:
+    return [request.release for at, request in wire.seen if at == node and isinstance(request, Begin)]
+
+
+def stale_sums(consortium: SmallConsortium, name: str) -> list[int]:
+    planned = consortium.plan.timetable
+    assert planned is not None
+    return [
+        number
+        for number, one in enumerate(planned.sums, 1)
+        for turn in one.turns
+        if turn.silo == name and turn.base < number - 1
+    ]
+
+
+def charged(consortium: SmallConsortium, name: str) -> int:
+    ledger = consortium.folder.silo(name) / "state" / "ledger.jsonl"
+    entries = tuple(line.entry for line in read_ledger(ledger))
+    return sum(one.charged for one in spent_by_training(entries).values())
+
+
+@pytest.mark.parametrize("aggregation", [{}, {"rotation": True}, {"mode": "semi-honest"}])
+@pytest.mark.parametrize("stated", [{}, {"pace": {SLOW: 2, "hungary": 3}, "stale_weight": "equal"}])
+def test_wire_and_local_engine_give_the_same_bytes(
+    make_consortium: Make,
+    small_config: Callable[..., Config],
+    tmp_path: Path,
+    stated: dict[str, Any],
+    aggregation: dict[str, Any],
+) -> None:
+    config = scheduled(small_config(aggregation=aggregation), **stated)
+    consortium = make_consortium(config)
+    wire = DirectWire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == local_model(config, tmp_path / "local")
+    assert stale_sums(consortium, SLOW)
+    for node, silo in consortium.silos.items():
+        assert begun(wire, node) == stale_sums(consortium, silo.name)
+    assert not [reply for reply in wire.answered if isinstance(reply, Refused)]
+
+
+def test_each_silo_is_charged_for_the_sums_that_it_is_in(slow: SmallConsortium) -> None:
+    serve_training(DirectWire(slow.silos), slow.folder.server, patience_seconds=PATIENCE)
+    planned = slow.plan.timetable
+    assert planned is not None
+    assert planned.contributions_of(SLOW) < planned.contributions_of("hungary") == 4
+    for name in slow.plan.facts.silos:
+        assert charged(slow, name) == planned.contributions_of(name)
+        charge = Charge.under(slow.plan, load_policy(slow.folder.policy(name)))
+        plain = slow.plan.by_contribution
+        assert plain.timetable is None
+        assert charge.cost(2) == plain.against(charge.adversary, charge.honest_silos, rounds=2)
+        assert charge.cost(2).epsilon < charge.cost(4).epsilon
+
+
+def test_a_slow_silo_holds_up_no_sum_that_it_is_not_in(
+    slow: SmallConsortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It trains until the sum before its own is made; whoever waited for it would wait for ever."""
+    first, before = stale_sums(slow, SLOW)[0], threading.Event()
+    real, held = SiloTraining._values, list[bool]()
+
+    def values(self: SiloTraining, records: Any, purpose: Any, parameters: bytes) -> Any:
+        if self._policy.silo == SLOW and purpose.release == first and not held:
+            held.append(before.wait(HELD))
+        return real(self, records, purpose, parameters)
+
+    def tamper(_: int, request: Request) -> Request:
+        if isinstance(request, Deliver) and request.models and len(waited) + 1 == first:
+            before.set()
+        return request
+
+    waited: list[int] = []
+    real_sum = FlowerEngine.sum_round
+
+    def sum_round(self: FlowerEngine, order: RoundOrder) -> Any:
+        made = real_sum(self, order)
+        waited.append(order.release)
+        return made
+
+    monkeypatch.setattr(SiloTraining, "_values", values)
+    monkeypatch.setattr(FlowerEngine, "sum_round", sum_round)
+    serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
+    assert held == [True]
+    assert len(waited) == slow.plan.rounds
+
+
+def test_a_silo_that_lost_its_early_work_trains_when_it_is_asked(
+    slow: SmallConsortium, config: Config, tmp_path: Path
+) -> None:
+    """As after a kill: nothing is charged twice, and the sum is the one of a silo that was not killed."""
+    node, first = slow.node(SLOW), stale_sums(slow, SLOW)[0]
+
+    def tamper(at: int, request: Request) -> Request | None:
+        lost = at == node and isinstance(request, Begin) and request.release == first
+        return None if lost else request
+
+    wire = DirectWire(slow.silos, tamper)
+    serve_training(wire, slow.folder.server, patience_seconds=PATIENCE)
+    assert slow.folder.server.run.model.read_bytes() == local_model(config, tmp_path / "local")
+
+
+def test_a_silo_killed_while_it_trains_comes_back_and_everything_is_charged(slow: SmallConsortium) -> None:
+    node, first = slow.node(SLOW), stale_sums(slow, SLOW)[0]
+    killed: list[int] = []
+
+    def tamper(at: int, request: Request) -> Request | None:
+        if at == node and isinstance(request, Deliver) and request.models and not killed:
+            killed.append(first)
+            slow.reopen(SLOW)
+        return request
+
+    serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
+    assert killed
+    planned = slow.plan.timetable
+    assert planned is not None
+    lines = read_ledger(slow.folder.server.run.ledger)
+    spent = spending(line.entry for line in lines)
+    assert spent.charged == len(planned.sums)
+    for name in slow.plan.facts.silos:
+        in_sums = sum(name in one.survivors for one in spent.completed)
+        assert in_sums <= charged(slow, name) <= planned.contributions_of(name)
+
+
+@pytest.fixture
+def lying(slow: SmallConsortium) -> tuple[SmallConsortium, FlowerEngine, DirectWire]:
+    """A server with keys set up, and a wire that keeps what silos answer."""
+    wire = DirectWire(slow.silos)
+    engine = FlowerEngine(
+        slow.folder.server.proposal(),
+        wire,
+        SeededRandom(1),
+        patience_seconds=PATIENCE,
+        announce=lambda _: None,
+    )
+    engine.open()
+    return slow, engine, wire
+
+
+def first_order(consortium: SmallConsortium, release: int, sequence: int = 1) -> RoundOrder:
+    plan = consortium.plan
+    facts, model = plan.facts, plan.config.model
+    weights = flatten(build_model(model.name, facts.feature_shape, facts.num_classes, seed=model.seed))
+    return round_order(plan, initial_state(plan, weights), release, sequence)
+
+
+def refusals(wire: DirectWire) -> list[Refused]:
+    return [reply for reply in wire.answered if isinstance(reply, Refused)]
+
+
+Lying = tuple[SmallConsortium, FlowerEngine, DirectWire]
+
+
+def changed_models(change: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> Callable[..., Any]:
+    def tamper(_: int, request: Request) -> Request:
+        if isinstance(request, Deliver) and request.models:
+            return replace(request, models=change(request.models))
+        return request
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda models: (),
+        lambda models: (*models, models[-1]),
+        lambda models: tuple(hashlib.sha256(one).digest() for one in models),
+        lambda models: models[::-1],
+    ],
+    ids=["none", "one more", "others", "in another order"],
+)
+def test_an_invitation_with_other_models_is_refused_by_everybody(lying: Lying, change: Any) -> None:
+    consortium, engine, wire = lying
+    release = stale_sums(consortium, SLOW)[0]
+    order = first_order(consortium, release)
+    assert order.starts is not None
+    # A model of its own for whoever is stale, as after earlier sums.
+    older = replace(order.starts[SLOW], parameters=order.parameters + 0.5)
+    order = replace(order, starts={**order.starts, SLOW: older})
+    wire.tamper = changed_models(change)
+    with pytest.raises(NotEnoughSurvivors):
+        engine.sum_round(order)
+    assert len(refusals(wire)) == len(order.starts)
+    assert all(reply.code == "protocol" for reply in refusals(wire))
+    assert not any(path.exists() for path in ledgers(consortium))
+
+
+def ledgers(consortium: SmallConsortium) -> list[Path]:
+    files = (consortium.folder.silo(name) / "state" / "ledger.jsonl" for name in consortium.plan.facts.silos)
+    return [path for path in files if path.exists() and path.stat().st_size]
+
+
+def test_a_model_that_another_silo_does_not_have_is_refused(lying: Lying) -> None:
+    """Two silos that start from one version of the model start from the same model, whatever the server says."""
+    consortium, engine, wire = lying
+    order = first_order(consortium, 1)
+
+    def tamper(at: int, request: Request) -> Request:
+        if isinstance(request, Deliver) and request.models and at == consortium.node("cleveland"):
+            other = np.frombuffer(request.parameters) + 1.0
+            return replace(
+                request, parameters=other.tobytes(), models=(hashlib.sha256(other.tobytes()).digest(),)
+            )
+        return request
+
+    wire.tamper = tamper
+    with pytest.raises(NotEnoughSurvivors):
+        engine.sum_round(order)
+    (refused,) = refusals(wire)
+    assert (refused.silo, refused.code) == ("cleveland", "protocol")
+
+
+def test_a_silo_refuses_sums_that_it_is_not_in(lying: Lying) -> None:
+    consortium, engine, wire = lying
+    order = first_order(consortium, 1)
+    assert order.starts is not None
+    assert SLOW not in order.starts
+    everybody = replace(order, starts={**order.starts, SLOW: order.starts["cleveland"]})
+
+    def tamper(_: int, request: Request) -> Request:
+        return request
+
+    wire.tamper = tamper
+    engine._present = lambda asked: engine._members.names  # type: ignore[method-assign]
+    with pytest.raises(DiscreetError):
+        engine.sum_round(everybody)
+    assert [(one.silo, one.code) for one in refusals(wire) if one.code == "budget"] == [(SLOW, "budget")] * 2
+
+
+@pytest.mark.parametrize("release", [0, 1, 2, 999])
+def test_a_silo_begins_early_only_what_the_timetable_has(lying: Lying, release: int) -> None:
+    consortium, _, _ = lying
+    assert release not in stale_sums(consortium, SLOW)
+    parameters = first_order(consortium, 1).parameters.tobytes()
+    reply = consortium.silos[consortium.node(SLOW)].handle(Begin(release, 1, parameters))
+    assert isinstance(reply, Refused)
+
+
+@pytest.mark.parametrize("parameters", [b"", b"\x00" * 7, np.full(14, np.nan).tobytes()])
+def test_a_model_that_is_none_is_not_trained_from(lying: Lying, parameters: bytes) -> None:
+    consortium, _, _ = lying
+    silo, release = consortium.silos[consortium.node(SLOW)], stale_sums(consortium, SLOW)[0]
+    reply = silo.handle(Begin(release, 1, parameters))
+    assert isinstance(reply, Refused)
+    assert reply.code == "protocol"
+
+
+def test_one_contribution_at_a_time_is_computed(lying: Lying, monkeypatch: pytest.MonkeyPatch) -> None:
+    consortium, _, _ = lying
+    silo, release = consortium.silos[consortium.node(SLOW)], stale_sums(consortium, SLOW)[0]
+    parameters = first_order(consortium, 1).parameters.tobytes()
+    go_on, real, trained = threading.Event(), SiloTraining._values, list[int]()
+
+    def values(self: SiloTraining, records: Any, purpose: Any, start: bytes) -> Any:
+        trained.append(purpose.attempt)
+        go_on.wait(HELD)
+        return real(self, records, purpose, start)
+
+    monkeypatch.setattr(SiloTraining, "_values", values)
+    assert silo.handle(Begin(release, 1, parameters)) == Replied(b"")
+    assert silo.handle(Begin(release, 1, parameters)) == Replied(b"")
+    refused = silo.handle(Begin(release, 2, parameters))
+    assert isinstance(refused, Refused)
+    assert "one contribution at a time" in refused.reason
+    go_on.set()
+    silo._early.wait()
+    assert silo.handle(Begin(release, 2, parameters)) == Replied(b"")
+    silo._early.wait()
+    assert trained == [1, 2]
+    assert not ledgers(consortium)
