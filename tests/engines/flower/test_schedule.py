@@ -1,4 +1,4 @@
-"""A timetable over a wire: the bytes of the local engine, slow silos that hold up nobody, servers that lie."""
+"""A timetable over a wire: the local engine's bytes, slow silos that hold up nobody, servers that lie."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.config import Config
+from discreet.config.sections import Dropout
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
@@ -143,6 +144,56 @@ def test_a_slow_silo_holds_up_no_sum_that_it_is_not_in(
     assert len(waited) == slow.plan.rounds
 
 
+class PowerCut(BaseException):
+    """Ends the server's process, as far as its files can tell."""
+
+
+def test_a_server_whose_power_was_cut_goes_on_and_charges_everything(slow: SmallConsortium) -> None:
+    """What silos computed early for the old start of the server is not used for the new one."""
+    invited: list[int] = []
+
+    def tamper(at: int, request: Request) -> Request:
+        if isinstance(request, Deliver) and request.models:
+            invited.append(at)
+            if len(invited) == 5:
+                raise PowerCut
+        return request
+
+    server, planned = slow.folder.server, slow.plan.timetable
+    assert planned is not None
+    with pytest.raises(PowerCut):
+        serve_training(DirectWire(slow.silos, tamper), server, patience_seconds=PATIENCE)
+    serve_training(DirectWire(slow.silos), server, patience_seconds=PATIENCE)
+    spent = spending(line.entry for line in read_ledger(server.run.ledger))
+    assert (spent.charged, spent.lost) == (len(planned.sums), (2,))
+    for release, one in enumerate(planned.sums, 1):
+        completed = [done for done in spent.completed if done.release == release]
+        assert [done.survivors for done in completed] == ([] if release == 2 else [one.silos])
+    for name in slow.plan.facts.silos:
+        assert charged(slow, name) <= planned.contributions_of(name)
+
+
+@pytest.mark.parametrize("name", [SLOW, "hungary"])
+def test_a_silo_that_is_out_for_a_sum_comes_back_for_its_next(
+    slow: SmallConsortium, config: Config, tmp_path: Path, name: str
+) -> None:
+    """The model is that of the local engine with the same silo missing, byte for byte."""
+    node, release = slow.node(name), stale_sums(slow, SLOW)[0]
+    invited: list[int] = []
+
+    def tamper(at: int, request: Request) -> Request | None:
+        if at == slow.node("cleveland") and isinstance(request, Deliver) and request.models:
+            invited.append(at)
+        lost = at == node and isinstance(request, Deliver) and request.models and len(invited) == release
+        return None if lost else request
+
+    serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
+    missing = {"silo": name, "round": release, "stage": "mask"}
+    dropping = config.run.model_copy(update={"dropouts": (Dropout.model_validate(missing),)})
+    expected = local_model(config.model_copy(update={"run": dropping}), tmp_path / "local")
+    assert slow.folder.server.run.model.read_bytes() == expected
+
+
 def test_a_silo_that_lost_its_early_work_trains_when_it_is_asked(
     slow: SmallConsortium, config: Config, tmp_path: Path
 ) -> None:
@@ -221,7 +272,7 @@ def changed_models(change: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda models: (),
+        lambda models: models[:0],
         lambda models: (*models, models[-1]),
         lambda models: tuple(hashlib.sha256(one).digest() for one in models),
         lambda models: models[::-1],
@@ -250,7 +301,7 @@ def ledgers(consortium: SmallConsortium) -> list[Path]:
 
 
 def test_a_model_that_another_silo_does_not_have_is_refused(lying: Lying) -> None:
-    """Two silos that start from one version of the model start from the same model, whatever the server says."""
+    """Two silos that start from one version of the model start from the same one, whatever a server says."""
     consortium, engine, wire = lying
     order = first_order(consortium, 1)
 
@@ -269,7 +320,7 @@ def test_a_model_that_another_silo_does_not_have_is_refused(lying: Lying) -> Non
     assert (refused.silo, refused.code) == ("cleveland", "protocol")
 
 
-def test_a_silo_refuses_sums_that_it_is_not_in(lying: Lying) -> None:
+def test_a_silo_refuses_sums_that_it_is_not_in(lying: Lying, monkeypatch: pytest.MonkeyPatch) -> None:
     consortium, engine, wire = lying
     order = first_order(consortium, 1)
     assert order.starts is not None
@@ -280,7 +331,7 @@ def test_a_silo_refuses_sums_that_it_is_not_in(lying: Lying) -> None:
         return request
 
     wire.tamper = tamper
-    engine._present = lambda asked: engine._members.names  # type: ignore[method-assign]
+    monkeypatch.setattr(engine, "_present", lambda _: engine._members.names)
     with pytest.raises(DiscreetError):
         engine.sum_round(everybody)
     assert [(one.silo, one.code) for one in refusals(wire) if one.code == "budget"] == [(SLOW, "budget")] * 2

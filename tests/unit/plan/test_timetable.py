@@ -10,7 +10,6 @@ from discreet import Frames, Target, plan_training, train
 from discreet.audit import AuditSettings, audit
 from discreet.config import load_config
 from discreet.config.sections import AggregationConfig
-from discreet.engines.flower.consortium import rehearse
 from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BufferedConfig
@@ -56,13 +55,8 @@ def test_a_sum_moves_the_model_by_its_part_of_the_federation() -> None:
     )
 
 
-def test_who_keeps_to_no_timetable_says_so(tmp_path: Path) -> None:
+def test_an_audit_keeps_to_no_timetable_and_says_so() -> None:
     config = load_config(PATH)
-    with pytest.raises(
-        ConfigurationError, match=r"'training.schedule' must be left out for a training over real"
-    ):
-        rehearse(config, tmp_path / "up")
-    assert not (tmp_path / "up").exists()
     with pytest.raises(ConfigurationError, match=r"'training.schedule' must be left out for an audit"):
         audit(prepare(config), AuditSettings(canaries=16, trials=2, confidence=0.9, seed=0))
 

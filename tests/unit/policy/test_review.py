@@ -11,6 +11,7 @@ import pytest
 
 from discreet.config import parse_config
 from discreet.engines.local import prepare
+from discreet.kinds import BufferedConfig
 from discreet.models import build_model, described
 from discreet.plan.follows import first_difference
 from discreet.privacy.adversary import Member
@@ -379,12 +380,17 @@ def test_questions_are_about_the_columns_that_the_owner_permits_and_need_no_labe
     assert "model must be one of logistic" in str(refusal(document, training))
 
 
-def test_a_plan_with_a_schedule_is_refused_since_no_silo_keeps_one(
-    altered: Callable[..., Any], policy: Policy
-) -> None:
-    def scheduled(plan: dict[str, Any]) -> None:
-        plan["config"]["training"]["schedule"] = {"kind": "buffered", "buffer": 4}
-
-    error = refusal(altered(scheduled), policy)
-    assert error.code is RefusalCode.NOT_ALLOWED
-    assert "training.schedule must be left out at this silo; the plan has buffered" in str(error)
+def test_a_silo_is_charged_for_the_sums_of_a_timetable_that_it_is_in(document: bytes, policy: Policy) -> None:
+    asked = read_plan(document).config
+    schedule = BufferedConfig.model_validate(
+        {"kind": "buffered", "buffer": 3, "pace": {policy.silo: 3}, "stale_weight": "equal"}
+    )
+    training = asked.training.model_copy(update={"schedule": schedule})
+    plan = plan_without_data(asked.model_copy(update={"training": training}))
+    approval = review(read_plan(plan.document()), policy, NOTHING, today=TODAY, approved=frozenset())
+    planned = plan.timetable
+    assert planned is not None
+    own = planned.contributions_of(policy.silo)
+    assert 0 < own < plan.training.planned_rounds
+    assert approval.cost == approval.charge.cost(own)
+    assert approval.cost.epsilon < approval.charge.cost(plan.training.planned_rounds).epsilon
