@@ -189,3 +189,20 @@ def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_rand
     assert spent.aborted in {1, 2}, "the second attempt may come before they are back"
     assert (spent.charged, len(spent.completed)) == (8, 8)
     assert len({release.transcript for release in spent.completed}) == 8
+
+
+def test_a_frozen_silo_slows_no_sum_that_its_timetable_leaves_it_out_of(
+    tmp_path: Path, small_config: Any
+) -> None:
+    """It stands still while four sums are made, and is in its own all the same, with the local engine's bytes."""
+    training = small_config().model_dump(mode="json", exclude_none=True)["training"]
+    schedule = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": 6}}
+    config = small_config(training={**training, "rounds": 6, "schedule": schedule})
+    folder = tmp_path / "up"
+    freezing = Freezing(folder, ("silo-switzerland",), when="round 1/", until="round 5/")
+    done = rehearse(config, folder, freezing)
+    assert freezing.over
+    assert survivors(done) == [3, 3, 3, 3, 3, 4]
+    run(config, tmp_path / "local")
+    expected = (tmp_path / "local" / "model.safetensors").read_bytes()
+    assert done.folder.server.run.model.read_bytes() == expected
