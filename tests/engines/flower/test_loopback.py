@@ -194,7 +194,7 @@ def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_rand
 def test_a_frozen_silo_slows_no_sum_that_its_timetable_leaves_it_out_of(
     tmp_path: Path, small_config: Any
 ) -> None:
-    """It stands still while four sums are made, and is in its own all the same, with the local engine's bytes."""
+    """It stands still while four sums are made, and is in its own all the same, with the right bytes."""
     training = small_config().model_dump(mode="json", exclude_none=True)["training"]
     schedule = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": 6}}
     config = small_config(training={**training, "rounds": 6, "schedule": schedule})
