@@ -286,11 +286,12 @@ def test_an_invitation_with_other_models_is_refused_by_everybody(lying: Lying, c
     assert order.starts is not None
     # A model of its own for whoever is stale, as after earlier sums.
     older = replace(order.starts[SLOW], parameters=order.parameters + 0.5)
-    order = replace(order, starts={**order.starts, SLOW: older})
+    members = {**order.starts, SLOW: older}
+    order = replace(order, starts=members)
     wire.tamper = changed_models(change)
     with pytest.raises(NotEnoughSurvivors):
         engine.sum_round(order)
-    assert len(refusals(wire)) == len(order.starts)
+    assert len(refusals(wire)) == len(members)
     assert all(reply.code == "protocol" for reply in refusals(wire))
     assert not any(path.exists() for path in ledgers(consortium))
 
