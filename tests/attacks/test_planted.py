@@ -83,7 +83,8 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
         return honest(plan, name, parameters=parameters, records=records, **rest)
 
     def unguarded(self: Any, start: Any, parameters: bytes) -> bytes:
-        values = self._values(self._records, start.terms.attempt, parameters)
+        purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
+        values = self._values(self._records, purpose, parameters)
         self._enter()
         self._release = self._ledger.contribute(
             self._plan_digest, start.terms.context.hex(), self._book.today()
