@@ -280,6 +280,7 @@ def _public(pool: Pool, silos: Sequence[Silo], notes: tuple[str, ...]) -> Federa
         attribution=pool.attribution,
         warnings=notes,
         outcome=pool.outcome,
+        guessed_pixels=pool.guessed_pixels,
     )
 
 

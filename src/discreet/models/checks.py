@@ -72,6 +72,11 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
         )
 
 
+def looks_up(model: nn.Module) -> bool:
+    """Says whether a model takes numbers for places in a table, as of token ids."""
+    return any(isinstance(layer, nn.Embedding | nn.EmbeddingBag) for layer in model.modules())
+
+
 def _check_layer(name: str, module: nn.Module) -> None:
     if isinstance(module, nn.modules.batchnorm._BatchNorm):
         raise ConfigurationError(

@@ -24,7 +24,7 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import defined_in_main
-from discreet.models import flatten, model_file
+from discreet.models import flatten, looks_up, model_file
 from discreet.plan import (
     FederationFacts,
     Plan,
@@ -162,6 +162,12 @@ def prepare(
     federation = records_of(config, by_silo)
     shape = federation.feature_shape
     model, found = made_model(config, shape, federation.num_classes)
+    if federation.guessed_pixels and looks_up(model):
+        raise ConfigurationError(
+            f"'data.pixels' must be stated where records are bytes and the model {config.model.name!r} looks "
+            "numbers up (nn.Embedding); it is left out, and bytes would be divided by 255. Set pixels = "
+            "false for token ids."
+        )
     facts = facts_of(federation, found)
     if agreed is None:
         plan = make_plan(config, facts)
