@@ -22,12 +22,13 @@ from discreet.privacy.wire import Json, digest, from_json
 T = TypeVar("T")
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: str | Path) -> Plan:
     """Reads a plan back and checks its digest, and what the file says that it costs, if it does.
 
     Raises:
         ConfigurationError: if the file is missing, of another version, or was altered.
     """
+    path = Path(path)
     try:
         document = path.read_bytes()
     except OSError as error:
