@@ -92,7 +92,8 @@ def _require_ledger_of(plan: Plan, lines: tuple[Line, ...]) -> None:
     """Refuses a ledger that was opened, or ever resumed, for another plan."""
     opened = lines[0].entry if lines else None
     if not isinstance(opened, Opened):
-        raise LedgerError("the ledger must begin with the plan that it belongs to; it does not.")
+        first = "no line" if opened is None else type(opened).__name__
+        raise LedgerError(f"the ledger must begin with the plan that it belongs to; it begins with {first}.")
     for line in lines:
         entry = line.entry
         if isinstance(entry, Opened | Resumed) and entry.plan_digest != plan.digest():
