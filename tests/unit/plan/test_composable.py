@@ -93,7 +93,7 @@ def test_every_value_that_is_altered_is_told_in_one_line(
             value = before / 2.0 if before else 1e-6
         case _:
             value = 0.5
-    with pytest.raises(ConfigurationError, match=rf"'composable\.{key}[.\d]*' differs") as refused:
+    with pytest.raises(ConfigurationError, match=rf"'composable\.{key}[.\d]*' is .* here") as refused:
         load_plan(altered(made, tmp_path, key, value))
     assert "\n" not in str(refused.value)
     assert "plan again" in str(refused.value)

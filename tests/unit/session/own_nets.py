@@ -51,7 +51,7 @@ class Tokens(nn.Module):
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         places = features.long() if self.whole else features
-        return self.head(self.table(places.flatten(1)).mean(1))  # type: ignore[no-any-return]
+        return self.head(self.table(places.flatten(1)).mean(1))
 
 
 def floats(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
