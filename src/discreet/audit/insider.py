@@ -135,6 +135,7 @@ class Insider:
         update = train_silo(
             self.plan,
             silo,
+            order.release,
             model=self.model,
             parameters=order.parameters,
             records=self.federation.silo(silo).train,

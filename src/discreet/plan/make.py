@@ -29,8 +29,8 @@ from discreet.plan.releases import (
     of_several,
     repeated,
 )
-from discreet.plan.timetable import planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
+from discreet.plan.timetable import planned_sums, planned_timetable
+from discreet.plan.training import local_training, require_rates, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
     Event,
@@ -159,6 +159,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     setting_of_one = silo_setting(config, facts, capacities[0])
     silos = [dataclasses.replace(setting_of_one, capacity=capacity) for capacity in capacities]
     trainings = [local_training(config.training.local, silo) for silo in silos]
+    require_rates(config.training.local, setting_of_one, planned_sums(config, facts.silos))
     setting = _Setting(
         config=config,
         facts=facts,

@@ -205,13 +205,15 @@ class Plan:
             return None
         return Interleaving(self.rounds, stated.every)
 
-    @property
-    def unit_length(self) -> float:
+    def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
 
-        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        Where the norm follows a quantile, what travels is measured in units of the round's norm; where the
+        rate of local steps decays and the update with it, in units of the round's factor.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        if self.norm_rule is not None:
+            return self.norm_rule.initial_norm
+        return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
@@ -241,10 +243,11 @@ class Plan:
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def silo_training(self, silo: str) -> SiloTraining:
-        """Returns the local training that ``silo`` runs, as of the first round."""
+    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
+        setting = silo_setting(self.config, self.facts, capacity)
+        return local_training(self.training.local, setting, self.round_of(release) - 1)
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
@@ -347,17 +350,18 @@ class Plan:
         return self.normaliser(survivors) * part
 
     def decoded(
-        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+        self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
 
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        training = self.silo_training(self.facts.silos[0])
+        training = self.silo_training(self.facts.silos[0], release)
         if isinstance(training, NoisySteps):
             return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
-        return decode(total, self.grid, rotation)
+        decoded = decode(total, self.grid, rotation)
+        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""

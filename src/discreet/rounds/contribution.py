@@ -46,6 +46,7 @@ class Contribution:
 def contribute(
     plan: Plan,
     silo: str,
+    release: int,
     *,
     model: nn.Module,
     parameters: npt.NDArray[np.float64],
@@ -54,7 +55,7 @@ def contribute(
     rotation: Rotation | None = None,
     weight: float = 1.0,
 ) -> Contribution:
-    """Computes the contribution of ``silo`` to a round that starts from ``parameters``, see `Start`.
+    """Computes the contribution of ``silo`` to a release that starts from ``parameters``, see `Start`.
 
     Guarantee:
         Adding or removing one unit moves the integers, before noise, by at most
@@ -67,7 +68,7 @@ def contribute(
     require_capacity(plan, silo, records)
     watch = Stopwatch()
     update = train_silo(
-        plan, silo, model=model, parameters=parameters, records=records, randomness=randomness
+        plan, silo, release, model=model, parameters=parameters, records=records, randomness=randomness
     )
     trained = watch.lap()
     if isinstance(update, NoisyUpdate):
@@ -110,6 +111,7 @@ def silo_source(randomness: _Source, sequence: int, silo: str) -> _Source:
 def train_silo(
     plan: Plan,
     silo: str,
+    release: int,
     *,
     model: nn.Module,
     parameters: npt.NDArray[np.float64],
@@ -121,7 +123,7 @@ def train_silo(
     Raises:
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
-    training, weights = round_training(plan, silo, parameters)
+    training, weights = round_training(plan, silo, release, parameters)
     source = randomness.derive("training")
     if isinstance(training, NoisySteps):
         noise = StepNoise(plan.grid, plan.release.share)
@@ -130,14 +132,14 @@ def train_silo(
 
 
 def round_training(
-    plan: Plan, silo: str, announced: npt.NDArray[np.float64]
+    plan: Plan, silo: str, release: int, announced: npt.NDArray[np.float64]
 ) -> tuple[SiloTraining, npt.NDArray[np.float64]]:
-    """Returns what ``silo`` runs in a round that starts from `RoundOrder.parameters`, and the weights there.
+    """Returns what ``silo`` runs in a release that starts from `RoundOrder.parameters`, and the weights.
 
     Raises:
         PrivacyViolation: for a clipping norm at which no bound would hold.
     """
-    training = plan.silo_training(silo)
+    training = plan.silo_training(silo, release)
     if isinstance(training, QuantileClipped):
         return training.at(float(announced[-1])), announced[:-1]
     return training, announced
