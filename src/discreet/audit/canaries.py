@@ -167,7 +167,7 @@ class RecordCanaries:
             for row in range(self.count)
         ]
         rotated = rows if rotation is None else [rotation.forward(row) for row in rows]
-        return RecordDirections(np.stack(rotated) * self.plan.grid.scale)
+        return RecordDirections(np.stack(rotated) * self.plan.stage_of(release).grid.scale)
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:

@@ -239,7 +239,8 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     rule, dimension = plan.server_rule, plan.facts.dimension
     state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
-        length = plan.unit_length(step.order.release) / plan.grid.scale
-        unit = np.full(dimension, length / plan.normaliser(step.outcome.survivors))
+        release = step.order.release
+        length = plan.unit_length(release) / plan.stage_of(release).grid.scale
+        unit = np.full(dimension, length / plan.divisor(release, step.outcome.survivors))
         state, place = rule.step(state, place, unit)
     return float(np.abs(place).mean()) or 1.0

@@ -74,7 +74,8 @@ def contribute(
     if isinstance(update, NoisyUpdate):
         encoding_seconds = update.encoding_seconds
         return Contribution(update.combined, update.loss, trained - encoding_seconds, encoding_seconds)
-    return encoded(plan, update, randomness, rotation, weight=weight, training_seconds=trained)
+    stage = plan.at(release)
+    return encoded(stage, update, randomness, rotation, weight=weight, training_seconds=trained)
 
 
 def encoded(
@@ -87,6 +88,8 @@ def encoded(
     training_seconds: float,
 ) -> Contribution:
     """Rounds an update and adds the share of noise, both from the source that `contribute` is given.
+
+    ``plan`` is that of the release, `Plan.at`.
 
     The update, and not the noise, is scaled by ``weight``, at most 1: a power of 1/2, which is exact.
     """
@@ -126,7 +129,8 @@ def train_silo(
     training, weights = round_training(plan, silo, release, parameters)
     source = randomness.derive("training")
     if isinstance(training, NoisySteps):
-        noise = StepNoise(plan.grid, plan.release.share)
+        stage = plan.at(release)
+        noise = StepNoise(stage.grid, stage.release.share)
         return noisy_update(training, model, weights, records, source, noise=noise)
     return local_update(training, model, weights, records, source)
 

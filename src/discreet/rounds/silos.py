@@ -98,11 +98,11 @@ def _from(
     for name, records in silos.items():
         require_capacity(plan, name, records)
     clients = {name: Client(records, sources[name].derive("training")) for name, records in silos.items()}
-    found, watch = dict[str, Contribution](), Stopwatch()
+    found, watch, stage = dict[str, Contribution](), Stopwatch(), plan.at(order.release)
     for name, counted in _counted(kind, model, weights, clients):
         update, seconds = finish(counted), watch.lap()
         found[name] = encoded(
-            plan, update, sources[name], rotation, weight=start.weight, training_seconds=seconds
+            stage, update, sources[name], rotation, weight=start.weight, training_seconds=seconds
         )
         watch.lap()
     return found
