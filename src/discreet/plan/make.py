@@ -31,6 +31,7 @@ from discreet.plan.releases import (
     of_several,
     repeated,
 )
+from discreet.plan.stages import Asked, Stage, asked_stages
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import local_training, require_rates, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
@@ -53,7 +54,10 @@ _MOST_REFINEMENTS = 40
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is known before noise and grid: the request, what the silos put in, and whom to withstand."""
+    """What is known before noise and grid: the request, what the silos put in, and whom to withstand.
+
+    Of all rounds; or of a stage, with ``own_rounds`` of its own and its part of the noise.
+    """
 
     config: Config
     facts: FederationFacts
@@ -61,6 +65,7 @@ class _Setting:
     sharing: NoiseSharing
     thresholds: Thresholds
     timetable: Timetable | None
+    own_rounds: int | None = None
     noise_scale: float = 1.0
 
     @property
@@ -90,7 +95,9 @@ class _Setting:
 
     @property
     def rounds(self) -> int:
-        """Sums that one silo is in."""
+        """Sums that one silo is in, of a stage if there are several."""
+        if self.own_rounds is not None:
+            return self.own_rounds
         return self.sums if self.timetable is None else self.timetable.most_contributions(self.sums)
 
     @property
@@ -172,42 +179,75 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     config = settled(config, facts)
     _require_as_many_silos(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
-    timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
+    asked = asked_stages(config)
+    settings = _settings(config, asked, facts, capacities, thresholds)
+    first = settings[0]
+    if config.aggregation.rotation and first.first.releases > 1:
+        raise ConfigurationError(
+            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
+        )
+    if first.contributions > 1 and first.first.releases > 1:
+        raise ConfigurationError(
+            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
+            f"one silo; got {first.contributions}."
+        )
+    if config.aggregation.noise_first:
+        _require_noise_first(first)
+    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
+        made = [_counts_and_noise(first)]
+    else:
+        made = _grids_and_noise(settings)
+    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
+    plan = Plan(config, facts, capacities, *made[0], thresholds, (), _evaluation(config, facts))
+    stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
+    plan = dataclasses.replace(plan, segments=stages)
+    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
+    return dataclasses.replace(plan, guarantees=guarantees)
+
+
+def _settings(
+    config: Config,
+    asked: Sequence[Asked],
+    facts: FederationFacts,
+    capacities: tuple[int, ...],
+    thresholds: Thresholds,
+) -> list[_Setting]:
+    """Returns what is known of each stage before noise and grid: of one, without segments.
+
+    Raises:
+        ConfigurationError: naming the segment that does not fit.
+    """
+    if not asked:
+        return [_setting(config, facts, capacities, thresholds)]
+    settings = []
+    for number, stage in enumerate(asked):
+        try:
+            found = _setting(stage.config, facts, capacities, thresholds)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"'training.segments.{number}': {error}") from None
+        settings.append(dataclasses.replace(found, own_rounds=stage.rounds, noise_scale=stage.noise_scale))
+    return settings
+
+
+def _setting(
+    config: Config, facts: FederationFacts, capacities: tuple[int, ...], thresholds: Thresholds
+) -> _Setting:
+    timetable = planned_timetable(config, facts.silos)
     # What is asked is worked out once, and not for each of many silos.
     setting_of_one = silo_setting(config, facts, capacities[0])
     silos = [dataclasses.replace(setting_of_one, capacity=capacity) for capacity in capacities]
     trainings = [local_training(config.training.local, silo) for silo in silos]
     require_rates(config.training.local, setting_of_one, planned_sums(config, facts.silos))
-    setting = _Setting(
+    footprints = (one.footprint(capacity) for one, capacity in zip(trainings, capacities, strict=True))
+    return _Setting(
         config=config,
         facts=facts,
-        footprints=tuple(
-            training.footprint(capacity) for training, capacity in zip(trainings, capacities, strict=True)
-        ),
+        footprints=tuple(footprints),
         sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
         thresholds=thresholds,
         timetable=timetable,
     )
-    if config.aggregation.rotation and setting.first.releases > 1:
-        raise ConfigurationError(
-            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
-        )
-    if setting.contributions > 1 and setting.first.releases > 1:
-        raise ConfigurationError(
-            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
-            f"one silo; got {setting.contributions}."
-        )
-    if config.aggregation.noise_first:
-        _require_noise_first(setting)
-    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
-        grid, release = _counts_and_noise(setting)
-    else:
-        ((grid, release),) = _grids_and_noise((setting,))
-    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts))
-    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
-    return dataclasses.replace(plan, guarantees=guarantees)
 
 
 def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
@@ -324,10 +364,13 @@ def _grids_and_noise(settings: Sequence[_Setting]) -> list[tuple[Grid, RoundRele
             lower=multiplier / _INTEGER_COST,
             upper=multiplier * _INTEGER_COST,
         )
-    return [
+    made = [
         _widened(setting, grid, setting.release(grid, multiplier))
         for setting, grid in zip(settings, grids, strict=True)
     ]
+    # One ring for all rounds, so that every message is as long as any other.
+    bits = max(grid.bits for grid, _ in made)
+    return [(dataclasses.replace(grid, bits=bits), release) for grid, release in made]
 
 
 def _widened(setting: _Setting, grid: Grid, release: RoundRelease) -> tuple[Grid, RoundRelease]:

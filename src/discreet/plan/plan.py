@@ -79,7 +79,7 @@ class Plan:
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
-        later: the stages after the first, where rounds differ; in one ring with it.
+        segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
     """
 
     config: Config
@@ -90,7 +90,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
-    later: tuple[Stage, ...] = ()
+    segments: tuple[Stage, ...] = ()
 
     @property
     def name(self) -> str:
@@ -173,8 +173,7 @@ class Plan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Rounds that are alike, in order: one stage, unless the training has segments."""
-        rounds = self.rounds - sum(stage.rounds for stage in self.later)
-        return (Stage(self.config, rounds, self.grid, self.release), *self.later)
+        return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
 
     def stage_of(self, release: int) -> Stage:
         """Returns the stage of a release, from 1; of one beyond the plan, the last."""
@@ -187,16 +186,16 @@ class Plan:
 
     def at(self, release: int) -> Plan:
         """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
-        if not self.later:
+        if not self.segments:
             return self
         stage = self.stage_of(release)
         return dataclasses.replace(
-            self, config=stage.config, grid=stage.grid, release=stage.release, later=()
+            self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
     def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
         """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
-        if not self.later:
+        if not self.segments:
             return ((self.release, self.contributions(rounds)),)
         found, left = [], rounds
         for stage in self.stages:
@@ -276,9 +275,19 @@ class Plan:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
 
+    def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
+        """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
+        found, first = [], 1
+        for stated in self.training.segments or ():
+            last = first + stated.rounds - 1
+            own = stated.describe(self.unit.value)
+            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
+            first = last + 1
+        return tuple(found)
+
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        """Of the first stage: deviation of the noise sure to protect a unit, over the rounded sensitivity."""
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
@@ -286,7 +295,7 @@ class Plan:
     def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
         """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.stage_of(release).config if self.later else self.config
+        config = self.stage_of(release).config
         setting = silo_setting(config, self.facts, capacity)
         return local_training(config.training.local, setting, self.round_of(release) - 1)
 
@@ -421,7 +430,7 @@ class Plan:
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
             **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
-            **({"later": [_stage_json(stage) for stage in self.later]} if self.later else {}),
+            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
     def digest(self) -> str:

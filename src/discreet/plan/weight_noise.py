@@ -52,13 +52,17 @@ def weight_noise(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Weight
         return None
     if plan.timetable is not None:
         return None
-    # Of one silo's noise in a coordinate of each round, in weights.
-    share = plan.release.share.variance / plan.release.share.num_silos
-    stddev = math.sqrt(share + _ROUNDING_VARIANCE) / plan.grid.scale
-    stddevs = np.array([stddev * plan.unit_length(release) for release in survivors])
+    stddevs = np.array([_stddev(plan, release) for release in survivors])
     counts = np.array([len(present) for present in survivors.values()], dtype=np.float64)
     square = float(np.sum((arrival(plan, survivors) * stddevs) ** 2 * counts))
     return WeightNoise(math.sqrt(square), _is_non_expansive(plan))
+
+
+def _stddev(plan: Plan, release: int) -> float:
+    """Returns the standard deviation of one silo's noise in a coordinate of a round, in weights."""
+    stage = plan.stage_of(release)
+    share = stage.release.share.variance / stage.release.share.num_silos
+    return math.sqrt(share + _ROUNDING_VARIANCE) / stage.grid.scale * plan.unit_length(release)
 
 
 def arrival(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Floats:
@@ -86,4 +90,8 @@ def _is_non_expansive(plan: Plan) -> bool:
     """Says whether the theorem's assumptions hold."""
     server = plan.training.server
     averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
-    return averaged and server.learning_rate <= 1.0 and plan.training.local.is_non_expansive
+    return (
+        averaged
+        and server.learning_rate <= 1.0
+        and all(stage.config.training.local.is_non_expansive for stage in plan.stages)
+    )
