@@ -117,6 +117,7 @@ def _what(plan: Plan) -> dict[str, str]:
         "local training": plan.training.local.kind,
         **_class_weights(plan),
         **_rounds(plan),
+        **_segments(plan),
         **_evaluations(plan),
         "weights": numbers,
     }
@@ -129,6 +130,14 @@ def _rounds(plan: Plan) -> dict[str, str]:
     return {
         "schedule": plan.training.schedule.describe(),
         "sums": timetable_text(plan.timetable, plan.facts.silos),
+    }
+
+
+def _segments(plan: Plan) -> dict[str, str]:
+    """A line for each segment, if there are any; noise and sensitivity are shown of the first."""
+    return {
+        f"segment {number}": f"{text}; noise multiplier {stage.noise_multiplier:.4g}"
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
     }
 
 

@@ -14,6 +14,7 @@ from discreet.kinds.capped import Capped
 from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.decay import InverseTimeConfig
 from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal, Softmax
 from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
@@ -84,6 +85,7 @@ __all__ = [
     "FixedSizeConfig",
     "Flat",
     "Huber",
+    "InverseTimeConfig",
     "LocalConfig",
     "LocalSection",
     "LocalSgd",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.local_sgd import LocalSgd
@@ -18,7 +18,7 @@ from discreet.privacy.events import NoSampling, PoissonSampling, Sampling
 from discreet.privacy.units import Unit
 
 
-class ClippedUpdateConfig(LocalSection):
+class ClippedUpdateConfig(DecayingSection):
     """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.CLIENT,)
@@ -36,7 +36,7 @@ class ClippedUpdateConfig(LocalSection):
         """Says in one line what a silo computes in a round."""
         return (
             f"clipped-update: {self.epochs} epochs of batches of {self.batch_size}, "
-            f"learning rate {self.learning_rate:g}, the whole update clipped"
+            f"learning rate {self.learning_rate:g}{self.decay_text()}, the whole update clipped"
         )
 
     def planned(self, setting: SiloSetting) -> ClippedUpdate:
@@ -104,6 +104,10 @@ class ClippedUpdate(LocalTraining):
     def optimiser(self) -> LocalSgd:
         """The local optimiser; its settings do not touch the guarantee."""
         return LocalSgd(self.learning_rate, self.batch_size, self.epochs, self.momentum, self.weight_decay)
+
+    def at_rate(self, factor: float) -> Self:
+        """Returns the training at another rate, which does not touch what is clipped."""
+        return replace(self, learning_rate=factor * self.learning_rate)
 
     @property
     def unit(self) -> Unit:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from discreet.kinds.decay import Decay, decay_text, schedule_of
 from discreet.kinds.fields import Momentum, NonNegative, Positive, Section
 from discreet.optim import (
     Adaptive,
     Averaging,
     Chain,
     Circulant,
-    ExponentialDecay,
     LaplacianSmoothing,
     SecondMoment,
     ServerRule,
@@ -34,12 +34,12 @@ class _ServerSection(Section):
 
     Attributes:
         learning_rate: length of the server's step.
-        decay: factor on the learning rate from round to round.
+        decay: factor on the learning rate from round to round, or ``{ kind = "inverse-time", rate = … }``.
         smoothing: Laplacian smoothing of the aggregate before the rule sees it.
     """
 
     learning_rate: Positive = 1.0
-    decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    decay: Decay = 1.0
     smoothing: SmoothingConfig | None = None
 
     @abstractmethod
@@ -55,11 +55,10 @@ class _ServerSection(Section):
 
     def describe(self) -> str:
         """Says in one line what the server does."""
-        settings = self.model_dump(exclude={"smoothing"}, exclude_none=True)
-        parts = [
-            settings.pop("kind"),
-            *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items()),
-        ]
+        settings: dict[str, Any] = self.model_dump(exclude={"smoothing"}, exclude_none=True)
+        parts = [settings.pop("kind")]
+        for name, value in settings.items():
+            parts.append(decay_text(self.decay) if name == "decay" else f"{name.replace('_', ' ')} {value:g}")
         if self.smoothing is not None:
             parts.append(f"Laplacian smoothing on a {self.smoothing.graph}, sigma {self.smoothing.sigma:g}")
         return ", ".join(parts)
@@ -72,7 +71,7 @@ class AveragingConfig(_ServerSection):
 
     def plain_rule(self, rounds: int) -> Averaging:  # noqa: ARG002 - one contract for all rules
         """Returns the rule without smoothing."""
-        return Averaging(self.learning_rate, ExponentialDecay(self.decay))
+        return Averaging(self.learning_rate, schedule_of(self.decay))
 
 
 class TailMeanConfig(_ServerSection):
@@ -82,7 +81,7 @@ class TailMeanConfig(_ServerSection):
 
     def plain_rule(self, rounds: int) -> TailMean:
         """Returns the rule without smoothing."""
-        return TailMean(Averaging(self.learning_rate, ExponentialDecay(self.decay)), rounds)
+        return TailMean(Averaging(self.learning_rate, schedule_of(self.decay)), rounds)
 
 
 class MomentumConfig(_ServerSection):
@@ -93,7 +92,7 @@ class MomentumConfig(_ServerSection):
 
     def plain_rule(self, rounds: int) -> HeavyBall:  # noqa: ARG002 - one contract for all rules
         """Returns the rule without smoothing."""
-        return HeavyBall(self.learning_rate, self.momentum, ExponentialDecay(self.decay))
+        return HeavyBall(self.learning_rate, self.momentum, schedule_of(self.decay))
 
 
 class AdaptiveConfig(_ServerSection):
@@ -112,7 +111,7 @@ class AdaptiveConfig(_ServerSection):
             first_decay=self.first_decay,
             second_decay=self.second_decay,
             adaptivity=self.adaptivity,
-            schedule=ExponentialDecay(self.decay),
+            schedule=schedule_of(self.decay),
         )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
 from discreet.kinds.float_error import ROWS_ALIKE, with_slack
 from discreet.kinds.local_sgd import LocalSgd
@@ -19,7 +19,7 @@ from discreet.privacy.events import SampledChange, Sampling
 from discreet.sampling import Poisson
 
 
-class ShardedConfig(LocalSection):
+class ShardedConfig(DecayingSection):
     """Records in random shards; each trains alone, its whole update is clipped (theory §2.3); record unit."""
 
     sources: ClassVar[tuple[str, ...]] = ("mcmahan2018", "balle2018")
@@ -36,7 +36,8 @@ class ShardedConfig(LocalSection):
         """Says in one line what a silo computes in a round."""
         return (
             f"sharded: {self.num_shards} random shards a silo, each {self.epochs} epochs of batches of "
-            f"{self.batch_size} at learning rate {self.learning_rate:g}, its update clipped"
+            f"{self.batch_size} at learning rate {self.learning_rate:g}{self.decay_text()}, its update "
+            "clipped"
         )
 
     def planned(self, setting: SiloSetting) -> Sharded:
@@ -113,6 +114,10 @@ class Sharded(LocalTraining):
         if not self.num_shards >= 1:
             raise ConfigurationError(f"'num_shards' of Sharded must be >= 1; got {self.num_shards}.")
         Poisson(self.sampling_prob)
+
+    def at_rate(self, factor: float) -> Self:
+        """Returns the training at another rate, which does not touch what is clipped."""
+        return replace(self, local=replace(self.local, learning_rate=factor * self.local.learning_rate))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

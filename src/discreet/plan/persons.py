@@ -10,7 +10,7 @@ from dataclasses import replace
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
 from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
-from discreet.plan.releases import of_several
+from discreet.plan.releases import RoundRelease, of_several
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit
@@ -45,22 +45,16 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
 def _for_several(plan: Plan, count: int) -> Guarantee:
     adversary, honest = plan.budget_adversary()
     if plan.evaluation is None:
-        several = of_several(plan.release, count)
         return adversary_guarantee(
-            plan.config,
-            several,
-            adversary=adversary,
-            honest_silos=honest,
-            rounds=plan.contributions(plan.rounds),
+            plan.config, _of_several(plan, plan.rounds, count), adversary=adversary, honest_silos=honest
         )
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
         adversary_event(
             part.config,
-            of_several(part.release, count),
+            _of_several(part, releases, count),
             adversary=adversary,
             honest_silos=honest,
-            rounds=releases,
         )
         for part, releases in plan.parts(plan.releases)
     )
@@ -70,3 +64,8 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     )
     status = max(found.status, one.status, key=list(Status).index)
     return replace(one, epsilon=found.epsilon, status=status)
+
+
+def _of_several(plan: Plan, rounds: int, count: int) -> tuple[tuple[RoundRelease, int], ...]:
+    """Returns the plan's rounds as they show ``count`` records of one silo."""
+    return tuple((of_several(release, count), number) for release, number in plan.composition(rounds))

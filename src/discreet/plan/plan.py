@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,10 +33,12 @@ from discreet.plan.releases import (
     adversaries,
     against_server,
     budget_adversary,
+    composed,
     event_for,
     most_setups,
     of_several,
 )
+from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
@@ -70,12 +73,13 @@ class Plan:
         facts: public names and shapes.
         capacities: public bound on the training records, or persons, of each silo, in the order of
             ``facts.silos``.
-        grid: the integers that travel: scale, ring, sensitivity after rounding.
-        release: what one round releases.
+        grid: the integers that travel in rounds of the first stage: scale, ring, sensitivity after rounding.
+        release: what one of those rounds releases.
         thresholds: survivors, colluders, shares.
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
     """
 
     config: Config
@@ -86,6 +90,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    segments: tuple[Stage, ...] = ()
 
     @property
     def name(self) -> str:
@@ -165,6 +170,40 @@ class Plan:
         """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
         return self.rounds if self._interleaving is None else self._interleaving.releases
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Rounds that are alike, in order: one stage, unless the training has segments."""
+        return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
+
+    def stage_of(self, release: int) -> Stage:
+        """Returns the stage of a release, from 1; of one beyond the plan, the last."""
+        left = self.round_of(release)
+        for stage in self.stages:
+            if left <= stage.rounds:
+                return stage
+            left -= stage.rounds
+        return self.stages[-1]
+
+    def at(self, release: int) -> Plan:
+        """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
+        if not self.segments:
+            return self
+        stage = self.stage_of(release)
+        return dataclasses.replace(
+            self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
+        )
+
+    def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
+        if not self.segments:
+            return ((self.release, self.contributions(rounds)),)
+        found, left = [], rounds
+        for stage in self.stages:
+            found.append((stage.release, min(left, stage.rounds)))
+            left -= found[-1][1]
+        # Nobody says of which stage those are that are too many.
+        return tuple((release, count + left) for release, count in found)
+
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving is not None and self._interleaving.evaluates(release)
@@ -205,13 +244,15 @@ class Plan:
             return None
         return Interleaving(self.rounds, stated.every)
 
-    @property
-    def unit_length(self) -> float:
+    def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
 
-        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        Where the norm follows a quantile, what travels is measured in units of the round's norm; where the
+        rate of local steps decays and the update with it, in units of the round's factor.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        if self.norm_rule is not None:
+            return self.norm_rule.initial_norm
+        return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
@@ -234,17 +275,29 @@ class Plan:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
 
+    def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
+        """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
+        found, first = [], 1
+        for stated in self.training.segments or ():
+            last = first + stated.rounds - 1
+            own = stated.describe(self.unit.value)
+            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
+            first = last + 1
+        return tuple(found)
+
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        """Of the first stage: deviation of the noise sure to protect a unit, over the rounded sensitivity."""
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def silo_training(self, silo: str) -> SiloTraining:
-        """Returns the local training that ``silo`` runs, as of the first round."""
+    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
+        config = self.stage_of(release).config
+        setting = silo_setting(config, self.facts, capacity)
+        return local_training(config.training.local, setting, self.round_of(release) - 1)
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
@@ -276,8 +329,11 @@ class Plan:
 
         Evaluations are not in it, which are of other units.
         """
-        seen = of_several(self.release, silos_of_a_unit(self.config))
-        return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
+        silos = silos_of_a_unit(self.config)
+        return composed(
+            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
+            for release, count in self.composition(rounds)
+        )
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -301,10 +357,9 @@ class Plan:
         found = [
             adversary_guarantee(
                 part.config,
-                part.release,
+                part.composition(count),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
                 aborted=aborted,
                 over=over,
             )
@@ -320,17 +375,16 @@ class Plan:
         events = tuple(
             adversary_event(
                 part.config,
-                part.release,
+                part.composition(count),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
             )
             for part, count in self.parts(rounds)
         )
         return events[0] if len(events) == 1 else Composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number of units that ``survivors`` put into a sum."""
+        """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
         training = self.training
         return training.local.normaliser(training.sampling, capacities, survivors)
@@ -342,22 +396,23 @@ class Plan:
         that as many contributions of everybody move it as far as the same number of rounds.
         """
         if self.timetable is None:
-            return self.normaliser(survivors)
+            return self.at(release).normaliser(survivors)
         part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
         return self.normaliser(survivors) * part
 
     def decoded(
-        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+        self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
 
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        training = self.silo_training(self.facts.silos[0])
+        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
         if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
-        return decode(total, self.grid, rotation)
+            return training.weights().move(from_ring(total, grid.bits), grid.scale)
+        decoded = decode(total, grid, rotation)
+        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
@@ -375,6 +430,7 @@ class Plan:
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
             **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
+            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
     def digest(self) -> str:
@@ -412,15 +468,14 @@ class Plan:
 
 def adversary_guarantee(
     config: Config,
-    release: RoundRelease,
+    releases: Sequence[tuple[RoundRelease, int]],
     *,
     adversary: Adversary,
     honest_silos: int,
-    rounds: int,
     aborted: int = 0,
     over: bool = False,
 ) -> Guarantee:
-    """Returns the guarantee of ``rounds`` rounds against one adversary.
+    """Returns the guarantee of a training's rounds against one adversary.
 
     For the client unit presence is public, since a client that is not there adds no noise either: what nobody
     can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
@@ -428,17 +483,16 @@ def adversary_guarantee(
 
     Args:
         config: what was asked for.
-        release: what one round releases.
+        releases: what a round releases, with how many are charged, of those that one silo is in.
         adversary: who looks.
         honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged, of those that one silo is in.
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """
     unit = Unit(config.privacy.unit)
-    event = adversary_event(
-        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
-    )
+    event = adversary_event(config, releases, adversary=adversary, honest_silos=honest_silos, aborted=aborted)
+    # Stages are of one kind: they differ neither in relation, nor in how noise is shared, nor in words.
+    release, rounds = releases[0][0], sum(count for _, count in releases)
     found = guarantee(
         event,
         delta=config.privacy.delta,
@@ -459,23 +513,29 @@ def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
 
 def adversary_event(
     config: Config,
-    release: RoundRelease,
+    releases: Sequence[tuple[RoundRelease, int]],
     *,
     adversary: Adversary,
     honest_silos: int,
-    rounds: int,
     aborted: int = 0,
 ) -> Event:
-    """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
+    """Returns the event of a training's rounds against one adversary; `adversary_guarantee` says the rest."""
     # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
     # of its own, in every attempt. Composed, these bound one message too.
     silos = silos_of_a_unit(config)
     if isinstance(adversary, WithoutSecureAggregation):
-        return event_for(release, honest_silos=honest_silos, rounds=(rounds + aborted) * silos)
-    shown = of_several(release, silos)
-    event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
+        # Where rounds differ, an aborted attempt counts as one of each: nobody says which it was.
+        return composed(
+            event_for(release, honest_silos=honest_silos, rounds=(count + aborted) * silos)
+            for release, count in releases
+        )
+    event = composed(
+        event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
+        for release, count in releases
+    )
     if isinstance(adversary, AggregationServer | ServerWithColluders):
-        return against_server(event, release, setups=most_setups(rounds + aborted))
+        setups = most_setups(sum(count for _, count in releases) + aborted)
+        return against_server(event, releases[0][0], setups=setups)
     return event
 
 
@@ -502,6 +562,11 @@ def _evaluation_json(plan: Plan) -> Json:
         "release": _release_json(plan.release),
         "guarantees": to_json(plan.guarantees),
     }
+
+
+def _stage_json(stage: Stage) -> Json:
+    """Returns what a stage does not share with the plan; the rest follows from its config."""
+    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
 
 
 def _release_json(release: RoundRelease) -> Json:

@@ -45,6 +45,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             "what a silo computes in one round",
         ),
         *_schedule(plan),
+        *_segments(plan),
         Fact(
             "Server",
             plan.training.server.describe(),
@@ -64,6 +65,19 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     )
 
 
+def _segments(plan: Plan) -> tuple[Fact, ...]:
+    """Says what each segment has of its own, and its noise; the facts of noise are those of the first."""
+    return tuple(
+        Fact(
+            f"Segment {number}",
+            f"{text}; noise multiplier {stage.noise_multiplier:.4g}, sensitivity "
+            f"{stage.release.l2_sensitivity / stage.grid.scale:.4g} in weights",
+            "known before the first round; sensitivity, noise and grid below are of the first",
+        )
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
+    )
+
+
 def _model(plan: Plan) -> Fact:
     numbers = f"{plan.facts.dimension:,}"
     if plan.questions:
@@ -75,7 +89,7 @@ def _model(plan: Plan) -> Fact:
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
-    clip = plan.privacy.clip_norm
+    clip = plan.at(1).privacy.clip_norm
     measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"

@@ -95,7 +95,8 @@ def update(
     plan: Plan, state: Training, release: int, outcome: RoundSum, rotation: Rotation | None = None
 ) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    total, units = plan.decoded(outcome.total, rotation), plan.divisor(release, outcome.survivors)
+    total = plan.decoded(outcome.total, release, rotation)
+    units = plan.divisor(release, outcome.survivors)
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)

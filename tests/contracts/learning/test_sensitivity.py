@@ -132,7 +132,9 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("stable-steps, ordinal, one each", stable(Ordinal(3), learning_rate=5.0, steps=None), ordinal_case(3)),
     ("stable-steps, ordinal, capped", stable(Capped(Ordinal(3), 0.4)), ordinal_case(3)),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
+    ("stable-steps, at a third of the rate", stable(Softmax(3)).at_rate(1.0 / 3.0), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
+    ("tangent-steps, at a third of the rate", tangent(Softmax(3)).at_rate(1.0 / 3.0), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
     ("tangent-steps, capped", tangent(Capped(Softmax(3), 0.4)), network_case()),
     ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
@@ -393,3 +395,11 @@ def test_an_update_sent_in_units_of_the_first_norm_is_found(monkeypatch: pytest.
     kind = QuantileClipped(SingleStep(0.1), QuantileClipping(0.1)).at(0.3)
     found, _ = largest_distance(kind, linear_case(1), starts=12, moves=40, seed=12)
     assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_units_of_a_rate_that_the_steps_do_not_have_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps as long as in the first round, sent as if they were as short as in this one."""
+    monkeypatch.setattr(StableSteps, "in_weights", lambda self: dataclasses.replace(self, unit_length=1.0))
+    kind = stable(Softmax(3)).at_rate(1.0 / 3.0)
+    found, _ = largest_distance(kind, linear_case(3), starts=6, moves=20, seed=13)
+    assert found > 1.5 * kind.l2_sensitivity()

@@ -113,6 +113,7 @@ def test_crafted_records_of_one_person_reach_the_claim_and_never_exceed_it(count
         train_silo(
             planned,
             "silo-0",
+            1,
             model=model,
             parameters=np.linspace(-5.0, 5.0, 640),
             records=whole.take(np.arange(start, 40)),
