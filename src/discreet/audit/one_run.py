@@ -241,5 +241,5 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     for step in rehearsal.steps:
         length = plan.unit_length / plan.grid.scale
         unit = np.full(dimension, length / plan.normaliser(step.outcome.survivors))
-        state, place = rule.step(state, place, unit)
+        state, place = rule.step(state, place, unit, plan.rounds)
     return float(np.abs(place).mean()) or 1.0

@@ -35,12 +35,13 @@ from discreet.kinds.server import (
     AveragingConfig,
     MomentumConfig,
     ServerConfig,
-    SmoothingConfig,
+    ServerRule,
     TailMeanConfig,
 )
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.sharded import Sharded, ShardedConfig
 from discreet.kinds.single_step import SingleStep, SingleStepConfig
+from discreet.kinds.smoothing import SmoothingConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
@@ -102,6 +103,7 @@ __all__ = [
     "QuestionsConfig",
     "SamplingConfig",
     "ServerConfig",
+    "ServerRule",
     "Sharded",
     "ShardedConfig",
     "SiloSetting",

@@ -17,10 +17,16 @@ from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
+from discreet.kinds import (
+    NoisySteps,
+    QuantileClipping,
+    QuantileNormConfig,
+    ServerRule,
+    SiloTraining,
+    Timetable,
+)
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
-from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
@@ -227,7 +233,7 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule(self.rounds)
+        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:

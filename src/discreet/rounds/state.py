@@ -99,7 +99,7 @@ def update(
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
-    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
+    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units, plan.rounds)
     history = None if state.history is None else state.history.after(release, parameters)
     return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
 
