@@ -11,7 +11,6 @@ from pydantic import Field
 
 from discreet.kinds.asked import ANSWERS, Asked, QuestionsConfig
 from discreet.kinds.capped import Capped
-from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal, Softmax
@@ -19,7 +18,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
 from discreet.kinds.quantile_clipped import QuantileClipped, following
-from discreet.kinds.quantile_clipping import QuantileClipping
+from discreet.kinds.quantile_clipping import ClipNorm, QuantileClipping
 from discreet.kinds.sampling import (
     UNKNOWN_BATCH,
     ExpectedBatch,
@@ -99,7 +98,6 @@ __all__ = [
     "PoissonConfig",
     "QuantileClipped",
     "QuantileClipping",
-    "QuantileNormConfig",
     "QuestionsConfig",
     "SamplingConfig",
     "ServerConfig",

@@ -20,7 +20,6 @@ from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import (
     NoisySteps,
     QuantileClipping,
-    QuantileNormConfig,
     ServerRule,
     SiloTraining,
     Timetable,
@@ -217,13 +216,13 @@ class Plan:
 
         Where the norm follows a quantile, what travels is measured in units of the round's norm.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        return 1.0 if self.norm_rule is None else self.norm_rule.initial
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.privacy.clip_norm
-        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+        return norm if isinstance(norm, QuantileClipping) else None
 
     @property
     def protocol(self) -> SumProtocol:

@@ -67,7 +67,7 @@ class Training:
 def initial_state(plan: Plan, parameters: Vector) -> Training:
     """Returns the state before the first round, from the public initial weights."""
     rule = plan.norm_rule
-    clip_norm = None if rule is None else rule.initial_norm
+    clip_norm = None if rule is None else rule.initial
     history = None if plan.timetable is None else History.beginning(plan.timetable, parameters)
     return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm, history)
 
