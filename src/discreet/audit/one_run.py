@@ -242,5 +242,5 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
         release = step.order.release
         length = plan.unit_length(release) / plan.stage_of(release).grid.scale
         unit = np.full(dimension, length / plan.divisor(release, step.outcome.survivors))
-        state, place = rule.step(state, place, unit)
+        state, place = rule.step(state, place, unit, plan.rounds)
     return float(np.abs(place).mean()) or 1.0

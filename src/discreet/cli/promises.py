@@ -166,4 +166,4 @@ def _measure(plan: Plan) -> str:
     if plan.questions:
         return "of the longest that a record adds"
     rule = plan.norm_rule
-    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"
+    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial:g}"

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from discreet.kinds.asked import ANSWERS, Asked, QuestionsConfig
 from discreet.kinds.capped import Capped
-from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
 from discreet.kinds.decay import InverseTimeConfig
@@ -20,7 +19,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
 from discreet.kinds.quantile_clipped import QuantileClipped, following
-from discreet.kinds.quantile_clipping import QuantileClipping
+from discreet.kinds.quantile_clipping import ClipNorm, QuantileClipping
 from discreet.kinds.sampling import (
     UNKNOWN_BATCH,
     ExpectedBatch,
@@ -36,12 +35,13 @@ from discreet.kinds.server import (
     AveragingConfig,
     MomentumConfig,
     ServerConfig,
-    SmoothingConfig,
+    ServerRule,
     TailMeanConfig,
 )
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.sharded import Sharded, ShardedConfig
 from discreet.kinds.single_step import SingleStep, SingleStepConfig
+from discreet.kinds.smoothing import SmoothingConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
@@ -100,10 +100,10 @@ __all__ = [
     "PoissonConfig",
     "QuantileClipped",
     "QuantileClipping",
-    "QuantileNormConfig",
     "QuestionsConfig",
     "SamplingConfig",
     "ServerConfig",
+    "ServerRule",
     "Sharded",
     "ShardedConfig",
     "SiloSetting",

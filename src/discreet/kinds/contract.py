@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
 
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
-from discreet.kinds.decay import Decay, decay_text, schedule_of
+from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Section
 from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
 from discreet.kinds.persons import PersonWeights
@@ -89,7 +89,7 @@ class DecayingSection(LocalSection):
 
     def rate_factor(self, round_index: int) -> float:
         """Returns the factor on the learning rate in a round, from 0."""
-        return schedule_of(self.decay).factor(round_index)
+        return factor_of(self.decay, round_index)
 
     def decay_text(self) -> str:
         """Says how the rate falls, after a comma; nothing if it stays."""

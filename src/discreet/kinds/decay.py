@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from discreet.kinds.fields import Positive, Section
-from discreet.optim.schedules import ExponentialDecay, InverseTime, Schedule
 
 
 class InverseTimeConfig(Section):
@@ -28,11 +27,16 @@ Decay = Annotated[
 """A factor from round to round, such as 0.99, or a table."""
 
 
-def schedule_of(decay: Decay | None) -> Schedule:
-    """Returns the factor on a learning rate in every round; None does not decay."""
+def factor_of(decay: Decay | None, rounds_over: int) -> float:
+    """Returns the factor on a learning rate after so many rounds; None does not decay.
+
+    Example:
+        >>> factor_of(0.5, 2), factor_of(InverseTimeConfig(kind="inverse-time", rate=1.0), 3)
+        (0.25, 0.25)
+    """
     if isinstance(decay, InverseTimeConfig):
-        return InverseTime(decay.rate)
-    return ExponentialDecay(1.0 if decay is None else decay)
+        return float(1.0 / (1.0 + decay.rate * rounds_over))
+    return 1.0 if decay is None else float(decay**rounds_over)
 
 
 def decay_text(decay: Decay) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from discreet.errors import ConfigurationError
 from discreet.kinds.blocks import AskedBlock
-from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.heads import ConvexHead, head_on
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.quantile_clipping import ClipNorm, QuantileClipping
 from discreet.kinds.sampling import ExpectedBatch, SamplingConfig, independent_share
 from discreet.kinds.stated_loss import StatedLoss
 
@@ -86,7 +86,7 @@ class SiloSetting:
         match self.norm:
             case None:
                 raise ConfigurationError(f"'privacy.clip_norm' must be given for {self.kind}; it is missing.")
-            case QuantileNormConfig(initial=initial):
+            case QuantileClipping(initial=initial):
                 return initial
             case number:
                 return number

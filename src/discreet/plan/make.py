@@ -11,7 +11,7 @@ from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import QuantileNormConfig, Timetable
+from discreet.kinds import QuantileClipping, Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -81,7 +81,7 @@ class _Setting:
     @property
     def dimension(self) -> int:
         """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
-        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileNormConfig)
+        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileClipping)
 
     @property
     def releases(self) -> int:

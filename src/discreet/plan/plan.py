@@ -18,10 +18,15 @@ from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
+from discreet.kinds import (
+    NoisySteps,
+    QuantileClipping,
+    ServerRule,
+    SiloTraining,
+    Timetable,
+)
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
-from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
@@ -251,14 +256,14 @@ class Plan:
         rate of local steps decays and the update with it, in units of the round's factor.
         """
         if self.norm_rule is not None:
-            return self.norm_rule.initial_norm
+            return self.norm_rule.initial
         return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.privacy.clip_norm
-        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+        return norm if isinstance(norm, QuantileClipping) else None
 
     @property
     def protocol(self) -> SumProtocol:
@@ -268,7 +273,7 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule(self.rounds)
+        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:

@@ -10,7 +10,7 @@ from discreet.config.sections import TrainingConfig
 from discreet.config.segments import SegmentConfig
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError
-from discreet.kinds import FixedSizeConfig, QuantileNormConfig
+from discreet.kinds import FixedSizeConfig, QuantileClipping
 from discreet.plan.releases import RoundRelease
 
 
@@ -90,7 +90,7 @@ def _require_provable(config: Config, segments: tuple[SegmentConfig, ...]) -> No
             "'training.segments' must be left out for noisy-steps, whose steps are releases of their own. "
             "Take another local kind, or leave the segments out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileNormConfig):
+    if isinstance(config.privacy.clip_norm, QuantileClipping):
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.segments': a norm that follows a quantile "
             "goes its own way from round to round."

@@ -9,7 +9,7 @@ from discreet.config import Config
 from discreet.config.data import LossConfig, PersonConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
+from discreet.kinds import LocalConfig, QuantileClipping, SiloSetting, SiloTraining, following
 from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.questions import EvaluationQuestion
@@ -156,7 +156,7 @@ def require_rates(local: LocalConfig, setting: SiloSetting, rounds: int) -> None
 def _of_first_round(local: LocalConfig, setting: SiloSetting) -> SiloTraining:
     training = local.planned(setting)
     match setting.norm:
-        case QuantileNormConfig() as norm:
-            return following(training, norm.rule(), kind=setting.kind)
+        case QuantileClipping() as norm:
+            return following(training, norm, kind=setting.kind)
         case _:
             return training

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.kinds import AveragingConfig, TailMeanConfig
-from discreet.optim import Adaptive, LaplacianSmoothing, ServerRule
+from discreet.kinds import AdaptiveConfig, AveragingConfig, TailMeanConfig
 from discreet.plan.plan import Plan
 
 # One uniform dither a coordinate and silo (`discreet.encoding.rounding`): p(1 - p), grid units.
@@ -47,7 +46,7 @@ def weight_noise(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Weight
         plan: what was agreed.
         survivors: of each completed release that was a round, in order.
     """
-    adaptive = isinstance(_unsmoothed(plan.server_rule), Adaptive)
+    adaptive = isinstance(plan.server_rule, AdaptiveConfig)
     if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
         return None
     if plan.timetable is not None:
@@ -72,23 +71,19 @@ def arrival(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Floats:
 
     Example: averaging over two survivors at learning rate 1 lets 1/2 of every round's noise arrive.
     """
-    rule, rounds = _unsmoothed(plan.server_rule), len(survivors)
+    rule, rounds = plan.server_rule.unsmoothed(), len(survivors)
     # The rule itself, on one coordinate a round: linear, so its answer to an impulse is the coefficient.
     state, weights = rule.init(rounds), np.zeros(rounds)
     for place, (release, present) in enumerate(survivors.items()):
         impulse = np.zeros(rounds)
         impulse[place] = 1.0 / plan.divisor(release, present)
-        state, weights = rule.step(state, weights, impulse)
+        state, weights = rule.step(state, weights, impulse, plan.rounds)
     return weights
-
-
-def _unsmoothed(rule: ServerRule) -> ServerRule:
-    return rule.rule if isinstance(rule, LaplacianSmoothing) else rule
 
 
 def _is_non_expansive(plan: Plan) -> bool:
     """Says whether the theorem's assumptions hold."""
-    server = plan.training.server
+    server = plan.server_rule
     averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
     return (
         averaged

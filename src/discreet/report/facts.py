@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileNormConfig, timetable_text
+from discreet.kinds import QuantileClipping, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
 from discreet.privacy.notation import pair_text
@@ -90,7 +90,7 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
     clip = plan.at(1).privacy.clip_norm
-    measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
+    measure = "clipping norms" if isinstance(clip, QuantileClipping) else "in weights"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
@@ -148,13 +148,13 @@ def _twice(plan: Plan) -> str:
     return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
-def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asks: bool) -> Fact:
+def _clipping(clip: float | QuantileClipping | None, unit: str, *, asks: bool) -> Fact:
     match clip:
         case None:
             source = "questions" if asks else "model and its bounded features"
             meaning = f"the sensitivity follows from the {source}"
             return Fact("Clipping", "none", meaning)
-        case QuantileNormConfig():
+        case QuantileClipping():
             value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
             meaning = (
                 f"it starts at {clip.initial:g} and follows a noisy count, which is one more coordinate of "

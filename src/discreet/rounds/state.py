@@ -67,7 +67,7 @@ class Training:
 def initial_state(plan: Plan, parameters: Vector) -> Training:
     """Returns the state before the first round, from the public initial weights."""
     rule = plan.norm_rule
-    clip_norm = None if rule is None else rule.initial_norm
+    clip_norm = None if rule is None else rule.initial
     history = None if plan.timetable is None else History.beginning(plan.timetable, parameters)
     return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm, history)
 
@@ -100,7 +100,7 @@ def update(
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
-    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
+    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units, plan.rounds)
     history = None if state.history is None else state.history.after(release, parameters)
     return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
 

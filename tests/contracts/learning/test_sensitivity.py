@@ -94,7 +94,7 @@ def tangent(loss: ConvexLoss, **changes: Any) -> TangentSteps:
 
 def following(kind: SingleStep | ClippedUpdate, weight: float = 0.5) -> QuantileClipped:
     """At a norm that is not the first one."""
-    return QuantileClipped(kind, QuantileClipping(4.0, weight=weight)).at(0.3)
+    return QuantileClipped(kind, QuantileClipping(quantile=0.5, initial=4.0, weight=weight)).at(0.3)
 
 
 CASES: list[tuple[str, OneRelease, Case]] = [
@@ -390,9 +390,9 @@ def test_an_update_sent_in_units_of_the_first_norm_is_found(monkeypatch: pytest.
     monkeypatch.setattr(
         QuantileClipping,
         "joined",
-        lambda self, clipped, _, **counts: honest(self, clipped, self.initial_norm, **counts),
+        lambda self, clipped, _, **counts: honest(self, clipped, self.initial, **counts),
     )
-    kind = QuantileClipped(SingleStep(0.1), QuantileClipping(0.1)).at(0.3)
+    kind = QuantileClipped(SingleStep(0.1), QuantileClipping(quantile=0.5, initial=0.1)).at(0.3)
     found, _ = largest_distance(kind, linear_case(1), starts=12, moves=40, seed=12)
     assert found > 1.2 * kind.l2_sensitivity()
 
