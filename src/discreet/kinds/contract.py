@@ -30,6 +30,8 @@ class LocalSection(Section):
         takes_own_loss: whether a loss of the user's own may take the place of the head's.
         steps_share_state: whether later local steps depend on what earlier ones left in the silo.
         noise_inside: whether noise is added in every local step, and not once to the update of a round.
+        clips_whole_update: whether what a unit may change is clipped as a whole, after all local steps, so
+            that layers may mix records (batch norm).
     """
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.RECORD, Unit.PERSON)
@@ -37,6 +39,7 @@ class LocalSection(Section):
     steps_share_state: ClassVar[bool] = False
     takes_own_loss: ClassVar[bool] = False
     noise_inside: ClassVar[bool] = False
+    clips_whole_update: ClassVar[bool] = False
 
     def rate_factor(self, round_index: int) -> float:  # noqa: ARG002 - one contract for all kinds
         """Returns the factor on the learning rate in a round, from 0: 1 where nothing decays."""
@@ -50,6 +53,10 @@ class LocalSection(Section):
     @abstractmethod
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
+
+    def expected_batch(self, capacity: int) -> float:
+        """Returns how many records batch norm would see together in a silo of ``capacity`` of them."""
+        return float(capacity)
 
     @abstractmethod
     def planned(self, setting: SiloSetting) -> LocalTraining:

@@ -428,7 +428,7 @@ class Plan:
         return {
             "version": PLAN_VERSION,
             "config": agreement,
-            "facts": _plain(self.facts),
+            "facts": _facts_json(self.facts),
             "capacities": list(self.capacities),
             "grid": _plain(self.grid),
             "release": _release_json(self.release),
@@ -574,6 +574,14 @@ def _stage_json(stage: Stage) -> Json:
     return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
 
 
+def _facts_json(facts: FederationFacts) -> Json:
+    """Returns the facts; what only models with batch norm have is left out of others' plans."""
+    plain = _plain(facts)
+    if facts.batch_norm_channels == 0:
+        del plain["batch_norm_channels"]
+    return plain
+
+
 def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
@@ -584,7 +592,7 @@ def _indented(document: Json) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Any) -> dict[str, Any]:
     """Returns a flat dataclass as JSON; tuples become lists."""
     flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

@@ -63,6 +63,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         asked=asked_blocks(config),
         number=number,
         ordinal=_is_ordinal(config, facts),
+        batch_norm=facts.batch_norm_channels > 0,
     )
 
 

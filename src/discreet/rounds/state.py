@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.encoding import Rotation
 from discreet.kinds import QuantileClipping
+from discreet.kinds.model_facts import LEAST_VARIANCE
 from discreet.plan import Plan
 from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
@@ -101,6 +102,7 @@ def update(
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
     server, parameters = plan.server_rule.step(state.server, state.parameters, total / units, plan.rounds)
+    parameters = _with_variances(parameters, plan.facts.batch_norm_channels)
     history = None if state.history is None else state.history.after(release, parameters)
     return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
 
@@ -113,6 +115,14 @@ def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Train
 def over(plan: Plan, state: Training, charged: int) -> bool:
     """Says whether nothing more is released: all that was planned is charged, or evaluations say to stop."""
     return charged >= plan.releases or stops(plan, state.evaluated)
+
+
+def _with_variances(parameters: Vector, channels: int) -> Vector:
+    """Returns the weights with running variances of at least `LEAST_VARIANCE`, whatever noise did to them."""
+    if channels == 0:
+        return parameters
+    variances = np.maximum(parameters[-channels:], LEAST_VARIANCE)
+    return np.concatenate([parameters[:-channels], variances])
 
 
 def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:

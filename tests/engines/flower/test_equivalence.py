@@ -81,7 +81,7 @@ def test_other_ways_to_aggregate_give_the_same_bytes_too(
     "local",
     [
         {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2},
-        {"kind": "sharded", "learning_rate": 0.1, "num_shards": 4},
+        {"kind": "sharded", "learning_rate": 0.1, "groups": 4},
         {"kind": "clipped-update", "learning_rate": 0.1},
     ],
     ids=lambda local: local["kind"],
