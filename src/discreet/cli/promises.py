@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
-from discreet.kinds import timetable_text
+from discreet.kinds import room_text, timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
@@ -130,6 +130,7 @@ def _rounds(plan: Plan) -> dict[str, str]:
     return {
         "schedule": plan.training.schedule.describe(),
         "sums": timetable_text(plan.timetable, plan.facts.silos),
+        "dropouts": room_text(plan.timetable, plan.thresholds.min_survivors),
     }
 
 

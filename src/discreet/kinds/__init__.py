@@ -45,7 +45,7 @@ from discreet.kinds.smoothing import SmoothingConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
-from discreet.kinds.timetable import Timetable, timetable_text
+from discreet.kinds.timetable import Timetable, room_text, timetable_text
 from discreet.kinds.untuned_steps import StableStepsTable, UntunedStepsConfig
 
 LocalConfig = Annotated[
@@ -121,5 +121,6 @@ __all__ = [
     "UntunedStepsConfig",
     "following",
     "independent_share",
+    "room_text",
     "timetable_text",
 ]

@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileClipping, timetable_text
+from discreet.kinds import QuantileClipping, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
 from discreet.privacy.notation import pair_text
@@ -62,6 +62,7 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Schedule", schedule.describe(), "public, and known before the first round"),
         Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
+        Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),
     )
 
 
