@@ -18,6 +18,7 @@ from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import Plan
+from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -33,6 +34,7 @@ from discreet.plan.timetable import planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
+    Composed,
     Event,
     GaussianNoise,
     PolyaNoise,
@@ -59,6 +61,7 @@ class _Setting:
     sharing: NoiseSharing
     thresholds: Thresholds
     timetable: Timetable | None
+    before: Event | None
 
     @property
     def first(self) -> Footprint:
@@ -125,7 +128,11 @@ class _Setting:
         """Returns the whole training's event against the strongest reported adversary."""
         seen = of_several(release, self.contributions)
         event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
-        return against_server(event, release, setups=most_setups(self.sums))
+        return self.after_all_before(against_server(event, release, setups=most_setups(self.sums)))
+
+    def after_all_before(self, event: Event) -> Event:
+        """Returns an event composed with that of what is released before the first round."""
+        return event if self.before is None else Composed((self.before, event))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -150,8 +157,18 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    config = settled(config, facts)
+    if config.data.asked == "training":
+        raise ConfigurationError(
+            "'data.asked' must not be \"training\" but in a preparation, which the plan makes; state "
+            "'data.standardise'."
+        )
+    return _made(settled(config, facts), facts)
+
+
+def _made(config: Config, facts: FederationFacts) -> Plan:
+    """Works out the plan of settings that are settled."""
     _require_as_many_silos(config, facts)
+    preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
@@ -168,6 +185,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
         thresholds=thresholds,
         timetable=timetable,
+        before=None if preparation is None else _event_of(preparation),
     )
     if config.aggregation.rotation and setting.first.releases > 1:
         raise ConfigurationError(
@@ -185,7 +203,8 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     else:
         grid, release = _grid_and_noise(setting)
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts))
+    evaluation = _evaluation(config, facts)
+    plan = Plan(config, facts, capacities, grid, release, thresholds, (), evaluation, preparation)
     guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
     return dataclasses.replace(plan, guarantees=guarantees)
 
@@ -203,6 +222,27 @@ def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
         return make_plan(asked, evaluation_facts(asked, facts))
     except ConfigurationError as error:
         raise ConfigurationError(f"'evaluate': {error}") from None
+
+
+def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
+    """Returns the plan of questions that training records are asked before the first round, if they are.
+
+    Raises:
+        ConfigurationError: saying that it is about them.
+    """
+    if config.data.standardise is None or config.ask is not None:
+        return None
+    asked = preparation_config(config, facts)
+    try:
+        return _made(asked, preparation_facts(asked, facts))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"'data.standardise': {error}") from None
+
+
+def _event_of(preparation: Plan) -> Event:
+    """Returns the event of a preparation against the adversary that targets are for."""
+    honest, release = preparation.thresholds.honest_survivors, preparation.release
+    return against_server(preparation.event(honest, 1), release, setups=most_setups(1))
 
 
 def _require_noise_first(setting: _Setting) -> None:
@@ -307,7 +347,7 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
         noise = GaussianNoise(multiplier)
         moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(setting.contributions)
         noisy = Release(noise, moved, setting.dimension, sampling, first.change)
-        return Repeated(noisy, setting.rounds * first.releases)
+        return setting.after_all_before(Repeated(noisy, setting.rounds * first.releases))
 
     if privacy.noise_multiplier is not None:
         found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=setting.neighboring)

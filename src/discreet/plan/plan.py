@@ -76,6 +76,8 @@ class Plan:
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        preparation: the plan of questions that training records are asked before the first round, composed
+            with the rounds in ``guarantees``; None where records are used as they are read.
     """
 
     config: Config
@@ -86,6 +88,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    preparation: Plan | None = None
 
     @property
     def name(self) -> str:
@@ -162,20 +165,25 @@ class Plan:
 
     @property
     def releases(self) -> int:
-        """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
-        return self.rounds if self._interleaving is None else self._interleaving.releases
+        """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
+        return self._interleaving.releases
+
+    def prepares(self, release: int) -> bool:
+        """Says whether a release, from 1, asks training records what they are prepared by."""
+        return release <= self._interleaving.preparing
 
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
-        return self._interleaving is not None and self._interleaving.evaluates(release)
+        return self._interleaving.evaluates(release)
 
     def round_of(self, release: int) -> int:
-        """Returns the round that a release is, or that it follows."""
-        order = self._interleaving
-        return release if order is None else release - order.evaluated(release)
+        """Returns the round that a release is, or that it follows; 0 before the first."""
+        return self._interleaving.round_of(release)
 
     def release_text(self, release: int) -> str:
         """Says which release this is, for a person."""
+        if self.prepares(release):
+            return "preparation, before round 1"
         number = f"round {self.round_of(release)}/{self.rounds}"
         return f"held out, after {number}" if self.evaluates(release) else number
 
@@ -192,18 +200,28 @@ class Plan:
             No unit's records are in two of them, so that all releases together satisfy the weakest of the
             guarantees of the parts (docs/theory/questions.md).
         """
-        if self.evaluation is None or self._interleaving is None:
+        if self.evaluation is None:
             return ((self, releases),)
         evaluated = self._interleaving.evaluated(releases)
         alone = dataclasses.replace(self, evaluation=None)
         return (alone, releases - evaluated), (self.evaluation, evaluated)
 
+    def stages(self, releases: int) -> tuple[tuple[Plan, int], ...]:
+        """Returns plans of one kind of release, with how many of the first so many are theirs, in order.
+
+        Guarantee:
+            They are about the same units: their events compose. For a plan without evaluations (`parts`).
+        """
+        if self.preparation is None:
+            return ((self, releases),)
+        prepared = self._interleaving.prepared(releases)
+        alone = dataclasses.replace(self, preparation=None)
+        return (self.preparation, prepared), (alone, releases - prepared)
+
     @property
-    def _interleaving(self) -> Interleaving | None:
-        stated = self.evaluating
-        if self.evaluation is None or stated is None:
-            return None
-        return Interleaving(self.rounds, stated.every)
+    def _interleaving(self) -> Interleaving:
+        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
+        return Interleaving(self.rounds, every, preparing=int(self.preparation is not None))
 
     @property
     def unit_length(self) -> float:
@@ -272,12 +290,19 @@ class Plan:
         return dataclasses.replace(self, config=self.config.model_copy(update={"training": training}))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
-        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise.
+        """Returns the event of the first so many releases against whoever faces so many shares of noise.
 
-        Evaluations are not in it, which are of other units.
+        Evaluations are not in it, nor counted, which are of other units.
         """
-        seen = of_several(self.release, silos_of_a_unit(self.config))
-        return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
+        seen = [
+            event_for(
+                of_several(stage.release, silos_of_a_unit(stage.config)),
+                honest_silos=honest_silos,
+                rounds=stage.contributions(count),
+            )
+            for stage, count in self.stages(rounds)
+        ]
+        return seen[0] if len(seen) == 1 else Composed(tuple(seen))
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -300,11 +325,10 @@ class Plan:
         """
         found = [
             adversary_guarantee(
-                part.config,
-                part.release,
+                part,
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=count,
                 aborted=aborted,
                 over=over,
             )
@@ -318,13 +342,7 @@ class Plan:
         Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
         """
         events = tuple(
-            adversary_event(
-                part.config,
-                part.release,
-                adversary=adversary,
-                honest_silos=honest_silos,
-                rounds=part.contributions(count),
-            )
+            adversary_event(part, adversary=adversary, honest_silos=honest_silos, rounds=count)
             for part, count in self.parts(rounds)
         )
         return events[0] if len(events) == 1 else Composed(events)
@@ -374,7 +392,8 @@ class Plan:
             "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
-            **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
+            **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
+            **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
         }
 
     def digest(self) -> str:
@@ -395,8 +414,9 @@ class Plan:
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
-        evaluated = "" if self._interleaving is None else f" and {self._interleaving.evaluations} evaluations"
-        what = f"{self.rounds} rounds{evaluated} over {', '.join(named)}"
+        prepared = "" if self.preparation is None else "a preparation, "
+        evaluated = "" if self.evaluation is None else f" and {self._interleaving.evaluations} evaluations"
+        what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:
@@ -411,33 +431,38 @@ class Plan:
 
 
 def adversary_guarantee(
-    config: Config,
-    release: RoundRelease,
+    plan: Plan,
     *,
     adversary: Adversary,
     honest_silos: int,
     rounds: int,
     aborted: int = 0,
     over: bool = False,
+    records: int = 1,
 ) -> Guarantee:
-    """Returns the guarantee of ``rounds`` rounds against one adversary.
+    """Returns the guarantee of the first ``rounds`` releases of a plan against one adversary.
 
     For the client unit presence is public, since a client that is not there adds no noise either: what nobody
     can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
     one is exchanged for another (replace-one).
 
     Args:
-        config: what was asked for.
-        release: what one round releases.
+        plan: one without evaluations, which are of other units.
         adversary: who looks.
         honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged, of those that one silo is in.
+        rounds: releases that are charged, of all silos together.
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
+        records: how many records of one silo it is about.
     """
-    unit = Unit(config.privacy.unit)
+    config, release, unit = plan.config, plan.release, plan.unit
     event = adversary_event(
-        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
+        plan,
+        adversary=adversary,
+        honest_silos=honest_silos,
+        rounds=rounds,
+        aborted=aborted,
+        records=records,
     )
     found = guarantee(
         event,
@@ -449,7 +474,8 @@ def adversary_guarantee(
     if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
         assumptions = (*found.assumptions, *release.sharing.assumptions)
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
+    sums = sum(stage.contributions(count) for stage, count in plan.stages(rounds))
+    return assuming(config, release, found, rounds=sums, aborted=aborted, over=over)
 
 
 def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
@@ -458,15 +484,42 @@ def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
 
 
 def adversary_event(
+    plan: Plan,
+    *,
+    adversary: Adversary,
+    honest_silos: int,
+    rounds: int,
+    aborted: int = 0,
+    records: int = 1,
+) -> Event:
+    """Returns the event of ``rounds`` releases against one adversary; `adversary_guarantee` says the rest.
+
+    An attempt that came to nothing counts for every stage, since it may have been of any.
+    """
+    events = tuple(
+        _stage_event(
+            stage.config,
+            of_several(stage.release, records),
+            adversary=adversary,
+            honest_silos=honest_silos,
+            rounds=stage.contributions(count),
+            aborted=aborted,
+        )
+        for stage, count in plan.stages(rounds)
+    )
+    return events[0] if len(events) == 1 else Composed(events)
+
+
+def _stage_event(
     config: Config,
     release: RoundRelease,
     *,
     adversary: Adversary,
     honest_silos: int,
     rounds: int,
-    aborted: int = 0,
+    aborted: int,
 ) -> Event:
-    """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
+    """Returns the event of ``rounds`` releases of one kind."""
     # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
     # of its own, in every attempt. Composed, these bound one message too.
     silos = silos_of_a_unit(config)
@@ -494,8 +547,8 @@ def _weakest(found: list[Guarantee]) -> Guarantee:
     )
 
 
-def _evaluation_json(plan: Plan) -> Json:
-    """Returns what evaluations do not share with their training, or follow from its config and facts."""
+def _questions_json(plan: Plan) -> Json:
+    """Returns what questions do not share with their training, or follow from its config and facts."""
     return {
         "capacities": list(plan.capacities),
         "grid": _plain(plan.grid),
