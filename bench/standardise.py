@@ -4,8 +4,9 @@
     DISCREET_DATA=... python bench/standardise.py --task acs --seeds 3
 
 The table is read with ranges as they are known, then with ranges as wide as `--wide` says, of which the known
-one is the lowest part, each without and with a preparation. Settings are those that the plan works out. Heart:
-four hospitals. ACS: every thirtieth record, a silo a state; ages, schooling and hours of work as numbers.
+one is the lowest part, each without and with a preparation. Settings are those that the plan works out; seeds
+draw the split as well, and differences are between trainings of one seed. Heart: four hospitals. ACS: every
+thirtieth record, a silo a state; ages, schooling and hours of work as numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import itertools
 import math
 import os
 import statistics
 import tempfile
 import warnings
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -91,52 +94,63 @@ def widened(ranges: Ranges, times: float) -> Ranges:
     return {name: (low, low + times * (high - low)) for name, (low, high) in ranges.items()}
 
 
-def accuracy(
-    source: Path, data: dict[str, Any], ranges: Ranges, share: float, stated: Any, seed: int
-) -> float:
-    """Trains once and returns the accuracy on held-out records; no preparation where ``share`` is 0."""
-    prepared = {"standardise": {"kind": "private", "share": share, **stated.floor}} if share else {}
-    config: Config = parse_config(
-        {
-            "data": {"source": f"csv:{source}", "ranges": ranges, "split_seed": seed, **data, **prepared},
-            "training": {"local": {"kind": "stable-steps"}},
-            "privacy": {"epsilon": stated.epsilon, "delta": 1e-5},
-            "run": {"seed": seed},
-        }
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        return run(config, Path(folder) / "run").metrics["accuracy"]
+@dataclass(frozen=True)
+class Setting:
+    """One row: the table and its ranges, the target, and what is stated of a preparation, if anything."""
+
+    source: Path
+    data: dict[str, Any]
+    ranges: Ranges
+    epsilon: float
+    standardise: dict[str, Any] | None
+
+    def accuracy(self, seed: int) -> float:
+        """Trains once and returns the accuracy on held-out records, in percent."""
+        prepared = (
+            {} if self.standardise is None else {"standardise": {"kind": "private", **self.standardise}}
+        )
+        own = {"source": f"csv:{self.source}", "ranges": self.ranges, "split_seed": seed}
+        config: Config = parse_config(
+            {
+                "data": own | self.data | prepared,
+                "training": {"local": {"kind": "stable-steps"}},
+                "privacy": {"epsilon": self.epsilon, "delta": 1e-5},
+                "run": {"seed": seed},
+            }
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            return 100 * run(config, Path(folder) / "run").metrics["accuracy"]
+
+
+def shown(found: list[float]) -> str:
+    """Returns the mean and the standard error of the mean."""
+    error = statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+    return f"{statistics.mean(found):.1f} ± {error:.1f}"
 
 
 def main() -> None:
-    """Prints the accuracy for every width of the ranges and every share of the budget."""
+    """Prints the accuracy for every width of the ranges, without a preparation and for every share."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", choices=["heart", "acs"], default="heart")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.3])
     parser.add_argument("--wide", type=float, nargs="+", default=[1.0, 10.0])
-    parser.add_argument("--share", type=float, nargs="+", default=[0.0, 0.1])
-    parser.add_argument("--floor", type=float)
+    parser.add_argument("--share", type=float, nargs="+", default=[0.1])
     stated = parser.parse_args()
-    stated.floor = {} if stated.floor is None else {"floor": stated.floor}
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         source = (heart_file if stated.task == "heart" else acs_file)(Path(folder))
         data, ranges = (HEART, HEART_RANGES) if stated.task == "heart" else (ACS, ACS_RANGES)
-        for stated.epsilon in list(stated.epsilon):
-            for times in stated.wide:
-                for share in stated.share:
-                    own = widened(ranges, times)
-                    found = [
-                        100 * accuracy(source, data, own, share, stated, seed) for seed in range(stated.seeds)
-                    ]
-                    error = statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else math.nan
-                    how = f"share {share:g}" if share else "no preparation"
-                    print(
-                        f"{stated.task}, epsilon {stated.epsilon:g}, ranges {times:g} times: {how:<15} "
-                        f"{statistics.mean(found):.1f} ± {error:.1f}",
-                        flush=True,
-                    )
+        for epsilon, times in itertools.product(stated.epsilon, stated.wide):
+            plain = Setting(source, data, widened(ranges, times), epsilon, None)
+            before = [plain.accuracy(seed) for seed in range(stated.seeds)]
+            row = f"{stated.task}, epsilon {epsilon:g}, ranges {times:g} times as wide"
+            print(f"{row}: no preparation {shown(before)}", flush=True)
+            for share in stated.share:
+                own = replace(plain, standardise={"share": share})
+                found = [own.accuracy(seed) for seed in range(stated.seeds)]
+                more = [a - b for a, b in zip(found, before, strict=True)]
+                print(f"{row}: share {share:g} {shown(found)}, difference {shown(more)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,24 @@ class Place:
     missing: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """How one number of the range [-1, 1] is standardised: a line between two ends, flat beyond."""
+
+    center: float
+    scale: float
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """The ends of the range, and where the line starts, meets 0 and ends, if that is inside."""
+        inside = (self.center - FARTHEST * self.scale, self.center, self.center + FARTHEST * self.scale)
+        return (-1.0, *(corner for corner in inside if -1.0 < corner < 1.0), 1.0)
+
+    def standardised(self, value: float) -> float:
+        """Returns what becomes of a number of the range."""
+        return min(max((value - self.center) / self.scale, -FARTHEST), FARTHEST)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Standard:
     """A map from the features of a record to standardised features of the same shape and norm.
@@ -59,6 +77,13 @@ class Standard:
         center = np.clip(np.nan_to_num(values[0], nan=0.0), -1.0, 1.0)
         scale = np.clip(np.nan_to_num(values[1], nan=1.0), floor, 1.0)
         return Standard(places, center, scale, norm_bound)
+
+    def ramp(self, number: int) -> Ramp | None:
+        """Returns what becomes of a feature; None of one that is no number."""
+        for place, center, scale in zip(self.places, self.center, self.scale, strict=True):
+            if place.number == number:
+                return Ramp(float(center), float(scale))
+        return None
 
     def features(self, features: Float32s) -> Float32s:
         """Returns the standardised features of records, shape ``(n, d)``, which end with a constant.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Floats
 from discreet.config import Config, parse_config
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
@@ -162,18 +163,18 @@ def evaluation_text(plan: Plan) -> str:
     return f"after {rounds}{stop}"
 
 
-def require_one_process(config: Config) -> None:
+def require_one_process(data: DataConfig, stated: EvaluateConfig | None) -> None:
     """Refuses other releases than rounds where every silo is a process of its own, before anything is sent.
 
     Raises:
         ConfigurationError: with what to do in their place.
     """
-    if config.data.standardise is not None:
+    if data.standardise is not None:
         raise ConfigurationError(
             "'data.standardise' must be left out where silos are processes of their own, which agree on one "
             "length of vectors for a whole training. State narrower ranges in 'data.ranges'."
         )
-    if config.evaluate is not None:
+    if stated is not None:
         raise ConfigurationError(
             "'evaluate' must be left out where silos are processes of their own, which agree on one length "
             'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'

@@ -172,6 +172,10 @@ class Plan:
         """Says whether a release, from 1, asks training records what they are prepared by."""
         return release <= self._interleaving.preparing
 
+    def trains(self, release: int) -> bool:
+        """Says whether a release, from 1, is a round."""
+        return not (self.prepares(release) or self.evaluates(release))
+
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving.evaluates(release)

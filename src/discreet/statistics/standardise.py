@@ -21,10 +21,10 @@ _DEVIATIONS = 2.0
 def centers_and_scales(counts: Floats, variance: float, *, floor: float) -> Floats:
     """Returns centre and scale of each column where its range is [-1, 1]: post-processing of a release.
 
-    Of each column it takes the shortest window of neighbouring bins that holds nearly all units: the number of
-    these is what all columns say together. Centre and scale are the mean, and twice the standard deviation, of
-    the counts in it. A column that no window is enough for keeps its public range, centre 0 and scale 1; so do
-    all of them if noise hides how many units there are. So little data costs little.
+    Of each column it takes the shortest window of neighbouring bins that holds nearly all units, whose number
+    all columns say together. Centre and scale are the mean, and twice the standard deviation, of the counts
+    in it. A column that only all bins are enough for keeps its public range, centre 0 and scale 1; so do all
+    columns if noise hides how many units there are. So little data costs little.
 
     Args:
         counts: noisy, shape ``(columns, bins + 1)``: bins of equal width, then units that lack the number.

@@ -12,6 +12,7 @@ from safetensors.numpy import load
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
+from discreet.data.standard import Standard
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
@@ -23,7 +24,7 @@ from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, to_measure
+from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, standard_of, to_measure
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -67,7 +68,7 @@ def check_models(evidence: Evidence) -> Finding:
         )
     parameters = _final_parameters(evidence)
     if (
-        model_file(model, parameters, about, _announced(evidence))
+        model_file(model, parameters, about, _announced(evidence.run))
         != evidence.run.directory.model.read_bytes()
     ):
         raise VerificationFailure(
@@ -116,18 +117,23 @@ def _final_parameters(evidence: Evidence) -> Floats:
     return flatten(public_model(evidence.run.plan)) if saved is None else saved
 
 
-def _prepared(evidence: Evidence) -> PreparedBy | None:
+def _prepared(run: RunRecord) -> PreparedBy | None:
     """Returns what training records were asked before the first round, if they were and a state has it."""
-    run = evidence.run
     if run.plan.preparation is None or not run.spending.completed:
         return None
     return prepared_from(run.directory.load_state().arrays)
 
 
-def _announced(evidence: Evidence) -> Floats | None:
+def _announced(run: RunRecord) -> Floats | None:
     """Works out again what records are prepared by, from the released sum."""
-    found = _prepared(evidence)
-    return None if found is None else announced_map(evidence.run.plan, found)
+    found = _prepared(run)
+    return None if found is None else announced_map(run.plan, found)
+
+
+def saved_standard(run: RunRecord) -> Standard | None:
+    """Returns what prepares records for the model of `saved_parameters`; None where nothing does."""
+    announced = _announced(run)
+    return None if announced is None else standard_of(run.plan, announced)
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
@@ -149,7 +155,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = to_measure(evidence.run.plan, federation, _prepared(evidence))
+    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}
