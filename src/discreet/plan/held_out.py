@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Floats
 from discreet.config import Config, parse_config
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
@@ -31,13 +32,14 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True, slots=True)
 class Interleaving:
-    """Which releases of a training are rounds, and which are evaluations: fixed beforehand, and public.
+    """Which releases prepare, which are rounds, and which evaluations: fixed beforehand, and public.
 
     After every so many rounds, and after the last one, is an evaluation.
 
     Attributes:
         rounds: of the training.
-        every: how many lie between two evaluations.
+        every: how many lie between two evaluations; None where there are none.
+        preparing: how many releases come before the first round.
 
     Example:
         >>> order = Interleaving(rounds=5, every=2)
@@ -46,27 +48,36 @@ class Interleaving:
     """
 
     rounds: int
-    every: int
+    every: int | None = None
+    preparing: int = 0
 
     @property
     def evaluations(self) -> int:
         """How many there are."""
-        return -(-self.rounds // self.every)
+        return 0 if self.every is None else -(-self.rounds // self.every)
 
     @property
     def releases(self) -> int:
-        """Rounds and evaluations together."""
-        return self.rounds + self.evaluations
+        """All together."""
+        return self.preparing + self.rounds + self.evaluations
 
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, is an evaluation."""
-        return release % (self.every + 1) == 0 or release == self.releases
+        return self.evaluated(release) > self.evaluated(release - 1)
 
     def evaluated(self, releases: int) -> int:
         """Returns how many of the first so many releases are evaluations."""
-        if releases >= self.releases:
+        if self.every is None or releases >= self.releases:
             return self.evaluations
-        return releases // (self.every + 1)
+        return max(0, releases - self.preparing) // (self.every + 1)
+
+    def prepared(self, releases: int) -> int:
+        """Returns how many of the first so many releases prepare."""
+        return min(releases, self.preparing)
+
+    def round_of(self, release: int) -> int:
+        """Returns the round that a release is, or that it follows; 0 before the first."""
+        return release - self.prepared(release) - self.evaluated(release)
 
 
 def evaluation_config(config: Config, facts: FederationFacts) -> Config:
@@ -152,12 +163,17 @@ def evaluation_text(plan: Plan) -> str:
     return f"after {rounds}{stop}"
 
 
-def require_one_process(stated: EvaluateConfig | None) -> None:
-    """Refuses evaluations between rounds where every silo is a process of its own, before anything is sent.
+def require_one_process(data: DataConfig, stated: EvaluateConfig | None) -> None:
+    """Refuses other releases than rounds where every silo is a process of its own, before anything is sent.
 
     Raises:
         ConfigurationError: with what to do in their place.
     """
+    if data.standardise is not None:
+        raise ConfigurationError(
+            "'data.standardise' must be left out where silos are processes of their own, which agree on one "
+            "length of vectors for a whole training. State narrower ranges in 'data.ranges'."
+        )
     if stated is not None:
         raise ConfigurationError(
             "'evaluate' must be left out where silos are processes of their own, which agree on one length "

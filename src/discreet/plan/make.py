@@ -19,6 +19,7 @@ from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import Plan
+from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -148,10 +149,10 @@ class _Setting:
         return Repeated(noisy, self.rounds * self.first.releases)
 
 
-def _event(settings: Sequence[_Setting], releases: Sequence[RoundRelease]) -> Event:
+def _event(settings: Sequence[_Setting], releases: Sequence[RoundRelease], before: Sequence[Event]) -> Event:
     """Returns the whole training's event against the strongest reported adversary, stage by stage."""
     event = composed(setting.event(release) for setting, release in zip(settings, releases, strict=True))
-    return against_server(event, releases[0], setups=most_setups(settings[0].sums))
+    return composed((*before, against_server(event, releases[0], setups=most_setups(settings[0].sums))))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -176,8 +177,18 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    config = settled(config, facts)
+    if config.data.asked == "training":
+        raise ConfigurationError(
+            "'data.asked' must not be \"training\" but in a preparation, which the plan makes; state "
+            "'data.standardise'."
+        )
+    return _made(settled(config, facts), facts)
+
+
+def _made(config: Config, facts: FederationFacts) -> Plan:
+    """Works out the plan of settings that are settled."""
     _require_as_many_silos(config, facts)
+    preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
     asked = asked_stages(config)
@@ -197,11 +208,11 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
         made = [_counts_and_noise(first)]
     else:
-        made = _grids_and_noise(settings)
+        made = _grids_and_noise(settings, [] if preparation is None else [_event_of(preparation)])
     rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    plan = Plan(config, facts, capacities, *made[0], thresholds, (), _evaluation(config, facts))
+    evaluation = _evaluation(config, facts)
     stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
-    plan = dataclasses.replace(plan, segments=stages)
+    plan = Plan(config, facts, capacities, *made[0], thresholds, (), evaluation, preparation, stages)
     guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
     return dataclasses.replace(plan, guarantees=guarantees)
 
@@ -265,6 +276,27 @@ def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
         raise ConfigurationError(f"'evaluate': {error}") from None
 
 
+def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
+    """Returns the plan of questions that training records are asked before the first round, if they are.
+
+    Raises:
+        ConfigurationError: saying that it is about them.
+    """
+    if config.data.standardise is None or config.ask is not None:
+        return None
+    asked = preparation_config(config, facts)
+    try:
+        return _made(asked, preparation_facts(asked, facts))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"'data.standardise': {error}") from None
+
+
+def _event_of(preparation: Plan) -> Event:
+    """Returns the event of a preparation against the adversary that targets are for."""
+    honest, release = preparation.thresholds.honest_survivors, preparation.release
+    return against_server(preparation.event(honest, 1), release, setups=most_setups(1))
+
+
 def _require_noise_first(setting: _Setting) -> None:
     """Checks that the noise can come before the rounding: real noise, rounded once with the update."""
     if setting.config.privacy.mechanism != NoiseFamily.ROUNDED_GAUSSIAN.value:
@@ -303,7 +335,7 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     multiplier = privacy.noise_multiplier
     if multiplier is None and privacy.epsilon is not None:
         least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
-        widest = _event((setting,), (setting.release(grid, most / _INTEGER_COST),))
+        widest = _event((setting,), (setting.release(grid, most / _INTEGER_COST),), ())
         reached = epsilon(widest, delta=privacy.delta, neighboring=setting.neighboring).epsilon
         if not reached <= privacy.epsilon:
             raise ConfigurationError(
@@ -312,7 +344,7 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
                 see=HowTo.EPSILON,
             )
         multiplier = calibrate(
-            lambda z: _event((setting,), (setting.release(grid, z),)),
+            lambda z: _event((setting,), (setting.release(grid, z),), ()),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             neighboring=setting.neighboring,
@@ -323,19 +355,21 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     return _with_requested_bits(grid.with_noise(release.share), config), release
 
 
-def _grids_and_noise(settings: Sequence[_Setting]) -> list[tuple[Grid, RoundRelease]]:
+def _grids_and_noise(
+    settings: Sequence[_Setting], before: Sequence[Event]
+) -> list[tuple[Grid, RoundRelease]]:
     """Chooses for each stage the coarsest grid on which integers cost almost nothing, and the noise on it.
 
-    One factor on the noise of all stages lets the whole training meet the target.
+    One factor on the noise of all stages lets the whole training meet the target, with what was released
+    ``before`` it.
     """
     privacy, neighboring = settings[0].config.privacy, settings[0].neighboring
-    multiplier, target = _gaussian_baseline(settings)
+    multiplier, target = _gaussian_baseline(settings, before)
     least = [0.0] * len(settings)
 
     def event(multiplier: float) -> Event:
-        return _event(
-            settings, [one.release(grid, multiplier) for one, grid in zip(settings, grids, strict=True)]
-        )
+        releases = [one.release(grid, multiplier) for one, grid in zip(settings, grids, strict=True)]
+        return _event(settings, releases, before)
 
     for _ in range(_MOST_REFINEMENTS):
         grids = [
@@ -380,12 +414,12 @@ def _widened(setting: _Setting, grid: Grid, release: RoundRelease) -> tuple[Grid
     return _with_requested_bits(grid, setting.config), release
 
 
-def _gaussian_baseline(settings: Sequence[_Setting]) -> tuple[float, float]:
+def _gaussian_baseline(settings: Sequence[_Setting], before: Sequence[Event]) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
     privacy, neighboring = settings[0].config.privacy, settings[0].neighboring
 
     def event(multiplier: float) -> Event:
-        return composed(setting.gaussian_event(multiplier) for setting in settings)
+        return composed((*before, *(setting.gaussian_event(multiplier) for setting in settings)))
 
     if privacy.noise_multiplier is not None:
         found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=neighboring)

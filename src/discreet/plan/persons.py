@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
-from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
-from discreet.plan.releases import RoundRelease, of_several
+from discreet.plan.plan import Plan
+from discreet.plan.seen import adversary_event, adversary_guarantee
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit
@@ -46,16 +46,11 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     adversary, honest = plan.budget_adversary()
     if plan.evaluation is None:
         return adversary_guarantee(
-            plan.config, _of_several(plan, plan.rounds, count), adversary=adversary, honest_silos=honest
+            plan, adversary=adversary, honest_silos=honest, rounds=plan.releases, records=count
         )
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
-        adversary_event(
-            part.config,
-            _of_several(part, releases, count),
-            adversary=adversary,
-            honest_silos=honest,
-        )
+        adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)
         for part, releases in plan.parts(plan.releases)
     )
     one = plan.spent(plan.releases)
@@ -64,8 +59,3 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     )
     status = max(found.status, one.status, key=list(Status).index)
     return replace(one, epsilon=found.epsilon, status=status)
-
-
-def _of_several(plan: Plan, rounds: int, count: int) -> tuple[tuple[RoundRelease, int], ...]:
-    """Returns the plan's rounds as they show ``count`` records of one silo."""
-    return tuple((of_several(release, count), number) for release, number in plan.composition(rounds))

@@ -73,7 +73,7 @@ def rehearse(config: Config, path: Path) -> Plan:
     """
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
-    require_one_process(config.evaluate)
+    require_one_process(config.data, config.evaluate)
     plan = prepare(config).plan
     folder = ConsortiumFolder(path)
     consortium = Consortium(generate_key(folder.consortium_key))

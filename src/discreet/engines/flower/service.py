@@ -86,7 +86,7 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
-        require_one_process(plan.evaluating)
+        require_one_process(plan.data, plan.evaluating)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:

@@ -155,6 +155,8 @@ def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRef
     yield from _of_columns(plan, policy)
     yield from _of_label(plan, policy)
     yield from _of_person(plan, policy)
+    if plan.preparation is not None:
+        yield _not_allowed("data.standardise", "left out", "a release before the first round")
     if plan.evaluation is not None:
         yield _not_allowed("evaluate", "left out", "evaluations between rounds")
     if plan.model.loss is not None:
