@@ -18,6 +18,9 @@ from discreet.plan.facts import FederationFacts, federation_facts
 if TYPE_CHECKING:
     from discreet.plan.plan import Plan
 
+EVALUATION = "evaluation"
+"""What the part of a plan is called that evaluations are; the rounds have no name."""
+
 TWO_SIDES = (
     "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
     "column, and the name of its silo; a person's entry in the person column), so that it is in the training "
@@ -63,10 +66,9 @@ class Interleaving:
         return release % (self.every + 1) == 0 or release == self.releases
 
     def evaluated(self, releases: int) -> int:
-        """Returns how many of the first so many releases are evaluations."""
-        if releases >= self.releases:
-            return self.evaluations
-        return releases // (self.every + 1)
+        """Returns how many of the first so many releases are evaluations; more than all begin them anew."""
+        whole, more = divmod(releases, self.releases)
+        return whole * self.evaluations + more // (self.every + 1)
 
 
 def evaluation_config(config: Config, facts: FederationFacts) -> Config:
@@ -150,19 +152,6 @@ def evaluation_text(plan: Plan) -> str:
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
     return f"after {rounds}{stop}"
-
-
-def require_one_process(stated: EvaluateConfig | None) -> None:
-    """Refuses evaluations between rounds where every silo is a process of its own, before anything is sent.
-
-    Raises:
-        ConfigurationError: with what to do in their place.
-    """
-    if stated is not None:
-        raise ConfigurationError(
-            "'evaluate' must be left out where silos are processes of their own, which agree on one length "
-            'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'
-        )
 
 
 def _stated(config: Config) -> EvaluateConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -169,6 +170,37 @@ class Plan:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving is not None and self._interleaving.evaluates(release)
 
+    @property
+    def every_part(self) -> Mapping[str | None, Plan]:
+        """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
+
+    def part_of(self, release: int) -> str | None:
+        """Returns the name of the part that a release, from 1, is of."""
+        return EVALUATION if self.evaluates(release) else None
+
+    def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
+        """Returns what silos carry out in a release before which the server announced a vector."""
+        return self.questions_about(announced) if self.evaluates(release) else self
+
+    def announced_length(self, release: int) -> int:
+        """Returns how many numbers the server announces before a release."""
+        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def covering(self, contributed: Mapping[str | None, int]) -> int:
+        """Returns after how many releases, in their order, every part had at least so many.
+
+        Behind the last one they begin anew. So whoever was in some releases of each part is charged for those
+        at least (docs/theory/questions.md).
+        """
+        order, count = self._interleaving, sum(contributed.values())
+        while order is not None and (
+            order.evaluated(count) < contributed.get(EVALUATION, 0)
+            or count - order.evaluated(count) < contributed.get(None, 0)
+        ):
+            count += 1
+        return count
+
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows."""
         order = self._interleaving
@@ -258,7 +290,7 @@ class Plan:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
         asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.rounds)
+        return asked or self.contributions(self.releases)
 
     @property
     def by_contribution(self) -> Plan:
@@ -307,6 +339,7 @@ class Plan:
                 rounds=part.contributions(count),
                 aborted=aborted,
                 over=over,
+                besides=rounds - count,
             )
             for part, count in self.parts(rounds)
         ]
@@ -324,6 +357,7 @@ class Plan:
                 adversary=adversary,
                 honest_silos=honest_silos,
                 rounds=part.contributions(count),
+                besides=rounds - count,
             )
             for part, count in self.parts(rounds)
         )
@@ -419,6 +453,7 @@ def adversary_guarantee(
     rounds: int,
     aborted: int = 0,
     over: bool = False,
+    besides: int = 0,
 ) -> Guarantee:
     """Returns the guarantee of ``rounds`` rounds against one adversary.
 
@@ -434,10 +469,17 @@ def adversary_guarantee(
         rounds: releases that are charged, of those that one silo is in.
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
+        besides: releases of other parts, for which keys may be made as well.
     """
     unit = Unit(config.privacy.unit)
     event = adversary_event(
-        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
+        config,
+        release,
+        adversary=adversary,
+        honest_silos=honest_silos,
+        rounds=rounds,
+        aborted=aborted,
+        besides=besides,
     )
     found = guarantee(
         event,
@@ -465,6 +507,7 @@ def adversary_event(
     honest_silos: int,
     rounds: int,
     aborted: int = 0,
+    besides: int = 0,
 ) -> Event:
     """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
     # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
@@ -475,7 +518,7 @@ def adversary_event(
     shown = of_several(release, silos)
     event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
     if isinstance(adversary, AggregationServer | ServerWithColluders):
-        return against_server(event, release, setups=most_setups(rounds + aborted))
+        return against_server(event, release, setups=most_setups(rounds + aborted + besides))
     return event
 
 

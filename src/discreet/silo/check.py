@@ -13,7 +13,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, review
 from discreet.silo.policy.document import Limits
-from discreet.silo.policy.ledger import charged_by_training, spent_by_training
+from discreet.silo.policy.ledger import charged_by_training
 from discreet.silo.policy.refusal import RefusalCode, refused_in_person
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
@@ -117,7 +117,8 @@ def _account(state: SiloState) -> tuple[Account, date]:
     state.check_anchor()
     lines = read_ledger(state.ledger) if state.ledger.exists() else ()
     entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
-    return state.account(spent_by_training(entries), charged_by_training(entries, today.year)), today
+    charged = charged_by_training(entries), charged_by_training(entries, today.year)
+    return state.account(*charged), today
 
 
 def _held_out(plan: Plan) -> str:

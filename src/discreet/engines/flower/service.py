@@ -16,7 +16,6 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
 from discreet.models import flatten, model_file
 from discreet.plan import Plan, load_plan
-from discreet.plan.held_out import require_one_process
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
 from discreet.randomness import SecureRandom
@@ -86,7 +85,6 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
-        require_one_process(plan.evaluating)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:
@@ -217,8 +215,7 @@ def _observer(announce: _Announce, plan_digest: str) -> Callable[[RoundReport], 
     def observe(report: RoundReport) -> None:
         survivors = len(report.sum.survivors)
         announce(
-            f"round {report.release}/{report.planned}: {survivors} silos, "
-            f"{report.spent} so far, {report.seconds:.1f} s",
+            f"{report.text}: {survivors} silos, {report.spent} so far, {report.seconds:.1f} s",
             round=report.release,
             planned=report.planned,
             survivors=survivors,

@@ -1,0 +1,195 @@
+"""Evaluations over a wire: the local bits, one shape for all sums, charges by side, lies, kills, dropouts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from discreet.config import Config
+from discreet.engines.flower.service import serve_training
+from discreet.engines.local import run
+from discreet.errors import DiscreetError
+from discreet.plan import filled, part_of_sum, sum_terms, wire_terms
+from discreet.plan.held_out import EVALUATION
+from discreet.privacy.ledger import charged_in, read_ledger
+from discreet.secagg import Stage
+from discreet.silo.policy import Charge, load_policy
+from discreet.silo.requests import Deliver, Refused
+from tests.engines.conftest import DirectWire, SmallConsortium
+from tests.engines.flower.test_equivalence import PATIENCE, dropping
+
+EVALUATE = {"every": 2, "epsilon": 1.5, "bins": 8}
+
+
+@pytest.fixture
+def evaluated(small_config: Callable[..., Config]) -> Config:
+    """Three rounds; held-out records are asked after the second and the last."""
+    return small_config(evaluate=EVALUATE)
+
+
+def charged(consortium: SmallConsortium, name: str) -> Counter[str | None]:
+    path = consortium.folder.silo(name) / "state" / "ledger.jsonl"
+    return charged_in(line.entry for line in read_ledger(path))
+
+
+def state(path: Path) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in load_file(path / "state.safetensors").items()}
+
+
+@pytest.mark.parametrize(
+    ("release", "stage"), [(None, Stage.MASK), (3, Stage.MASK), (3, Stage.UNMASK), (2, Stage.MASK)]
+)
+def test_rounds_and_evaluations_are_those_of_one_process(
+    make_consortium: Callable[..., SmallConsortium],
+    evaluated: Config,
+    tmp_path: Path,
+    release: int | None,
+    stage: Stage,
+) -> None:
+    """With a dropout in an evaluation, the third release, or in a round."""
+    drops = [] if release is None else [{"silo": "hungary", "round": release, "stage": stage.name.lower()}]
+    config = evaluated.model_copy(
+        update={"run": evaluated.run.model_validate(evaluated.run.model_dump() | {"dropouts": drops})}
+    )
+    consortium = make_consortium(config)
+    run(config, tmp_path / "local")
+    wire = DirectWire(consortium.silos)
+    if release is not None:
+        wire.tamper = dropping(consortium, "hungary", release, stage)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    found = consortium.folder.server.run
+    assert found.model.read_bytes() == (tmp_path / "local" / "model.safetensors").read_bytes()
+    assert state(found.path) == state(tmp_path / "local")
+    assert charged(consortium, "cleveland") == {None: 3, EVALUATION: 2}
+    log = consortium.folder.server.log.read_text()
+    assert "held out, after round 2/3: " in log
+    assert "round 3/3: " in log
+
+
+def test_all_sums_have_one_shape_and_each_part_its_own_ring(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    plan = make_consortium(evaluated).plan
+    asked = plan.evaluation
+    assert asked is not None
+    whole, alone = wire_terms(plan, bytes(32)), sum_terms(asked, bytes(32))
+    assert (whole.length, whole.bits) == (
+        max(plan.grid.dimension, asked.grid.dimension),
+        max(plan.grid.bits, asked.grid.bits),
+    )
+    assert whole.context == sum_terms(plan, bytes(32)).context
+    assert wire_terms(asked, bytes(32)) == alone
+    for part in (plan, asked):
+        values = np.arange(part.grid.dimension, dtype=np.int64) - 3
+        total = (filled(values, whole.length) % (1 << whole.bits)).astype(np.uint64)
+        assert len(total) == whole.length
+        assert part_of_sum(part, total).tolist() == (values % (1 << part.grid.bits)).tolist()
+
+
+def test_a_forged_model_moves_no_unit_further_and_odd_ones_are_refused(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    """A server may ask about any weights; only what no histogram can be made of is refused, before data."""
+    consortium = make_consortium(evaluated)
+    dimension, seen = consortium.plan.facts.dimension, list[int]()
+
+    def forged(vector: np.ndarray[Any, Any]) -> Callable[..., Any]:
+        def tamper(_: int, request: Any) -> Any:
+            if isinstance(request, Deliver) and request.parameters:
+                seen.append(len(request.parameters) // 8)
+                if len(seen) > 8:  # the third invitation of each of four silos is to an evaluation
+                    return dataclasses.replace(request, parameters=vector.astype("<f8").tobytes())
+            return request
+
+        return tamper
+
+    wire = DirectWire(consortium.silos, forged(np.full(dimension, np.nan)))
+    with pytest.raises(DiscreetError):
+        serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    assert seen[8] == dimension
+    assert charged(consortium, "cleveland") == {None: 2}
+    reasons = {reply.reason for reply in wire.answered if isinstance(reply, Refused)}
+    assert reasons == {"the model must be the one that the invitation names; it is another."}
+
+
+def test_an_owner_who_permits_no_evaluation_is_asked_none(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    consortium = make_consortium(evaluated)
+    asked = consortium.plan.evaluation
+    assert asked is not None
+    named = f', "answers@sha256:{asked.facts.model_digest}"'
+    consortium.edit_policy("cleveland", named, "")
+    wire = DirectWire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    (refusal,) = {reply for reply in wire.answered if isinstance(reply, Refused)}
+    assert "model of its evaluation must be one of logistic@sha256:" in refusal.reason
+    assert not (consortium.folder.silo("cleveland") / "state" / "ledger.jsonl").read_text()
+
+
+def test_a_silo_that_died_between_rounds_and_evaluation_comes_back(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config, tmp_path: Path
+) -> None:
+    consortium = make_consortium(evaluated)
+    run(evaluated, tmp_path / "local")
+    invited = Counter[int]()
+
+    def kill(node: int, request: Any) -> Any:
+        if isinstance(request, Deliver) and request.parameters:
+            invited[node] += 1
+            if node == consortium.node("hungary") and invited[node] == 3:
+                consortium.reopen("hungary")
+        return request
+
+    wire = DirectWire(consortium.silos, kill)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    counts = charged(consortium, "hungary")
+    assert counts[None] + counts[EVALUATION] < 5
+    assert charged(consortium, "cleveland") == {None: 3, EVALUATION: 2}
+
+
+def test_contributions_are_charged_by_the_side_that_they_are_of(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    consortium = make_consortium(evaluated)
+    plan, policy = consortium.plan, load_policy(consortium.folder.policy("cleveland"))
+    assert plan.contributions_of("cleveland") == plan.releases == 5
+    assert plan.covering({None: 3, EVALUATION: 2}) == 5
+    assert plan.covering({None: 2}) == 2
+    # Two evaluations and no round: as much as all evaluations, and more than as many rounds.
+    assert plan.covering({EVALUATION: 2}) == 5
+    # A third one, beyond the plan, costs more than was planned.
+    assert plan.covering({None: 3, EVALUATION: 3}) > 5
+    charge = Charge.under(plan, policy)
+    planned = charge.cost(plan.contributions_of("cleveland"))
+    asked = plan.evaluation
+    assert asked is not None
+    evaluated_only = asked.against(charge.adversary, charge.honest_silos, rounds=2)
+    assert charge.cost(plan.covering({EVALUATION: 2})).epsilon >= evaluated_only.epsilon
+    assert planned.epsilon == max(
+        evaluated_only.epsilon,
+        dataclasses.replace(plan, evaluation=None)
+        .against(charge.adversary, charge.honest_silos, rounds=3)
+        .epsilon,
+    )
+
+
+def test_a_budget_that_the_evaluations_exceed_is_refused_before_a_round(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    """The training costs 1 and its evaluations 1.5 of the records that they ask."""
+    consortium = make_consortium(evaluated)
+    text = consortium.folder.policy("cleveland").read_text()
+    (line,) = [one for one in text.splitlines() if one.startswith("max_epsilon_per_training")]
+    consortium.edit_policy("cleveland", line, "max_epsilon_per_training = 1.2")
+    wire = DirectWire(consortium.silos)
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    (refusal,) = {reply for reply in wire.answered if isinstance(reply, Refused)}
+    assert "5 releases must stay within this silo's 'budget.max_epsilon_per_training' = 1.2" in refusal.reason
