@@ -243,13 +243,14 @@ class SiloTraining:
 
     def _check_model(self, parameters: bytes, release: int) -> None:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
-        plan, vector = self._approval.plan, _numbers(parameters)
+        plan = self._approval.plan
         planned = plan.announced_length(release) * np.dtype(np.float64).itemsize
         if len(parameters) != planned:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL,
                 f"the model must have {planned} bytes, as planned; got {len(parameters)}.",
             )
+        vector = _numbers(parameters)
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL,

@@ -13,18 +13,24 @@ import pytest
 from safetensors.numpy import load_file
 
 from discreet.config import Config
+from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import filled, part_of_sum, sum_terms, wire_terms
 from discreet.plan.held_out import EVALUATION
 from discreet.privacy.ledger import charged_in, read_ledger
+from discreet.randomness import SecureRandom
+from discreet.rounds import RoundOrder
+from discreet.rounds.judging import noise_variance
 from discreet.secagg import Stage
 from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Refused
+from discreet.silo.training import LARGEST_WEIGHT
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
 
+DIMENSION = 16
 EVALUATE = {"every": 2, "epsilon": 1.5, "bins": 8}
 
 
@@ -93,30 +99,86 @@ def test_all_sums_have_one_shape_and_each_part_its_own_ring(
         assert part_of_sum(part, total).tolist() == (values % (1 << part.grid.bits)).tolist()
 
 
-def test_a_forged_model_moves_no_unit_further_and_odd_ones_are_refused(
+def engine_of(consortium: SmallConsortium) -> FlowerEngine:
+    """A server that may lie about the model, with keys made."""
+    engine = FlowerEngine(
+        consortium.folder.server.proposal(),
+        DirectWire(consortium.silos),
+        SecureRandom(),
+        patience_seconds=PATIENCE,
+        announce=lambda _: None,
+    )
+    engine.open()
+    return engine
+
+
+def test_a_forged_model_makes_a_histogram_as_any_other(
     make_consortium: Callable[..., SmallConsortium], evaluated: Config
 ) -> None:
-    """A server may ask about any weights; only what no histogram can be made of is refused, before data."""
+    """Whatever weights a server announces, a unit is in one cell; a round's sum is no evaluation's."""
     consortium = make_consortium(evaluated)
-    dimension, seen = consortium.plan.facts.dimension, list[int]()
+    engine, plan = engine_of(consortium), consortium.plan
+    asked, dimension = plan.evaluation, plan.facts.dimension
+    assert asked is not None
+    forged = np.where(np.arange(dimension) % 2, 1.0, -1.0) * LARGEST_WEIGHT
+    outcome = engine.sum_round(RoundOrder(3, 1, forged))
+    assert outcome.total.shape == (asked.grid.dimension,)
+    everybody = sum(
+        len(silo._training._records[EVALUATION]) for silo in consortium.silos.values() if silo._training
+    )
+    assert everybody > 100
+    spread = float(noise_variance(asked, len(outcome.survivors)) * len(outcome.total)) ** 0.5
+    assert abs(float(asked.decoded(outcome.total).sum()) - everybody) < 6.0 * spread
+    assert charged(consortium, "cleveland") == {EVALUATION: 1}
 
-    def forged(vector: np.ndarray[Any, Any]) -> Callable[..., Any]:
-        def tamper(_: int, request: Any) -> Any:
-            if isinstance(request, Deliver) and request.parameters:
-                seen.append(len(request.parameters) // 8)
-                if len(seen) > 8:  # the third invitation of each of four silos is to an evaluation
-                    return dataclasses.replace(request, parameters=vector.astype("<f8").tobytes())
-            return request
 
-        return tamper
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [
+        (np.full(DIMENSION, np.nan), "must be finite"),
+        (np.full(DIMENSION, 2.0 * LARGEST_WEIGHT), "must be finite and at most"),
+        (np.zeros(DIMENSION + 1), f"must have {8 * DIMENSION} bytes, as planned"),
+    ],
+    ids=["nan", "huge", "long"],
+)
+def test_a_model_that_is_none_is_asked_about_in_vain(
+    make_consortium: Callable[..., SmallConsortium],
+    evaluated: Config,
+    odd: np.ndarray[Any, np.dtype[np.float64]],
+    told: str,
+) -> None:
+    consortium = make_consortium(evaluated)
+    engine = engine_of(consortium)
+    with pytest.raises(NotEnoughSurvivors):
+        engine.sum_round(RoundOrder(3, 1, odd))
+    replies = engine._wire.answered  # type: ignore[attr-defined]  # a `DirectWire`
+    reasons = {reply.reason for reply in replies if isinstance(reply, Refused)}
+    assert len(reasons) == 1
+    assert told in reasons.pop()
+    assert not charged(consortium, "cleveland")
 
-    wire = DirectWire(consortium.silos, forged(np.full(dimension, np.nan)))
-    with pytest.raises(DiscreetError):
-        serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
-    assert seen[8] == dimension
-    assert charged(consortium, "cleveland") == {None: 2}
-    reasons = {reply.reason for reply in wire.answered if isinstance(reply, Refused)}
-    assert reasons == {"the model must be the one that the invitation names; it is another."}
+
+def test_evaluations_asked_for_again_and_again_are_charged_each_time(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    """A lying server opens sessions anew and asks the same evaluation: the budget ends that, side by side."""
+    consortium = make_consortium(evaluated)
+    weights = np.zeros(consortium.plan.facts.dimension)
+    found = []
+    for attempt in range(1, 30):
+        try:
+            found.append(engine_of(consortium).sum_round(RoundOrder(3, attempt, weights)))
+        except DiscreetError:
+            break
+    policy = load_policy(consortium.folder.policy("cleveland"))
+    asked = consortium.plan.evaluation
+    assert asked is not None
+    counts = charged(consortium, "cleveland")
+    assert set(counts) == {EVALUATION}
+    charge = Charge.under(consortium.plan, policy)
+    spent = asked.against(charge.adversary, charge.honest_silos, rounds=counts[EVALUATION])
+    assert 2 <= counts[EVALUATION] < 20
+    assert spent.epsilon <= policy.budget.lifetime.epsilon
 
 
 def test_an_owner_who_permits_no_evaluation_is_asked_none(
