@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 
 from discreet.config import Config
 from discreet.engines.flower.engine import FlowerEngine
+from discreet.engines.flower.outcome import finished_run
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
 from discreet.errors import DiscreetError, NotEnoughSurvivors
@@ -24,9 +25,12 @@ from discreet.randomness import SecureRandom
 from discreet.rounds import RoundOrder
 from discreet.rounds.judging import noise_variance
 from discreet.secagg import Stage
+from discreet.session.finish import finish
+from discreet.silo.check import dry_run
 from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Refused
 from discreet.silo.training import LARGEST_WEIGHT
+from discreet.verify import verify
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
 
@@ -49,9 +53,7 @@ def state(path: Path) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in load_file(path / "state.safetensors").items()}
 
 
-@pytest.mark.parametrize(
-    ("release", "stage"), [(None, Stage.MASK), (3, Stage.MASK), (3, Stage.UNMASK), (2, Stage.MASK)]
-)
+@pytest.mark.parametrize(("release", "stage"), [(None, Stage.MASK), (3, Stage.MASK), (3, Stage.UNMASK)])
 def test_rounds_and_evaluations_are_those_of_one_process(
     make_consortium: Callable[..., SmallConsortium],
     evaluated: Config,
@@ -59,7 +61,7 @@ def test_rounds_and_evaluations_are_those_of_one_process(
     release: int | None,
     stage: Stage,
 ) -> None:
-    """With a dropout in an evaluation, the third release, or in a round."""
+    """With a dropout in an evaluation, the third release; or without, sealed and verified."""
     drops = [] if release is None else [{"silo": "hungary", "round": release, "stage": stage.name.lower()}]
     config = evaluated.model_copy(
         update={"run": evaluated.run.model_validate(evaluated.run.model_dump() | {"dropouts": drops})}
@@ -76,6 +78,10 @@ def test_rounds_and_evaluations_are_those_of_one_process(
     assert charged(consortium, "cleveland") == {None: 3, EVALUATION: 2}
     log = consortium.folder.server.log.read_text()
     assert "held out, after round 2/3: " in log
+    assert "silos, accuracy " in log
+    if release is None:
+        finish(finished_run(found), None)
+        assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
     assert "round 3/3: " in log
 
 
@@ -215,6 +221,18 @@ def test_a_silo_that_died_between_rounds_and_evaluation_comes_back(
     counts = charged(consortium, "hungary")
     assert counts[None] + counts[EVALUATION] < 5
     assert charged(consortium, "cleveland") == {None: 3, EVALUATION: 2}
+
+
+def test_an_owner_is_told_beforehand_that_held_out_records_are_asked(
+    make_consortium: Callable[..., SmallConsortium], evaluated: Config
+) -> None:
+    consortium = make_consortium(evaluated)
+    told = dry_run(load_policy(consortium.folder.policy("cleveland")), consortium.plan)
+    terms = wire_terms(consortium.plan, bytes(32))
+    assert "those are asked how good the model is, after every 2 rounds, and after the last" in told.held_out
+    (sum_,) = [line for line in told.released if "masked" in line]
+    assert f"3 rounds and 2 evaluations of held-out records one vector of {terms.length} integers" in sum_
+    assert told.cost.epsilon == pytest.approx(1.5, abs=0.01)
 
 
 def test_contributions_are_charged_by_the_side_that_they_are_of(
