@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -202,6 +203,14 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
+    def of_stage(self, stage: Stage) -> Plan:
+        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
+        if not self.segments:
+            return self
+        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
+        config = stage.config.model_copy(update={"training": training})
+        return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
+
     def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
         """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
         if not self.segments:
@@ -216,6 +225,45 @@ class Plan:
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving.evaluates(release)
+
+    @property
+    def every_part(self) -> Mapping[str | None, Plan]:
+        """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
+
+    def part_of(self, release: int) -> str | None:
+        """Returns the name of the part that a release, from 1, is of."""
+        return EVALUATION if self.evaluates(release) else None
+
+    def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
+        """Returns what silos carry out in a release before which the server announced a vector."""
+        return self.questions_about(announced) if self.evaluates(release) else self
+
+    def announced_length(self, release: int) -> int:
+        """Returns how many numbers the server announces before a release."""
+        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def covering(self, contributed: Mapping[str | None, int]) -> int:
+        """Returns after how many releases, in their order, every part had at least so many.
+
+        Behind the last one they begin anew. So whoever was in some releases of each part is charged for those
+        at least (docs/theory/questions.md).
+        """
+        count = sum(contributed.values())
+        while any(self._of_part(name, count) < own for name, own in contributed.items()):
+            count += 1
+        return count
+
+    def _of_part(self, name: str | None, releases: int) -> int:
+        """Returns how many of the first so many releases are of a part."""
+        order = self._interleaving
+        match name:
+            case None:
+                return order.round_of(releases)
+            case _ if name == EVALUATION:
+                return order.evaluated(releases)
+            case _:
+                return order.prepared(releases)
 
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows; 0 before the first."""
@@ -331,7 +379,7 @@ class Plan:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
         asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.rounds)
+        return asked or self.contributions(self.releases)
 
     @property
     def by_contribution(self) -> Plan:
@@ -383,6 +431,7 @@ class Plan:
                 rounds=count,
                 aborted=aborted,
                 over=over,
+                besides=rounds - count,
             )
             for part, count in self.parts(rounds)
         ]
@@ -394,7 +443,9 @@ class Plan:
         Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
         """
         events = tuple(
-            adversary_event(part, adversary=adversary, honest_silos=honest_silos, rounds=count)
+            adversary_event(
+                part, adversary=adversary, honest_silos=honest_silos, rounds=count, besides=rounds - count
+            )
             for part, count in self.parts(rounds)
         )
         return composed(events)
