@@ -74,8 +74,8 @@ class TrainingConfig(Section):
             return self
         if isinstance(self.local, UntunedStepsConfig):
             raise ValueError(
-                "'segments' must be left out where stable-steps have no 'learning_rate', for the plan chooses "
-                "it for rounds that are alike. Leave them out, or give a learning rate and steps"
+                "'segments' must be left out where stable-steps have no 'learning_rate', for the plan "
+                "chooses it for rounds that are alike. Leave them out, or give a learning rate and steps"
             )
         if self.rounds != "auto":
             raise ValueError(f"'rounds' must be left out where 'segments' state them; got {self.rounds}")

@@ -39,7 +39,8 @@ class SegmentConfig(Section):
         own = [f"noise multiplier times {self.noise_scale:g}"] if self.noise_scale != 1.0 else []
         own += [] if self.clip_norm is None else [f"clipping norm {self.clip_norm:g}"]
         own += [] if self.sampling is None else [self.sampling.describe(unit)]
-        own += [f"{name.replace('_', ' ')} {value}" for name, value in (self.local or {}).items()]
+        for name, value in (self.local or {}).items():
+            own.append(" ".join(f"{name.replace('_', ' ')} {value}".split()))
         return ", ".join(own)
 
     def local_table(self, local: LocalConfig) -> LocalConfig:

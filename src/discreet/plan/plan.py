@@ -193,6 +193,16 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
+    def of_stage(self, stage: Stage) -> Plan:
+        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
+        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
+        config = stage.config.model_copy(update={"training": training})
+        return (
+            dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
+            if self.segments
+            else self
+        )
+
     def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
         """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
         if not self.segments:
@@ -366,6 +376,12 @@ class Plan:
             for part, count in self.parts(rounds)
         ]
         return found[0] if len(found) == 1 else _weakest(found)
+
+    def composed_guarantee(
+        self, releases: Sequence[tuple[RoundRelease, int]], adversary: Adversary, honest_silos: int
+    ) -> Guarantee:
+        """Returns the guarantee of so many of each release of `composition`, without evaluations."""
+        return adversary_guarantee(self.config, releases, adversary=adversary, honest_silos=honest_silos)
 
     def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
         """Returns the event of ``rounds`` releases as an adversary sees them.

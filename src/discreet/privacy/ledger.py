@@ -49,11 +49,13 @@ class Intent:
         release: its number.
         started_from: SHA-256 of the announced vector that it starts from.
         day: on which day (UTC, ISO 8601); None where nobody wrote it down.
+        round: the plan's number of it in a silo's ledger, where rounds differ; None elsewhere.
     """
 
     release: int
     started_from: str
     day: str | None = None
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Line:
             **{
                 key: list(v) if isinstance(v, tuple) else v
                 for key, v in dataclasses.asdict(self.entry).items()
-                if not (key == "day" and v is None)  # lines from before days were written
+                if not (key in ("day", "round") and v is None)  # lines from before they were written
             },
         }
 
@@ -186,12 +188,14 @@ class Spending:
         pending: the last intent if nothing followed it; charged.
         aborted: how many attempts ended before anything was unmasked; not charged where sums are seen, but
             each may have shown a silo's own message to whoever sees those.
+        rounds: the plan's numbers of the charged releases in order, where intents say them.
     """
 
     completed: tuple[Completed, ...]
     lost: tuple[int, ...]
     pending: Intent | None
     aborted: int
+    rounds: tuple[int, ...] = ()
 
     @property
     def charged(self) -> int:
@@ -208,7 +212,7 @@ def spending(entries: Iterable[Entry]) -> Spending:
     completed: list[Completed] = []
     lost: list[int] = []
     pending: Intent | None = None
-    aborted = 0
+    aborted, rounds = 0, list[int]()
     for entry in entries:
         if isinstance(entry, Opened | Resumed):
             continue
@@ -220,17 +224,19 @@ def spending(entries: Iterable[Entry]) -> Spending:
                     f"got {entry.release}."
                 )
             pending = entry
+            rounds += [] if entry.round is None else [entry.round]
             continue
         if pending is None or entry.release != pending.release:
             raise LedgerError(f"release {entry.release} must have an intent before it ends; it has none.")
-        pending = None
         if isinstance(entry, Completed):
             completed.append(entry)
         elif isinstance(entry, Lost):
             lost.append(entry.release)
         else:
             aborted += 1
-    return Spending(tuple(completed), tuple(lost), pending, aborted)
+            del rounds[len(rounds) - (pending.round is not None) :]
+        pending = None
+    return Spending(tuple(completed), tuple(lost), pending, aborted, tuple(rounds))
 
 
 def charged_in(entries: Iterable[Entry], year: int) -> int:

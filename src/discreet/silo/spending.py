@@ -262,7 +262,11 @@ def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tupl
     counts: dict[str, int] = {}
     for plan, day, releases in _runs(entries):
         counts[plan] = counts.get(plan, 0) + releases
-        known = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
+        charges = {digest: account.charged[digest][0] for digest in counts}
+        known = {
+            digest: (charges[digest].of(charges[digest].rounds[:count]), count)
+            for digest, count in counts.items()
+        }
         by_then = replace(account, charged=known)
         found.append(Moment(day, plan, releases, _level(by_then, limits)))
     return tuple(found)

@@ -117,7 +117,10 @@ class SiloState:
         Raises:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
-        charged = {digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()}
+        charged = {
+            digest: (self._charge(digest).of(spent.rounds), spent.charged)
+            for digest, spent in trainings.items()
+        }
         return Account(charged, of_year, self.fixed(), self.policy.fixed)
 
     def fixed(self) -> Fixed | None:

@@ -198,7 +198,10 @@ class SiloTraining:
         forgiven = self._entered and own.pending is not None and self._believes_abort(start)
         today = self._book.today()
         account = self._book.state.account(trainings, self._ledger.of_year(today.year))
-        budget, charge, releases = self._policy.budget, self._approval.charge, own.charged - forgiven + 1
+        budget, releases = self._policy.budget, own.charged - forgiven + 1
+        charge = self._approval.charge
+        if charge.plan.segments:
+            charge = charge.of((*own.rounds[: len(own.rounds) - forgiven], start.terms.round_index))
         account.require(budget, charge, releases)
         self._charged = account.including(charge, releases)
 
@@ -262,8 +265,9 @@ class SiloTraining:
             )
             values = self._values(nothing(self._approval.plan), purpose, parameters)
         self._enter()
+        number = start.terms.round_index if self._approval.plan.segments else None
         self._release = self._ledger.contribute(
-            self._plan_digest, start.terms.context.hex(), self._book.today()
+            self._plan_digest, start.terms.context.hex(), self._book.today(), number
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)

@@ -17,10 +17,18 @@ from discreet.engines.flower.wire import Posted
 from discreet.engines.local import run
 from discreet.privacy.ledger import read_ledger, spending
 from discreet.secagg import Stage
+from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Propose, Request
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05
+IN_SEGMENTS = {
+    "local": {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16},
+    "segments": [
+        {"rounds": 2, "sampling": {"kind": "poisson", "probability": 0.5}},
+        {"rounds": 1, "noise_scale": 0.7, "local": {"learning_rate": 0.05}},
+    ],
+}
 # Which request of a round asks for a stage's message, while everybody's input arrives.
 STAGES = {Stage.MASK: 0, Stage.UNMASK: 1}
 
@@ -122,6 +130,45 @@ def test_rates_that_decay_give_the_same_bytes_too(
     expected = local_model(config, tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+def test_rounds_that_differ_give_the_same_bytes_too(
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    """And a silo's ledger says which round each contribution was of, since they cost differently."""
+    config = small_config(training=IN_SEGMENTS, aggregation={"rotation": True})
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+    plan = consortium.plan
+    path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
+    spent = spending(tuple(line.entry for line in read_ledger(path)))
+    assert spent.rounds == (1, 2, 3)
+    charge = Charge.under(plan, load_policy(consortium.folder.policy("hungary"))).of(spent.rounds)
+    assert charge.cost(3) == plan.against(charge.adversary, charge.honest_silos, rounds=3)
+
+
+def test_a_silo_charges_the_rounds_that_it_was_in(
+    make_consortium: Callable[..., Any], direct_wire: type[DirectWire], small_config: Callable[..., Any]
+) -> None:
+    """A silo that is out in the second round spends the first and the dear third."""
+    consortium = make_consortium(small_config(training=IN_SEGMENTS))
+    wire = direct_wire(consortium.silos, tamper=dropping(consortium, "hungary", 2, Stage.MASK))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
+    spent = spending(tuple(line.entry for line in read_ledger(path)))
+    assert spent.rounds == (1, 3)
+    plan = consortium.plan
+    charge = Charge.under(plan, load_policy(consortium.folder.policy("hungary"))).of(spent.rounds)
+    first_two = plan.against(charge.adversary, charge.honest_silos, rounds=2)
+    assert first_two.epsilon < charge.cost(2).epsilon < charge.cost(3).epsilon
+    first, third = plan.stages[0].release, plan.stages[1].release
+    own = plan.composed_guarantee(((first, 1), (third, 1)), charge.adversary, charge.honest_silos)
+    assert charge.cost(2) == own
 
 
 def test_a_regression_gives_the_same_bytes_too(

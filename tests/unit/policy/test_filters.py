@@ -120,7 +120,7 @@ def test_a_training_that_stopped_early_costs_its_share() -> None:
     one, limits = charge(), budget().lifetime
     empty = filter_of(limits)
     assert empty is not None
-    whole, half = one.of_filter(empty), account((one, 10))._of_filter(empty)
+    whole, half = one.of_filter(empty, 1), account((one, 10))._of_filter(empty)
     assert half.divergence == pytest.approx(10 * whole.divergence)
     assert half.failure == pytest.approx(10 * whole.failure)
 

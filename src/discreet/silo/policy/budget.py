@@ -8,7 +8,7 @@ from typing import Self
 
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
-from discreet.plan import Plan
+from discreet.plan import Plan, RoundRelease
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
@@ -24,13 +24,22 @@ class Charge:
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
     nothing, and such an attempt shows one message more.
+
+    Attributes:
+        plan: what is carried out.
+        max_colluding: how many others are assumed to collude.
+        rounds: of the releases that this silo contributed to, where the plan's rounds differ; none before the
+            first.
     """
 
     plan: Plan
     max_colluding: int
+    rounds: tuple[int, ...] = ()
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _shares: dict[AdaptiveFilter, Cost] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _shares: dict[AdaptiveFilter, tuple[Cost, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -39,13 +48,6 @@ class Charge:
         Raises:
             PolicyRefusal: if its guarantee cannot be added to others, being about another relation.
         """
-        if plan.segments:
-            raise PolicyRefusal(
-                RefusalCode.NOT_ALLOWED,
-                "the plan's rounds must all be alike, since this silo's ledger counts contributions and not "
-                f"which round each is of; got 'training.segments' of {len(plan.segments)}. `discreet run` "
-                "carries them out.",
-            )
         if plan.release.neighboring is not NeighboringRelation.ADD_REMOVE:
             raise PolicyRefusal(
                 RefusalCode.NOT_ALLOWED,
@@ -53,6 +55,10 @@ class Charge:
                 f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
             )
         return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
+
+    def of(self, rounds: tuple[int, ...]) -> Charge:
+        """Returns the charge of a silo that contributed to these rounds."""
+        return self if rounds == self.rounds else Charge(self.plan, self.max_colluding, rounds)
 
     @property
     def honest_silos(self) -> int:
@@ -73,30 +79,56 @@ class Charge:
         return ServerWithColluders(self.max_colluding) if self.max_colluding else AggregationServer()
 
     def cost(self, releases: int) -> Guarantee:
-        """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
+        """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to.
+
+        Where the plan's rounds differ: of ``rounds``, if these are as many or more, since fewer cost no more;
+        each further release may be of any stage, and counts as one of each. Where no round is known, releases
+        are the plan's first ones.
+        """
         if releases not in self._known:
             plan = self.plan.by_contribution
-            self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
+            if self.rounds:
+                self._known[releases] = plan.composed_guarantee(
+                    self._composition(releases), self.adversary, self.honest_silos
+                )
+            else:
+                self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
         return self._known[releases]
 
-    def of_filter(self, empty: AdaptiveFilter) -> Cost:
-        """Returns what one release takes of an adaptive budget: a share of what all planned ones take.
+    def _composition(self, releases: int) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what so many releases are, stage by stage."""
+        plan, besides = self.plan.by_contribution, max(0, releases - len(self.rounds))
+        if not self.rounds:
+            return plan.composition(releases)
+        own = [plan.stage_of(number) for number in self.rounds]
+        return tuple((stage.release, sum(one is stage for one in own) + besides) for stage in plan.stages)
 
-        It is a constant of the plan, as the theorem asks for, and no function of how many releases there
-        were: comparing integers with Gaussian noise costs more for a longer training.
+    def of_filter(self, empty: AdaptiveFilter, releases: int) -> Cost:
+        """Returns what releases take of an adaptive budget: each a share of what all planned ones take.
+
+        The share is a constant of the plan, as the theorem asks for, and no function of how many releases
+        there were: comparing integers with Gaussian noise costs more for a longer training. Where rounds
+        differ, each stage is charged as a training of its own.
 
         Raises:
             PolicyRefusal: if such a release cannot be added up by this budget.
         """
         if empty not in self._shares:
             plan = self.plan.by_contribution
-            event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
-            try:
-                whole = empty.cost(event)
-            except UnsupportedAnalysisError as error:
-                raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
-            self._shares[empty] = Cost().plus(whole, 1.0 / plan.rounds)
-        return self._shares[empty]
+            alone = [plan.of_stage(stage) for stage in plan.stages]
+            self._shares[empty] = tuple(self._share(empty, one) for one in alone)
+        taken = Cost()
+        for share, (_, count) in zip(self._shares[empty], self._composition(releases), strict=True):
+            taken = taken.plus(share, float(count))
+        return taken
+
+    def _share(self, empty: AdaptiveFilter, plan: Plan) -> Cost:
+        event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
+        try:
+            whole = empty.cost(event)
+        except UnsupportedAnalysisError as error:
+            raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
+        return Cost().plus(whole, 1.0 / plan.rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +238,7 @@ class Account:
         spent = Cost()
         for charge, count in self.charged.values():
             if count:
-                spent = spent.plus(charge.of_filter(empty), float(count))
+                spent = spent.plus(charge.of_filter(empty, count))
         return spent
 
     def _another_unit(self, charge: Charge) -> Iterator[PolicyRefusal]:

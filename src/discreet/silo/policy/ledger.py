@@ -72,10 +72,15 @@ class SiloLedger:
         """Returns how many releases of every training are charged to ``year``, or to its last."""
         return charged_by_training(self.writer.entries, year)
 
-    def contribute(self, plan_digest: str, started_from: str, today: date) -> int:
-        """Records durably that a masked contribution is about to leave; returns its number."""
+    def contribute(
+        self, plan_digest: str, started_from: str, today: date, round_number: int | None = None
+    ) -> int:
+        """Records durably that a masked contribution is about to leave; returns its number.
+
+        Where a plan's rounds differ, ``round_number`` says which of them it is.
+        """
         release = self.trainings()[plan_digest].charged + 1
-        self.writer.append(Intent(release, started_from, today.isoformat()))
+        self.writer.append(Intent(release, started_from, today.isoformat(), round_number))
         return release
 
     def complete(self, release: int, survivors: tuple[str, ...], transcript: str) -> None:
