@@ -66,4 +66,5 @@ class SegmentConfig(Section):
             raise ValueError(f"'local{key}': {first['msg'].removeprefix('Value error, ')}") from None
 
 
-Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=1000)]
+Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=100)]
+"""More take whoever reads a plan minutes to account for."""

@@ -305,7 +305,7 @@ class Plan:
     def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
         """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.stage_of(release).config
+        config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
         return local_training(config.training.local, setting, self.round_of(release) - 1)
 
