@@ -244,26 +244,36 @@ class Plan:
         return self.facts.dimension if self.evaluates(release) else self.grid.dimension
 
     def covering(self, contributed: Mapping[str | None, int]) -> int:
-        """Returns after how many releases, in their order, every part had at least so many.
+        """Returns after how many releases, in their order, every sort had at least so many.
 
-        Behind the last one they begin anew. So whoever was in some releases of each part is charged for those
+        Behind the last one they begin anew. So whoever was in some releases of each sort is charged for those
         at least (docs/theory/questions.md).
+
+        Args:
+            contributed: number of releases by the name that `sort_of` gives them.
         """
         count = sum(contributed.values())
-        while any(self._of_part(name, count) < own for name, own in contributed.items()):
+        while any(self._of_sort(name, count) < own for name, own in contributed.items()):
             count += 1
         return count
 
-    def _of_part(self, name: str | None, releases: int) -> int:
-        """Returns how many of the first so many releases are of a part."""
+    def sort_of(self, release: int) -> str | None:
+        """Returns by which name a silo's ledger counts a release: its part, or its segment."""
+        part = self.part_of(release)
+        if part is not None or not self.segments:
+            return part
+        return _segment_name(self.segments.index(self.stage_of(release)))
+
+    def _of_sort(self, name: str | None, releases: int) -> int:
+        """Returns how many of the first so many releases are of a sort."""
         order = self._interleaving
-        match name:
-            case None:
-                return order.round_of(releases)
-            case _ if name == EVALUATION:
-                return order.evaluated(releases)
-            case _:
-                return order.prepared(releases)
+        rounds = order.round_of(releases)
+        by_name = {
+            None: rounds,
+            EVALUATION: order.evaluated(releases),
+            **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
+        }
+        return by_name[name]
 
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows; 0 before the first."""
@@ -363,7 +373,7 @@ class Plan:
     def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
         """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.stage_of(release).config
+        config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
         return local_training(config.training.local, setting, self.round_of(release) - 1)
 
@@ -543,6 +553,10 @@ def _questions_json(plan: Plan) -> Json:
         "release": _release_json(plan.release),
         "guarantees": to_json(plan.guarantees),
     }
+
+
+def _segment_name(place: int) -> str:
+    return f"segment {place + 1}"
 
 
 def _stage_json(stage: Stage) -> Json:

@@ -200,11 +200,11 @@ class SiloTraining:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         own = self._ledger.trainings().get(self._plan_digest, NOTHING_SPENT)
         forgiven = self._entered and own.pending is not None and self._believes_abort(start)
-        part = self._approval.plan.part_of(start.terms.round_index)
+        sort = self._approval.plan.sort_of(start.terms.round_index)
         in_all, in_year = self._ledger.charged(), self._ledger.charged(self._book.today().year)
         account = self._book.state.account(in_all, in_year)
-        # An attempt that came to nothing was at this very release, and so of the same part.
-        more = Counter({part: 0 if forgiven else 1})
+        # An attempt that came to nothing was at this very release, and so of the same sort.
+        more = Counter({sort: 0 if forgiven else 1})
         releases, of_year = (
             self._approval.plan.covering(Counter(counted.get(self._plan_digest, {})) + more)
             for counted in (in_all, in_year)
@@ -279,7 +279,7 @@ class SiloTraining:
             self._plan_digest,
             start.terms.context.hex(),
             self._book.today(),
-            part=self._approval.plan.part_of(start.terms.round_index),
+            part=self._approval.plan.sort_of(start.terms.round_index),
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
