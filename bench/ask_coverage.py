@@ -5,7 +5,7 @@
 Each seed draws records from a known population, sums their blocks, adds normal noise as five questions of
 equal weight get it at δ = 1e-5, or discrete Laplace noise (--laplace), and asks whether each 95 % interval
 holds the truth: the number of these records for counts, the population's value for everything else. Ratios of
-hazards and odds, and all with Laplace noise or --dropout, have the noise of four silos, one of which drops out
+hazards and odds, and all with Laplace noise or --dropout, have that of four silos, one of which drops out
 and one colludes. "told" is how many intervals there were: where the noise hides an answer, none is given, and
 coverage is of those given.
 """
