@@ -48,6 +48,7 @@ def methods(context: Context) -> Iterator[Method]:
     yield Method("tangent-steps: {}", TANGENT[context.scale])
 
 
+TANGENT_STEPS = {"kind": "tangent-steps", "residual_cap": 0.5}
 POISSON = {"kind": "poisson", "probability": 0.25}
 SINGLE: dict[Scale, dict[str, Any]] = {
     Scale.SMALL: {
@@ -67,7 +68,7 @@ SINGLE: dict[Scale, dict[str, Any]] = {
 }
 TANGENT: dict[Scale, dict[str, Any]] = {
     Scale.SMALL: {
-        "training.local": {"kind": "tangent-steps", "learning_rate": 0.02, "steps": 80, "residual_cap": 0.5},
+        "training.local": TANGENT_STEPS | {"learning_rate": 0.02, "steps": 80},
         "training.server": {"kind": "averaging"},
         "privacy.clip_norm": 2.0,
     },
