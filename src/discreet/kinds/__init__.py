@@ -29,7 +29,7 @@ from discreet.kinds.sampling import (
     SamplingConfig,
     independent_share,
 )
-from discreet.kinds.schedule import BufferedConfig
+from discreet.kinds.schedule import AloneConfig, BufferedConfig, ScheduleConfig
 from discreet.kinds.server import (
     AdaptiveConfig,
     AveragingConfig,
@@ -69,6 +69,7 @@ __all__ = [
     "FLAT",
     "UNKNOWN_BATCH",
     "AdaptiveConfig",
+    "AloneConfig",
     "Asked",
     "Automatic",
     "AveragingConfig",
@@ -101,6 +102,7 @@ __all__ = [
     "QuantileNormConfig",
     "QuestionsConfig",
     "SamplingConfig",
+    "ScheduleConfig",
     "ServerConfig",
     "Sharded",
     "ShardedConfig",

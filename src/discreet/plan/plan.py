@@ -42,6 +42,7 @@ from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
     ServerWithColluders,
+    SiloMessages,
     WithoutSecureAggregation,
 )
 from discreet.privacy.events import Composed, Event
@@ -254,6 +255,12 @@ class Plan:
         """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
         return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
 
+    def seen_by(self, adversary: Adversary, rounds: int) -> int:
+        """Returns in how many of the first ``rounds`` releases a unit may be, of what an adversary sees."""
+        if isinstance(adversary, SiloMessages) and self.timetable is not None:
+            return self.timetable.contributions_of(adversary.silo, rounds)
+        return self.contributions(rounds)
+
     def contributions_of(self, silo: str) -> int:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
@@ -281,6 +288,8 @@ class Plan:
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
+        if not self.thresholds.summed:
+            return SiloMessages(max(self.facts.silos, key=self.contributions_of)), 1
         return budget_adversary(self.thresholds, self.unit, asks=bool(self.questions))
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
@@ -304,7 +313,7 @@ class Plan:
                 part.release,
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=part.seen_by(adversary, count),
                 aborted=aborted,
                 over=over,
             )
@@ -323,7 +332,7 @@ class Plan:
                 part.release,
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=part.seen_by(adversary, count),
             )
             for part, count in self.parts(rounds)
         )

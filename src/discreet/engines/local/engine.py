@@ -9,6 +9,7 @@ from torch import nn
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.engines.local.crew import Crew
+from discreet.engines.local.unmasked import UnmaskedRun
 from discreet.errors import ConfigurationError
 from discreet.learning.torch_state import one_thread
 from discreet.plan import Plan, sum_terms
@@ -58,14 +59,12 @@ class LocalEngine:
         self._dropouts = tuple(dropouts)
         self._crew = crew
         session = randomness.derive("session", session_label)
-        terms = sum_terms(plan, session.random_bytes(32))
-        self._run: SumRun = plan.protocol.open(terms, session.derive("protocol"))
+        self._run = _opened(plan, session)
         self._held_out = held_out
         self._judging: SumRun | None = None
         if plan.evaluation is not None and held_out is not None:
             own = session.derive("evaluation")
-            asked = sum_terms(plan.evaluation, own.random_bytes(32))
-            self._judging = plan.evaluation.protocol.open(asked, own.derive("protocol"))
+            self._judging = _opened(plan.evaluation, own)
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos, or one evaluation."""
@@ -128,6 +127,14 @@ class LocalEngine:
         if self._crew is not None:
             self._crew.consider(watch.lap(), self._plan.rounds - self._plan.round_of(order.release))
         return found
+
+
+def _opened(plan: Plan, session: RandomSource) -> SumRun:
+    """Opens a session of the plan's secure sums, or of public ones where a silo's own noise is all."""
+    name = session.random_bytes(32)
+    if not plan.thresholds.summed:
+        return UnmaskedRun(plan.grid, name)
+    return plan.protocol.open(sum_terms(plan, name), session.derive("protocol"))
 
 
 def _training_share(found: Iterable[Contribution]) -> float:
