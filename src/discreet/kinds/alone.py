@@ -57,10 +57,14 @@ class OwnPace:
 
 @dataclass(slots=True)
 class _Clock:
-    """Who trains until when and on what, who waits for a model, and which models were sent when."""
+    """Who trains until when and on what, who waits for a model, and which models were sent when.
+
+    An event is a tick at which a silo sends, or at which one that waits looks whether a model came.
+    """
 
     pace: OwnPace
     events: list[tuple[int, str]] = field(default_factory=list)
+    ready: dict[str, int] = field(default_factory=dict)
     base: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     left: dict[str, int] = field(default_factory=dict)
@@ -79,22 +83,23 @@ class _Clock:
                 heappush(self.events, (ahead, silo))
             return
         self.waiting.discard(silo)
-        self.base[silo] = held
-        heappush(self.events, (tick + self.pace.ticks[silo], silo))
+        self.base[silo], self.ready[silo] = held, tick + self.pace.ticks[silo]
+        heappush(self.events, (self.ready[silo], silo))
 
     def play(self) -> None:
         """Goes to the next tick: whoever is ready sends, then whoever has sent or waits begins."""
-        tick, due = self.events[0][0], set[str]()
+        tick = self.events[0][0]
         while self.events and self.events[0][0] == tick:
-            due.add(heappop(self.events)[1])
-        ready = [silo for silo in self.pace.ticks if silo in due and silo in self.base]
-        if ready:
-            self.sums.append(PlannedSum(tick, tuple(Turn(silo, self.base.pop(silo), 1.0) for silo in ready)))
+            heappop(self.events)
+        sending = [silo for silo in self.pace.ticks if self.ready.get(silo) == tick]
+        if sending:
+            self.sums.append(PlannedSum(tick, tuple(Turn(silo, self.base[silo], 1.0) for silo in sending)))
             self.sent.append(tick)
-        for silo in ready:
+        for silo in sending:
+            del self.ready[silo]
             self.left[silo] -= 1
         for silo in self.pace.ticks:
-            if (silo in ready and self.left[silo]) or silo in self.waiting:
+            if (silo in sending and self.left[silo]) or silo in self.waiting:
                 self.begin(silo, tick)
 
     def _newest(self, silo: str, tick: int) -> int:
