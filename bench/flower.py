@@ -338,7 +338,7 @@ def _command_line(number: int) -> str:
     return ""
 
 
-def slow(folder: Path, seconds: float = 30.0, contributions: int = 24) -> None:
+def slow(folder: Path, seconds: float = 30.0, contributions: int = 16) -> None:
     """A SuperNode that sleeps while the others are summed by a timetable that does not need it yet."""
     stated = heart(contributions).model_dump(mode="json", exclude_none=True)
     stated["training"]["schedule"] = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": contributions}}
