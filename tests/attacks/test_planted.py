@@ -16,6 +16,7 @@ from discreet.engines.flower import engine, members
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import DataError
 from discreet.learning import single_step
+from discreet.learning.clipping import clipped_gradient_sum
 from discreet.plan import parse_plan
 from discreet.rounds import contribute
 from discreet.secagg import MemoryJournal
@@ -190,7 +191,7 @@ def any_file(patch: pytest.MonkeyPatch) -> None:
 
 def models_at_once(patch: pytest.MonkeyPatch) -> None:
     """A model that arrives is taken within the batch."""
-    interrupted = on_schedules.at_once(single_step.clipped_gradient_sum)
+    interrupted = on_schedules.at_once(clipped_gradient_sum)
     patch.setattr(single_step, "clipped_gradient_sum", interrupted)
 
 
