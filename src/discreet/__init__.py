@@ -21,10 +21,26 @@ if TYPE_CHECKING:
     from discreet.accounting import calibrate, delta, epsilon, guarantee, tradeoff
     from discreet.config import Config, DataConfig, load_config, parse_config
     from discreet.data import Federation, Records, Silo, load_federation
-    from discreet.engines.local.job import Opening, RunResult, prepare, run
+    from discreet.engines.local.job import Opening, prepare
     from discreet.errors import DiscreetError
     from discreet.plan import Plan, load_plan, make_plan
-    from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
+    from discreet.privacy.adversary import (
+        AggregationServer,
+        Member,
+        ReleasedAnswers,
+        ReleasedModels,
+        ServerWithColluders,
+        WithoutSecureAggregation,
+    )
+    from discreet.privacy.events import (
+        Composed,
+        FixedSizeSampling,
+        GaussianNoise,
+        NoSampling,
+        PoissonSampling,
+        Release,
+        Repeated,
+    )
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.units import NeighboringRelation, Status, Unit
     from discreet.randomness import SecureRandom, SeededRandom
@@ -47,10 +63,26 @@ _HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
     "config": ("Config", "DataConfig", "load_config", "parse_config"),
     "data": ("Federation", "Records", "Silo", "load_federation"),
-    "engines.local": ("Opening", "RunResult", "prepare", "run"),
+    "engines.local": ("Opening", "prepare"),
     "errors": ("DiscreetError",),
     "plan": ("Plan", "load_plan", "make_plan"),
-    "privacy.events": ("GaussianNoise", "PoissonSampling", "Release", "Repeated"),
+    "privacy.adversary": (
+        "AggregationServer",
+        "Member",
+        "ReleasedAnswers",
+        "ReleasedModels",
+        "ServerWithColluders",
+        "WithoutSecureAggregation",
+    ),
+    "privacy.events": (
+        "Composed",
+        "FixedSizeSampling",
+        "GaussianNoise",
+        "NoSampling",
+        "PoissonSampling",
+        "Release",
+        "Repeated",
+    ),
     "privacy.guarantee": ("Guarantee",),
     "privacy.units": ("NeighboringRelation", "Status", "Unit"),
     "released": ("Model", "load_model"),
@@ -72,31 +104,39 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AggregationServer",
     "Arrays",
+    "Composed",
     "Config",
     "DataConfig",
     "DiscreetError",
     "Federation",
+    "FixedSizeSampling",
     "Frames",
     "GaussianNoise",
     "Guarantee",
     "Loss",
+    "Member",
     "Model",
     "NeighboringRelation",
+    "NoSampling",
     "Opening",
     "Plan",
     "PoissonSampling",
     "Records",
     "Release",
+    "ReleasedAnswers",
+    "ReleasedModels",
     "Repeated",
     "Run",
-    "RunResult",
     "SecureRandom",
     "SeededRandom",
+    "ServerWithColluders",
     "Silo",
     "Status",
     "Target",
     "Unit",
+    "WithoutSecureAggregation",
     "__version__",
     "calibrate",
     "composed",
@@ -114,7 +154,6 @@ __all__ = [
     "plan_questions",
     "plan_training",
     "prepare",
-    "run",
     "tradeoff",
     "train",
 ]

@@ -142,7 +142,7 @@ def test_a_real_kill_9_and_resume_on_the_command_line(tmp_path: Path) -> None:
 def test_another_config_cannot_resume(heart: Config, tmp_path: Path) -> None:
     run(heart, tmp_path / "run")
     other = heart.model_copy(update={"privacy": heart.privacy.model_copy(update={"epsilon": 2.0})})
-    with pytest.raises(ValueError, match="--resume must continue the plan"):
+    with pytest.raises(ValueError, match="must hold the plan that goes on"):
         run(other, tmp_path / "run", opening=Opening.RESUME)
 
 

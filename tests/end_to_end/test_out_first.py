@@ -18,7 +18,7 @@ def _read_nothing(*_: object, **__: object) -> None:
 def test_a_file_above_is_told_at_once(heart: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     monkeypatch.setattr(job, "prepare", _read_nothing)
-    with pytest.raises(ConfigurationError, match=r"--out must be in a directory; .*letter\.txt is a file"):
+    with pytest.raises(ConfigurationError, match=r"folder must be in a directory; .*letter\.txt is a file"):
         run(heart, tmp_path / "letter.txt" / "run")
 
 
@@ -28,7 +28,7 @@ def test_what_lies_there_is_told_at_once(
 ) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     monkeypatch.setattr(job, "prepare", _read_nothing)
-    with pytest.raises(ConfigurationError, match=r"--out must be a new|--overwrite must point to"):
+    with pytest.raises(ConfigurationError, match=r"must be new or empty|must hold an earlier training alone"):
         run(heart, tmp_path, opening=opening)
     assert [item.name for item in tmp_path.iterdir()] == ["letter.txt"]
 

@@ -149,7 +149,10 @@ class ArrayFile:
         train = "_train" if "x_train" in arrays else ""
         features, labels = f"x{train}", f"y{train}"
         if not {features, labels} <= arrays.keys():
-            raise DataError(f"{path.name} must hold the arrays {features!r} and {labels!r}; it does not.")
+            raise DataError(
+                f"{path.name} must hold the arrays {features!r} and {labels!r}; it holds "
+                f"{', '.join(sorted(arrays))}. Rename them."
+            )
         own = {features, labels, *({"silo", "id"} & arrays.keys())}
         rest = {name: array for name, array in arrays.items() if name not in own}
         return cls(features, labels, {name: arrays[name] for name in sorted(own)}, rest)

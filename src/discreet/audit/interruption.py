@@ -65,7 +65,6 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
             f"an interruption can be audited from two rounds on; got 'training.rounds' = {plan.rounds}."
         )
     directory, seen = RunDirectory(folder), list[tuple[RoundOrder, RoundSum]]()
-    directory.prepare(overwrite=False)
     initial = initial_parameters(prepared)
     start = initial_state(plan, initial)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discreet.config import parse_config
+from discreet.data.csv_file import CsvFile
+from discreet.data.dialect import COMMAS, Dialects
+from discreet.data.look import guessed_file
+from discreet.data.table_files import of_several, of_tables, table_files
 from discreet.errors import ConfigurationError
 
 _CAPACITIES = {"heart-disease": 240, "digits": 1000}
@@ -32,6 +35,7 @@ class Answers:
     classes: str = ""
     purpose: str = ""
     why: str = ""
+    separators: Mapping[str, str] = field(default_factory=dict)
 
 
 def init(
@@ -45,7 +49,10 @@ def init(
     ] = None,
     label: Annotated[str | None, typer.Option(help="csv, parquet: the column to predict.")] = None,
     classes: Annotated[
-        str | None, typer.Option(help="csv, parquet: the label's texts, no|yes; left out, 0 and 1.")
+        str | None,
+        typer.Option(
+            help="csv, parquet: the label's texts, no|yes; left out, 0 and 1. npz: how many there are."
+        ),
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="csv, parquet: age=20:90,sex=female|male, from public knowledge.")
@@ -64,17 +71,20 @@ def init(
     if out.exists():
         raise ConfigurationError(f"the config to write must not exist yet; {out} does. Give another name.")
     source = source or typer.prompt("1. Where are the records? (csv:PATH, npz:PATH, heart-disease, digits)")
-    table = source.startswith(("csv:", "parquet:"))
-    if source.startswith("csv:"):
-        typer.echo(f"   columns: {', '.join(_columns(source.removeprefix('csv:')))}", err=True)
+    table, arrays = of_tables(source), source.startswith("npz:")
+    files = _files(source) if source.startswith("csv:") else {}
+    if files:
+        columns = dict.fromkeys(name for file in files.values() for name in file.header())
+        typer.echo(f"   columns: {', '.join(columns)}", err=True)
     answers = Answers(
         source=source,
-        silos=_ask(silos, "2. Column that names the silo, or a number", needed=source != "heart-disease"),
+        silos=_ask(silos, "2. Column that names the silo, or a number", needed=not _has_silos(source)),
         label=_ask(label, "3. Column to predict (0 or 1; else --classes)", needed=table),
         features=_ask(features, "4. Features with public ranges (age=20:90,sex=female|male)", needed=table),
         epsilon=typer.prompt("5. Privacy budget ε", default=1.0, type=float) if epsilon is None else epsilon,
         capacity=capacity or _CAPACITIES.get(source, _USUAL_CAPACITY),
-        classes=classes or "",
+        classes=_ask(classes, "3. How many classes are there?", needed=arrays),
+        separators={silo: file.dialect.separator for silo, file in files.items()},
         purpose=_if_asked(
             epsilon, purpose, "6. What is the model for? (the report says so; may be left out)"
         ),
@@ -110,7 +120,7 @@ def write_config(answers: Answers, *, name: str) -> str:
 
 [data]
 source = {_text(answers.source)}
-{_partition(answers.silos)}{_table(answers)}{_arrays(answers.source)}\
+{_partition(answers.silos)}{_separator(answers)}{_table(answers)}{_arrays(answers)}\
 # Public: the most training records of a silo, not a count.
 record_capacity = {answers.capacity}
 # Held out to measure a simulation. A real federation measures nothing: set 0 there.
@@ -185,13 +195,27 @@ def _table(answers: Answers) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arrays(source: str) -> str:
-    """Returns what a linear model needs to know of an npz source: features of bounded norm."""
-    return (
-        "# Every record is scaled to this length.\nfeature_norm_bound = 1.0\n"
-        if source.startswith("npz:")
-        else ""
-    )
+def _arrays(answers: Answers) -> str:
+    """Returns what a linear model needs to know of an npz source: classes, and features of bounded norm."""
+    if not answers.source.startswith("npz:"):
+        return ""
+    if not answers.classes.isdecimal():
+        raise ConfigurationError(
+            f"the classes of an npz source must be a number, how many there are; got {answers.classes!r}."
+        )
+    scaled = "# Every record is scaled to this length.\nfeature_norm_bound = 1.0\n"
+    return f"num_classes = {int(answers.classes)}\n{scaled}"
+
+
+def _separator(answers: Answers) -> str:
+    """Returns how cells of csv files are separated, where it is not by commas."""
+    if not of_several(answers.source):
+        return "".join(
+            f"separator = {_text(one)}\n" for one in answers.separators.values() if one != COMMAS.separator
+        )
+    odd = {silo: one for silo, one in answers.separators.items() if one != COMMAS.separator}
+    inside = ", ".join(f"{_text(silo)} = {_text(one)}" for silo, one in odd.items())
+    return f"separator = {{ {inside} }}\n" if odd else ""
 
 
 def _number(name: str, text: str) -> float:
@@ -201,14 +225,17 @@ def _number(name: str, text: str) -> float:
         raise ConfigurationError(f"the range of {name!r} must be two numbers; got {text!r}.") from None
 
 
-def _columns(path: str) -> list[str]:
-    """Returns the header of a table; no record is read."""
-    opened = gzip.open if path.endswith(".gz") else open
-    try:
-        with opened(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
-            return next(csv.reader(file), [])
-    except OSError as error:
-        raise ConfigurationError(f"the table must be a readable file; {path}: {error.strerror}.") from None
+def _files(source: str) -> dict[str, CsvFile]:
+    """Returns the tables of a csv source, with the separators of their headers; their columns are public."""
+    found = {silo: guessed_file(file.path) for silo, file in table_files(source, Dialects()).files.items()}
+    return {silo: file for silo, file in found.items() if isinstance(file, CsvFile)}
+
+
+def _has_silos(source: str) -> bool:
+    """Says whether a source makes silos of its own: a file for each, or a function."""
+    return source == "heart-disease" or (
+        of_several(source) if of_tables(source) else not source.startswith("npz:") and ":" in source
+    )
 
 
 def _text(value: str) -> str:

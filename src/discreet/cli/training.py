@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from discreet import session
 from discreet.cli import EXIT_INTERRUPTED
 from discreet.cli.answers import answer_listings, answers_json
 from discreet.cli.console import console
@@ -22,19 +23,14 @@ from discreet.cli.watch import Watch, trackers
 from discreet.config import Config
 from discreet.data.remarks import grouped
 from discreet.engines.local import Opening, RunResult
-from discreet.engines.local import run as run_locally
 from discreet.engines.local.processes import WorkerProcess
-from discreet.plan import load_plan
-from discreet.plan.untuned import settled
-from discreet.privacy.ledger import read_ledger, spending
 from discreet.quality import AnyQuality, Quality
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
-from discreet.rounds import RunDirectory, finished
-from discreet.session import finish, summarise
+from discreet.rounds import RunDirectory
+from discreet.session import nothing_left, summarise
 from discreet.session.progress import RunDisplay
-from discreet.silo.policy import load_key
-from discreet.verify import manifest_digest, require_key
+from discreet.verify import manifest_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +58,8 @@ class Request:
 def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
     """Trains on the worker processes that were started early, and prints the result."""
     config, directory = request.config, request.directory
-    identity = None if request.key is None else load_key(request.key)
-    if request.resume:
-        require_key(directory, identity)
     screen = console(stderr=request.as_json)
-    if _already_finished(request):
+    if request.resume and nothing_left(config, directory, request.key):
         _say_finished(request)
         return
     asked = trackers(request.tensorboard, request.mlflow, config.name)
@@ -77,15 +70,15 @@ def carry_out(request: Request, early: Sequence[WorkerProcess]) -> None:
         watch = Watch(screen, display, asked, request.quiet, request.per_silo)
 
         try:
-            result = run_locally(
+            result, report = session.carry_out(
                 config,
                 directory,
                 opening=request.opening,
+                sign=request.key,
                 observe=watch.observe,
                 announce=watch.announce,
                 early=early,
             )
-            report = finish(result, identity)
         except KeyboardInterrupt:
             typer.echo(f"interrupted; {_how_to_go_on(request)}", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -121,21 +114,6 @@ def _say_finished(request: Request) -> None:
     typer.echo(f"{said} Look at it again: discreet report {request.directory}", err=True)
     if request.as_json:
         typer.echo(RunDirectory(request.directory).file("result.json").read_text(encoding="utf-8"))
-
-
-def _already_finished(request: Request) -> bool:
-    """Says whether --resume has nothing to go on with: every round is charged, and its result is written.
-
-    A config that makes another plan is left to the training, which refuses it.
-    """
-    directory = RunDirectory(request.directory)
-    if not (request.resume and directory.file("result.json").is_file() and directory.plan.is_file()):
-        return False
-    plan = load_plan(directory.plan)
-    if replace(plan, config=settled(request.config, plan.facts)).digest() != plan.digest():
-        return False
-    spent = spending(tuple(line.entry for line in read_ledger(directory.ledger)))
-    return spent.pending is None and finished(plan, directory, spent)
 
 
 def _show(screen: Console, result: RunResult, report: Path) -> None:

@@ -282,6 +282,14 @@ class DataConfig(Section):
             )
         return self
 
+    def __repr__(self) -> str:
+        where = self.source if isinstance(self.source, str) else ", ".join(self.source)
+        label = "" if self.label is None else f"; label {self.label!r}"
+        return f"DataConfig({where!r}{label}; {len(features_named(self))} columns named)"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     @property
     def unit_capacity(self) -> int | dict[str, int] | None:
         """The public bound on the training persons of a silo, or on its records where no person is given."""

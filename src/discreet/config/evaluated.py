@@ -128,4 +128,7 @@ def _resolved(question: Any) -> tuple[Any, dict[str, Any] | None]:
             f"'model' of an evaluation must be a run's folder or a model file; {file}: {error.strerror}."
         ) from None
     except (KeyError, TypeError, ValueError):
-        raise ConfigurationError(f"{file.name} must be the model of a training; it is another.") from None
+        raise ConfigurationError(
+            f"{file.name} must be a model file of a training, with plan and weights; got another file. "
+            "Give model.safetensors of a run."
+        ) from None

@@ -41,12 +41,13 @@ def parse_data(facts: Mapping[str, Any]) -> DataConfig:
         raise ConfigurationError(f"the public facts: {first_problem(error, facts)}") from None
 
 
-def load_config(path: Path) -> Config:
+def load_config(path: str | Path) -> Config:
     """Reads and validates a TOML file; patterns of columns are looked up in the headers of its tables.
 
     Raises:
         ConfigurationError: if the file is missing, not TOML, or not a valid config.
     """
+    path = Path(path)
     try:
         data = read_toml(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -15,7 +15,9 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     """Says what must hold and what was got for the first error, unknown keys first."""
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     problem = problems[0]
-    location = _without_tags([str(part) for part in problem["loc"]], data)
+    location = _without_tags(
+        [str(part) for part in problem["loc"]], data, missing=problem["type"] == "missing"
+    )
     name = ".".join(location)
     if problem["type"] == "extra_forbidden":
         nearest = difflib.get_close_matches(location[-1], known_keys(location[:-1], data), n=1, cutoff=0.5)
@@ -30,7 +32,7 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     return f"{where}{message[0].lower()}{message[1:]}{shown}."
 
 
-def _without_tags(location: list[str], data: Any) -> list[str]:
+def _without_tags(location: list[str], data: Any, *, missing: bool) -> list[str]:
     """Drops the union tags that the validator mixes into a location, keeping the user's own keys."""
     kept: list[str] = []
     for position, part in enumerate(location):
@@ -41,7 +43,7 @@ def _without_tags(location: list[str], data: Any) -> list[str]:
         elif isinstance(data, list | tuple) and part.isdigit() and int(part) < len(data):
             data = data[int(part)]
             kept.append(part)
-        elif last and isinstance(data, Mapping) and data.get("kind") != part:
+        elif last and missing:
             kept.append(part)
     return kept
 

@@ -255,6 +255,15 @@ class Config(Section):
     run: RunConfig = RunConfig()
     speed: SpeedConfig = SpeedConfig()
 
+    def __repr__(self) -> str:
+        what = (
+            f"{len(self.ask)} questions" if self.ask else f"{self.training.local.kind} of {self.model.name}"
+        )
+        return f"Config({self.name!r}: {what} over {self.data!r})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     @property
     def measures(self) -> bool:
         """Whether models are measured on held-out records, without noise."""

@@ -65,12 +65,14 @@ class ReadRecords:
         identities: of their content.
         rows: which rows of the parts they were.
         notes: for the owner.
+        guessed_pixels: whether bytes were taken for pixels without anybody's word.
     """
 
     records: Records
     identities: Identities
     rows: Integers
     notes: tuple[str, ...]
+    guessed_pixels: bool
 
 
 def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None = None) -> ReadRecords:
@@ -111,6 +113,7 @@ def records_of(parts: Sequence[Part], num_classes: int, *, pixels: bool | None =
         Identities.of_content(features, labels).take(kept),
         np.flatnonzero(kept).astype(np.int64),
         tuple(notes),
+        pixels is None and any(part.features.dtype == np.uint8 for part in parts),
     )
 
 

@@ -110,6 +110,7 @@ def pool_of_arrays(by_silo: Mapping[str, Any], facts: ArrayFacts, *, name: str) 
         own_silos=SILO,
         feature_norm_bound=facts.feature_norm_bound,
         notes=(*(note for own in held.values() for note in own.notes), *found.notes),
+        guessed_pixels=found.guessed_pixels,
     )
 
 

@@ -16,6 +16,7 @@ from discreet.data.dialect import Dialects
 from discreet.data.labels import Outcome
 from discreet.data.names import matches
 from discreet.data.persons import PersonRule
+from discreet.data.table import nearest_hint
 from discreet.data.table_source import TableSchema
 from discreet.errors import DataError
 
@@ -184,7 +185,9 @@ def table_columns(facts: PublicFacts) -> tuple[Column, ...]:
     if len(names) < len(columns):
         raise DataError(_ruled_twice(facts))
     if odd := sorted(kept - names):
-        raise DataError(f"missing must be stated of feature columns; {odd[0]!r} is none.")
+        raise DataError(
+            f"missing must be stated of feature columns; {odd[0]!r} is none.{nearest_hint(odd[0], names)}"
+        )
     if odd := sorted(name for name in names if any(matches(pattern, name) for pattern in facts.drop)):
         raise DataError(f"a column must not be dropped and a feature; {odd[0]!r} is both. Change drop.")
     return columns

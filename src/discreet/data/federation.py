@@ -48,6 +48,7 @@ class Federation:
         attribution: who made the data, under which licence; empty if unknown.
         outcome: the public range of labels that are numbers; else None.
         warnings: for the owner of the records only: how many cells and rows could not be used as they are.
+        guessed_pixels: whether bytes were taken for pixels without anybody's word.
 
     Raises:
         DataError: if any of this does not hold.
@@ -62,6 +63,7 @@ class Federation:
     attribution: str = ""
     warnings: tuple[str, ...] = ()
     outcome: Outcome | None = None
+    guessed_pixels: bool = False
 
     def __post_init__(self) -> None:
         if not self.num_classes >= 2 and self.outcome is None:

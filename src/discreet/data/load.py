@@ -170,7 +170,8 @@ def _memory_pools(
             f"{'without' if by_silo is None else 'with'} them. Name a file, or train with discreet.train."
         )
     if partition is not None or not by_silo:
-        raise DataError("records must be given by silo, at least one, without a partition; they are not.")
+        given = "a partition" if by_silo else "no silo"
+        raise DataError(f"records must be given by silo, at least one, without a partition; got {given}.")
     silos = ColumnSilos(SILO, names=tuple(sorted(by_silo)))
     arrays = facts.array_facts()
     if arrays is not None:
@@ -280,6 +281,7 @@ def _public(pool: Pool, silos: Sequence[Silo], notes: tuple[str, ...]) -> Federa
         attribution=pool.attribution,
         warnings=notes,
         outcome=pool.outcome,
+        guessed_pixels=pool.guessed_pixels,
     )
 
 

@@ -76,6 +76,7 @@ def pool_of_npz(
         own_silos=None if silos is None else SILO,
         feature_norm_bound=feature_norm_bound,
         notes=found.notes if test is None else (*found.notes, *test.notes),
+        guessed_pixels=found.guessed_pixels,
     )
 
 

@@ -33,6 +33,7 @@ class Pool:
         attribution: who made the data and under which licence.
         outcome: the range of labels that are numbers; else None.
         notes: what the owner should know of cells and rows that could not be used; no message carries them.
+        guessed_pixels: whether bytes were taken for pixels without anybody's word.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Pool:
     attribution: str = ""
     notes: tuple[str, ...] = ()
     outcome: Outcome | None = None
+    guessed_pixels: bool = False
 
     def emptied(self, notes: tuple[str, ...]) -> Pool:
         """Returns the same pool with other notes and without a record."""

@@ -53,7 +53,10 @@ class Records:
                 f"got {len(self.features)} records and {len(self.labels)} labels."
             )
         if self.persons is not None and not _numbers(self.persons, len(self.labels)):
-            raise DataError("persons must be int64 >= 0, one for each record; they are not.")
+            raise DataError(
+                f"persons must be int64 >= 0, one for each of {len(self.labels)} records; got "
+                f"{self.persons.dtype} with shape {self.persons.shape}."
+            )
         unusable = _unusable(self.features)
         if unusable:
             raise UnusableRecords(

@@ -15,9 +15,9 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.errors import ConfigurationError
 from discreet.log_line import Value, iso_time, read_lines
 from discreet.plan import Plan, load_plan
-from discreet.privacy.ledger import Spending, read_ledger, spending
+from discreet.privacy.ledger import Spending, spending
 from discreet.privacy.notation import pair_text
-from discreet.rounds import RunDirectory, require_ledger_of
+from discreet.rounds import RunDirectory, begun_record
 
 
 class RunState(StrEnum):
@@ -202,14 +202,11 @@ def read_run_status(path: Path) -> RunStatus:
 def _read(folder: ServerFolder) -> RunStatus:
     # Before the files: what ends between the two reads is then still "running", never "interrupted".
     running = folder.stopping.running
-    lines = read_ledger(folder.run.ledger) if folder.run.ledger.exists() else ()
-    begun = bool(lines)
+    record = begun_record(folder.run)
     # What was spent follows from the plan that it was spent under, whatever lies beside the run by now.
-    plan = load_plan(folder.run.plan if begun else folder.plan)
-    if begun:
-        require_ledger_of(plan, lines)
-    spent = spending(line.entry for line in lines)
-    state, reason = _state(folder, running=running, begun=begun)
+    plan = load_plan(folder.plan) if record is None else record.plan
+    spent = spending(()) if record is None else record.spending
+    state, reason = _state(folder, running=running, begun=record is not None)
     whole = plan.spent(plan.releases)
     log = read_lines(folder.log.read_bytes()) if folder.log.exists() else []
     return RunStatus(
@@ -230,7 +227,7 @@ def _read(folder: ServerFolder) -> RunStatus:
         last_line=log[-1] if log else None,
         abort_requested=running and folder.stopping.requested,
         sealed=folder.run.file("manifest.json").exists(),
-        other_plan=_other_plan(folder, plan) if begun else None,
+        other_plan=None if record is None else _other_plan(folder, plan),
     )
 
 

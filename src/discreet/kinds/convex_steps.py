@@ -46,7 +46,11 @@ class ConvexStepsSection(DecayingSection):
     @model_validator(mode="after")
     def _one_of(self) -> Self:
         if (self.steps is None) == (self.records_per_step is None):
-            raise ValueError("exactly one of 'steps' and 'records_per_step' must be given")
+            got = "neither" if self.steps is None else "both"
+            raise ValueError(
+                "exactly one of 'steps' and 'records_per_step' must be given beside 'learning_rate', and "
+                f"'rounds'; got {got}. Leave all of them out, and the plan works them out"
+            )
         return self
 
     def step_count(self, capacity: int) -> int | None:

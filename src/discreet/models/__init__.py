@@ -2,7 +2,7 @@
 
 from discreet.models.answers import Answers
 from discreet.models.build import build_model, count_weights
-from discreet.models.checks import check_model
+from discreet.models.checks import check_model, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead, convexity
 from discreet.models.described import described
 from discreet.models.parameters import (
@@ -28,6 +28,7 @@ __all__ = [
     "flatten",
     "load_flat",
     "load_tensors",
+    "looks_up",
     "model_file",
     "read_model_file",
     "trainable",

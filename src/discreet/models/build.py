@@ -19,7 +19,7 @@ from discreet.kinds.model_facts import (
 )
 from discreet.models import networks
 from discreet.models.batch_norm import without_counts
-from discreet.models.checks import check_model, check_records_independent
+from discreet.models.checks import check_model, check_records_independent, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead
 from discreet.models.own_code import imported
 
@@ -88,8 +88,11 @@ def build_model(
     try:
         check_records_independent(model, probe)
     except (RuntimeError, IndexError) as error:
+        knob = "Use a model that fits."
+        if looks_up(model):
+            knob = "Features are float32: call .long() before nn.Embedding, and set pixels = false for bytes."
         raise ConfigurationError(
-            f"Model {spec!r} cannot take features of shape {feature_shape}: {error}. Use a model that fits.",
+            f"Model {spec!r} cannot take features of shape {feature_shape}: {error}. {knob}",
             see=HowTo.OWN_MODEL,
         ) from error
     return model

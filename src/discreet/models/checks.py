@@ -89,6 +89,11 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
         )
 
 
+def looks_up(model: nn.Module) -> bool:
+    """Says whether a model takes numbers for places in a table, as of token ids."""
+    return any(isinstance(layer, nn.Embedding | nn.EmbeddingBag) for layer in model.modules())
+
+
 def _check_no_leftovers(model: nn.Module, features: torch.Tensor) -> None:
     """Refuses a model that keeps something of its records, but for the running statistics that travel."""
     was_training, known = model.training, {id(tensor) for tensor in running_statistics(model)}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from discreet.config import Config
 from discreet.config.data import part_taken
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
+from discreet.documents import shown
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.model_facts import ModelFacts
 from discreet.secagg.terms import MAX_CLIENTS, MAX_LENGTH
@@ -53,30 +54,38 @@ class FederationFacts:
     def __post_init__(self) -> None:
         named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
         if not (named and 1 <= len(set(self.silos)) == len(self.silos) <= MAX_CLIENTS):
-            raise _wrong("silos", f"up to {MAX_CLIENTS} distinct names of 1 to {_LONGEST_NAME} characters")
+            raise self._wrong(
+                "silos", f"up to {MAX_CLIENTS} distinct names of 1 to {_LONGEST_NAME} characters"
+            )
         shape, classes = self.feature_shape, self.num_classes
         if not (0 < len(shape) <= _MOST_AXES and min(shape) >= 1 and math.prod(shape) <= _LARGEST_HEAD):
-            raise _wrong(
+            raise self._wrong(
                 "feature_shape", f"1 to {_MOST_AXES} positive lengths of product {_LARGEST_HEAD} at most"
             )
         if not 1 <= classes * math.prod(shape) <= _LARGEST_HEAD:
-            raise _wrong(
+            raise self._wrong(
                 "num_classes", f"positive, and {_LARGEST_HEAD} at most if multiplied by the features"
             )
         # What such a model computes of two records may be many times its weights.
         if not (self.linear or math.prod(shape) <= _MOST_FEATURES):
-            raise _wrong("feature_shape", f"of product {_MOST_FEATURES} at most, unless the model is linear")
+            raise self._wrong(
+                "feature_shape", f"of product {_MOST_FEATURES} at most, unless the model is linear"
+            )
         if not 1 <= self.dimension <= MAX_LENGTH:
-            raise _wrong("dimension", f"1 to {MAX_LENGTH}")
+            raise self._wrong("dimension", f"1 to {MAX_LENGTH}")
         bound = self.feature_norm_bound
         if not (bound is None or SMALLEST_NORM_BOUND <= bound <= LARGEST_NORM_BOUND):
-            raise _wrong("feature_norm_bound", "from 2^-40 to 2^40, or none")
+            raise self._wrong("feature_norm_bound", "from 2^-40 to 2^40, or none")
         if not _DIGEST.fullmatch(self.model_digest):
-            raise _wrong("model_digest", "64 hexadecimal digits")
+            raise self._wrong("model_digest", "64 hexadecimal digits")
         if not 1 <= self.outputs <= self.dimension:
-            raise _wrong("outputs", f"1 to the number of weights, {self.dimension}")
+            raise self._wrong("outputs", f"1 to the number of weights, {self.dimension}")
         if not 0 <= 2 * self.batch_norm_channels < self.dimension:
-            raise _wrong("batch_norm_channels", "0, or fewer than half of the weights")
+            raise self._wrong("batch_norm_channels", "0, or fewer than half of the weights")
+
+    def _wrong(self, name: str, allowed: str) -> ConfigurationError:
+        got = shown(repr(getattr(self, name)), 100)
+        return ConfigurationError(f"'facts.{name}' must be {allowed}; got {got}. Plan again.")
 
     @property
     def model(self) -> ModelFacts:
@@ -84,10 +93,6 @@ class FederationFacts:
         return ModelFacts(
             self.dimension, self.model_digest, self.outputs, self.linear, self.batch_norm_channels
         )
-
-
-def _wrong(name: str, allowed: str) -> ConfigurationError:
-    return ConfigurationError(f"'facts.{name}' must be {allowed}; it is not.")
 
 
 def federation_facts(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+from typing import NamedTuple
 
+from discreet.documents import shown
 from discreet.errors import ConfigurationError
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
@@ -11,10 +14,22 @@ from discreet.privacy.wire import Json
 
 # Rounding of numbers that several machines work out.
 _SAME = 1e-9
+_MOST_SHOWN = 60
 
 
-def unlike_its_config(plan: Plan) -> str | None:
-    """Returns the path of the first value that another plan of the same config and facts has, or None.
+class Difference(NamedTuple):
+    """Where two plans differ: the value's path, what is stated, and what it is here."""
+
+    path: str
+    stated: Json
+    own: Json
+
+    def __str__(self) -> str:
+        return f"{self.path!r} is {_short(self.stated)}, and {_short(self.own)} here"
+
+
+def unlike_its_config(plan: Plan) -> Difference | None:
+    """Returns the first value that another plan of the same config and facts has, or None.
 
     Raises:
         ConfigurationError, PrivacyRefusal: if config and facts lead to no plan.
@@ -31,17 +46,17 @@ def require_follows(plan: Plan) -> None:
     difference = unlike_its_config(plan)
     if difference is not None:
         raise ConfigurationError(
-            f"a plan must follow from its own config and facts; {difference!r} differs from what they lead "
-            "to here. It was altered, or another version of discreet made it. Plan again."
+            f"a plan must follow from its own config and facts; {difference}. It was altered, or another "
+            "version of discreet made it. Plan again."
         )
 
 
-def first_difference(stated: Json, own: Json, where: str = "") -> str | None:
-    """Returns the path of the first value in which two plans differ by more than rounding, or None.
+def first_difference(stated: Json, own: Json, where: str = "") -> Difference | None:
+    """Returns the first value in which two plans differ by more than rounding, or None.
 
     Example:
-        >>> first_difference({"noise": {"stddev": 1.0}}, {"noise": {"stddev": 2.0}})
-        'noise.stddev'
+        >>> print(first_difference({"noise": {"stddev": 1.0}}, {"noise": {"stddev": 2.0}}))
+        'noise.stddev' is 1.0, and 2.0 here
     """
     if isinstance(stated, dict) and isinstance(own, dict):
         keys = sorted(stated.keys() | own.keys())
@@ -51,5 +66,11 @@ def first_difference(stated: Json, own: Json, where: str = "") -> str | None:
         items = enumerate(zip(stated, own, strict=True))
         return next((found for i, (a, b) in items if (found := first_difference(a, b, f"{where}.{i}"))), None)
     if isinstance(stated, float) and isinstance(own, float):
-        return None if math.isclose(stated, own, rel_tol=_SAME) else where or "the plan"
-    return None if type(stated) is type(own) and stated == own else where or "the plan"
+        same = math.isclose(stated, own, rel_tol=_SAME)
+    else:
+        same = type(stated) is type(own) and stated == own
+    return None if same else Difference(where or "the plan", stated, own)
+
+
+def _short(value: Json) -> str:
+    return "left out" if value is None else shown(json.dumps(value, ensure_ascii=False), _MOST_SHOWN)

@@ -18,13 +18,16 @@ from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Planned:
     """A config, the records that it names, and the plan that follows."""
 
     config: Config
     federation: Federation
     plan: Plan
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.plan!r})"
 
     @property
     def surplus(self) -> Mapping[str, int]:

@@ -546,9 +546,9 @@ class Plan:
     def _repr_html_(self) -> str:
         return guarantees_html(repr(self), self.guarantees)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes what `file` returns."""
-        path.write_bytes(self.file())
+        Path(path).write_bytes(self.file())
 
 
 def _questions_json(plan: Plan) -> Json:

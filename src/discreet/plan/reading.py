@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from discreet.config import Config, parse_config
-from discreet.documents import read_json
+from discreet.documents import read_json, shown
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.kinds.footprint import NoiseSharing
@@ -24,12 +24,13 @@ from discreet.privacy.wire import Json, digest, from_json
 T = TypeVar("T")
 
 
-def load_plan(path: Path) -> Plan:
+def load_plan(path: str | Path) -> Plan:
     """Reads a plan back and checks its digest, and what the file says that it costs, if it does.
 
     Raises:
         ConfigurationError: if the file is missing, of another version, or was altered.
     """
+    path = Path(path)
     try:
         document = path.read_bytes()
     except OSError as error:
@@ -48,8 +49,8 @@ def _require_cost(plan: Plan, stated: Json, name: str) -> None:
         raise ConfigurationError(f"{name} must be a plan whose cost is known; it is not: {error}") from None
     if found is not None:
         raise ConfigurationError(
-            f"{name} must say what its plan costs; {found!r} differs from what it comes to here. It was "
-            "altered, or another version of discreet made it. Leave 'composable' out, or plan again."
+            f"{name} must say what its plan costs; {found}. It was altered, or another version of discreet "
+            "made it. Leave 'composable' out, or plan again."
         )
 
 
@@ -88,7 +89,8 @@ def _from_json(data: dict[str, Any]) -> Plan:
     thresholds, evaluation = _flat(Thresholds, data["thresholds"]), data.get("evaluation")
     if (evaluation is None) != (config.evaluate is None):
         raise ConfigurationError(
-            "'evaluation' of a plan must be there if its config asks for one; it differs."
+            "'evaluation' of a plan must be there if its config asks for one, and only then; it is "
+            f"{'left out' if evaluation is None else 'there'}. Plan again."
         )
     prepared = data.get("preparation")
     if (prepared is None) != (config.data.standardise is None):
@@ -112,7 +114,10 @@ def _from_json(data: dict[str, Any]) -> Plan:
     )
     for part in filter(None, (plan, plan.evaluation, plan.preparation)):
         if len(part.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in part.capacities):
-            raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
+            raise ConfigurationError(
+                f"'capacities' must hold a positive number for each of {len(plan.facts.silos)} silos; got "
+                f"{shown(str(part.capacities), 100)}. Plan again."
+            )
     return plan
 
 

@@ -126,10 +126,16 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
     local, privacy, rounds = config.training.local, config.privacy, config.training.rounds
     if not isinstance(local, UntunedStepsConfig):
         return None
-    if privacy.epsilon is None or not facts.linear or facts.feature_norm_bound is None:
+    if not facts.linear:
         raise ConfigurationError(
-            "'training.local.learning_rate' must be given unless 'privacy.epsilon' is, the model is linear "
-            "and features have a publicly bounded norm; it is missing."
+            f"stable-steps must be of a linear model for the plan to work its settings out; got "
+            f"{config.model.name!r}. Use another kind, such as single-step, or model.name = 'logistic'."
+        )
+    if privacy.epsilon is None or facts.feature_norm_bound is None:
+        missing = "privacy.epsilon" if privacy.epsilon is None else "data.feature_norm_bound"
+        raise ConfigurationError(
+            f"{missing!r} must be given for the plan to work the settings of stable-steps out; it is left "
+            f"out. Set it{' to 1.0, and records are scaled to it' * (privacy.epsilon is not None)}."
         )
     own = config.model.loss
     capacities = record_capacities(config, facts.silos)

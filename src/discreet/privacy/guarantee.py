@@ -11,7 +11,7 @@ from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Guarantee:
     """An (ε, δ) statement that names everything it depends on.
 
@@ -46,6 +46,9 @@ class Guarantee:
     def is_vacuous(self) -> bool:
         """True when nothing is promised."""
         return math.isinf(self.epsilon) or self.delta >= 1.0
+
+    def __repr__(self) -> str:
+        return f"Guarantee({self})"
 
     def __str__(self) -> str:
         return (

@@ -133,7 +133,9 @@ def _check(probabilities: Floats, labels: Integers) -> None:
     if not np.isfinite(probabilities).all():
         raise DataError("probabilities must be finite; the model gives NaN or Inf for some records.")
     if not 0 <= labels.min() <= labels.max() < probabilities.shape[1]:
-        raise DataError(f"labels must be in [0, {probabilities.shape[1]}); some are not.")
+        raise DataError(
+            f"labels must be in [0, {probabilities.shape[1]}); some lie outside. Raise num_classes."
+        )
 
 
 def _against(answers: _Answers) -> AgainstBaseRate:

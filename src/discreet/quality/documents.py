@@ -53,7 +53,9 @@ def quality_from_json(data: object, *, source: str = "evaluation.json") -> AnyQu
     usual = _NUMBERS_METHOD if number else _METHOD
     about = _about(_PERSONS[usual] if method == _PERSONS[usual] else usual)
     if not isinstance(data, dict) or any(data.get(key) != value for key, value in about.items()):
-        raise ConfigurationError(f"{source} must hold measurements of version {_VERSION}; it does not.")
+        raise ConfigurationError(
+            f"{source} must hold measurements of version {_VERSION}; got another text. Report the run again."
+        )
     fields = {key: data[key] for key in data if key not in about}
     try:
         return _NUMBERS.validate_python(fields) if number else _QUALITY.validate_python(fields)

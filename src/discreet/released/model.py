@@ -258,7 +258,7 @@ def _require_no_more_than_planned(origin: Origin, name: str) -> None:
     difference = unlike_its_config(origin.plan)
     if difference is not None:
         raise ConfigurationError(
-            f"{name} must hold a plan that follows from its config; {difference!r} differs."
+            f"{name} must hold a plan that follows from its config; {difference}. Take the file as made."
         )
     planned = {row.adversary: row for row in origin.plan.guarantees}
     stated = {row.adversary: row for row in origin.guarantees}

@@ -15,10 +15,18 @@ from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum, Start
 from discreet.rounds.origin import Origin, origin_of, parse_origin
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
-from discreet.rounds.record import RunRecord, read_record, require_ledger_of
+from discreet.rounds.record import RunRecord, begun_record, read_record
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, round_order, update
-from discreet.rounds.walk import RoundReport, finished, open_ledger, restore, resume_ledger, train
+from discreet.rounds.walk import (
+    RoundReport,
+    finished,
+    open_ledger,
+    restore,
+    resume_ledger,
+    train,
+    write_model,
+)
 
 __all__ = [
     "Contribution",
@@ -34,6 +42,7 @@ __all__ = [
     "Stopwatch",
     "SumSeconds",
     "Training",
+    "begun_record",
     "contribute",
     "contributions",
     "finished",
@@ -44,7 +53,6 @@ __all__ = [
     "part_source",
     "read_record",
     "require_capacity",
-    "require_ledger_of",
     "require_rows_alike_for",
     "restore",
     "resume_ledger",
@@ -55,4 +63,5 @@ __all__ = [
     "train",
     "train_silo",
     "update",
+    "write_model",
 ]

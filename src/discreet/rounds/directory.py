@@ -107,25 +107,27 @@ class RunDirectory:
                 are not ours, or nothing can be written there.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise ConfigurationError(f"--out must be a directory; {self.path} is a file.")
+            raise ConfigurationError(f"the run's folder must be a directory; {self.path} is a file.")
         present = {item.name for item in self.path.iterdir()} if self.path.exists() else set()
         if present and not overwrite:
             raise ConfigurationError(
-                f"--out must be a new or empty directory; {self.path} holds files. "
-                "Use --resume to go on with that training, or --overwrite to replace it."
+                f"the run's folder must be new or empty; {self.path} holds files. Go on with that training "
+                'by --resume (opening="resume" in Python), or replace it by --overwrite ("overwrite").'
             )
         foreign = present - set(_OURS)
         if present and (foreign or _MARKER not in present):
             name = min(foreign or present)
             raise ConfigurationError(
-                f"--overwrite must point to an earlier training; {self.path} holds {name!r}, "
+                f"the folder to overwrite must hold an earlier training alone; {self.path} holds {name!r}, "
                 "which is none of ours."
             )
         there = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
         if not there.is_dir():
-            raise ConfigurationError(f"--out must be in a directory; {there} is a file.")
+            raise ConfigurationError(f"the run's folder must be in a directory; {there} is a file.")
         if not os.access(there, os.W_OK | os.X_OK):
-            raise ConfigurationError(f"--out must be where files can be written; {there} is read-only.")
+            raise ConfigurationError(
+                f"the run's folder must be where files can be written; {there} is read-only."
+            )
 
     def prepare(self, *, overwrite: bool) -> None:
         """Makes the directory ready for a new training.

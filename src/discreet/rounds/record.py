@@ -13,7 +13,7 @@ from discreet.rounds.directory import RunDirectory
 from discreet.rounds.origin import Origin, origin_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunRecord:
     """Plan and ledger of one run, each whole by its own hashes, and the ledger kept for this plan.
 
@@ -26,6 +26,9 @@ class RunRecord:
     directory: RunDirectory
     plan: Plan
     lines: tuple[Line, ...]
+
+    def __repr__(self) -> str:
+        return f"RunRecord({str(self.directory.path)!r}: {len(self.lines)} lines under {self.plan!r})"
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -70,19 +73,27 @@ def read_record(path: Path) -> RunRecord:
     directory.require_plain_files()
     plan = load_plan(directory.plan)
     lines = read_ledger(directory.ledger)
-    require_ledger_of(plan, lines)
+    _require_ledger_of(plan, lines)
     return RunRecord(directory, plan, lines)
 
 
-def require_ledger_of(plan: Plan, lines: tuple[Line, ...]) -> Opened:
-    """Returns the line by which a ledger was opened for ``plan``.
+def begun_record(directory: RunDirectory) -> RunRecord | None:
+    """Reads the run in a directory; None if no training was begun there, for its ledger has no line.
 
     Raises:
-        LedgerError: if it was opened, or ever resumed, for another plan.
+        DiscreetError: as `read_record`.
     """
+    directory.require_plain_files()
+    begun = directory.ledger.exists() and read_ledger(directory.ledger)
+    return read_record(directory.path) if begun else None
+
+
+def _require_ledger_of(plan: Plan, lines: tuple[Line, ...]) -> None:
+    """Refuses a ledger that was opened, or ever resumed, for another plan."""
     opened = lines[0].entry if lines else None
     if not isinstance(opened, Opened):
-        raise LedgerError("the ledger must begin with the plan that it belongs to; it does not.")
+        first = "no line" if opened is None else type(opened).__name__
+        raise LedgerError(f"the ledger must begin with the plan that it belongs to; it begins with {first}.")
     for line in lines:
         entry = line.entry
         if isinstance(entry, Opened | Resumed) and entry.plan_digest != plan.digest():
@@ -90,4 +101,3 @@ def require_ledger_of(plan: Plan, lines: tuple[Line, ...]) -> Opened:
                 f"the ledger must belong to the plan beside it, {plan.digest()[:12]}…; "
                 f"its line {line.sequence + 1} names {entry.plan_digest[:12]}…."
             )
-    return opened

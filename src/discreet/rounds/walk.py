@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from discreet.errors import LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
+from torch import nn
+
+from discreet.errors import ConfigurationError, LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
+from discreet.models import model_file
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import (
@@ -24,10 +27,12 @@ from discreet.privacy.ledger import (
     spending,
 )
 from discreet.rounds.contribution import round_rotation
-from discreet.rounds.directory import Made, RunDirectory
+from discreet.rounds.directory import Made, RunDirectory, write_durably
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
+from discreet.rounds.origin import origin_of
 from discreet.rounds.phases import RoundSeconds, Stopwatch
+from discreet.rounds.record import read_record
 from discreet.rounds.state import Training, judge, over, prepare, round_order, told, update
 
 # Attempts at one round; or, by a timetable, sums one after the other.
@@ -160,8 +165,16 @@ def _record(
     ledger.append(Completed(release, made.survivors, made.transcript, digest))
 
 
-def open_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
-    """Opens a new ledger for ``plan``."""
+def open_ledger(
+    directory: RunDirectory, plan: Plan, *, seeded: bool, overwrite: bool = False
+) -> LedgerWriter:
+    """Makes the directory ready for a new training, keeps its plan there, and opens its ledger.
+
+    Raises:
+        ConfigurationError: if something else lies there; see `RunDirectory.require_free`.
+    """
+    directory.prepare(overwrite=overwrite)
+    plan.save(directory.plan)
     ledger = LedgerWriter.open(directory.ledger)
     ledger.append(Opened(plan.digest(), "seeded" if seeded else "secure"))
     return ledger
@@ -175,19 +188,23 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
     is nothing to go on with, and nothing is appended.
 
     Raises:
-        ConfigurationError: if a file of the directory is a link or a device.
-        LedgerError: if the ledger belongs to another plan, is broken, or does not match the saved state.
+        ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
+        LedgerError: if the ledger is of another plan or randomness, is broken, or is not of the saved state.
     """
-    directory.require_plain_files()
+    record = read_record(directory.path)
+    if record.plan.digest() != plan.digest():
+        raise ConfigurationError(
+            f"{directory.path} must hold the plan that goes on, {plan.digest()[:12]}…; it holds "
+            f"{record.plan.digest()[:12]}…. Only 'run' and 'speed' of a config may change; or move the "
+            "folder away."
+        )
+    if record.seeded != seeded:
+        raise LedgerError(
+            f"a training must go on {'with' if record.seeded else 'without'} 'run.seed', as begun; got "
+            f"{'one' if seeded else 'none'}. {'Leave it out' if seeded else 'Give it'}."
+        )
     ledger = LedgerWriter.open(directory.ledger)
     try:
-        opened = ledger.entries[0] if ledger.entries else None
-        if not isinstance(opened, Opened) or opened.plan_digest != plan.digest():
-            raise LedgerError(
-                "--resume must continue the same plan; the config or the code's plan has changed."
-            )
-        if (opened.randomness == "seeded") != seeded:
-            raise LedgerError("--resume must keep 'run.seed' given or left out, as it was at the start.")
         spent = spending(ledger.entries)
         if spent.pending is not None:
             _settle(directory, ledger, spent.pending)
@@ -197,6 +214,14 @@ def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> Ledge
         ledger.close()
         raise
     return ledger
+
+
+def write_model(
+    directory: RunDirectory, plan: Plan, model: nn.Module, last: Training, spent: Spending, *, seeded: bool
+) -> None:
+    """Writes the released model durably, with what it says of itself."""
+    about = origin_of(plan, spent, seeded=seeded).text()
+    write_durably(directory.model, model_file(model, last.parameters, about, told(plan, last)))
 
 
 def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> Training:

@@ -55,5 +55,8 @@ def load_key(path: Path) -> Identity:
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise ConfigurationError(f"{path} must hold {_KEY_BYTES} bytes in hexadecimal; it does not.")
+        raise ConfigurationError(
+            f"{path} must hold a private key of {_KEY_BYTES} bytes in hexadecimal; it holds "
+            f"{len(text.strip())} characters. Make one with 'discreet silo keygen'."
+        )
     return Identity(Secret(key))

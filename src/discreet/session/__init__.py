@@ -7,7 +7,7 @@ from discreet.session.finish import finish, report_again, summarise
 from discreet.session.frames import Frames
 from discreet.session.public import Loss, Target, plan_training, plan_without_data
 from discreet.session.runs import Run, open_run
-from discreet.session.training_run import train
+from discreet.session.training_run import carry_out, nothing_left, train
 
 __all__ = [
     "Arrays",
@@ -15,8 +15,10 @@ __all__ = [
     "Loss",
     "Run",
     "Target",
+    "carry_out",
     "composed",
     "finish",
+    "nothing_left",
     "open_run",
     "plan_evaluation",
     "plan_questions",

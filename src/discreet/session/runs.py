@@ -127,7 +127,7 @@ class Run:
         """
         return evaluations_of(self.record)
 
-    def verify(self, *, key: str | None = None, records: Path | None = None) -> tuple[Finding, ...]:
+    def verify(self, *, key: str | None = None, records: str | Path | None = None) -> tuple[Finding, ...]:
         """Works every number of the run out again; see `discreet.verify.verify`.
 
         Raises:

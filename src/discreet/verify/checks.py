@@ -28,7 +28,7 @@ _OTHER_FORM = (ArithmeticError, AttributeError, LookupError, OSError, RecursionE
 
 
 def verify(
-    path: Path, *, key: str | None = None, records: Path | None = None, own_code: bool = False
+    path: str | Path, *, key: str | None = None, records: str | Path | None = None, own_code: bool = False
 ) -> Iterator[Finding]:
     """Checks the run in ``path`` step by step and yields what was found right.
 
@@ -54,6 +54,7 @@ def verify(
     Raises:
         VerificationFailure: for the first thing that is wrong.
     """
+    path = Path(path)
     evidence = _typed(partial(gather, path, own_code=own_code))
     yield Finding(
         "ledger.jsonl", Basis.CHAINED, f"{len(evidence.run.lines)} lines, each with the hash of the last"
@@ -64,7 +65,7 @@ def verify(
     for check in _CHECKS:
         yield _typed(partial(check, evidence))
     if records is not None:
-        yield _typed(partial(remeasure, evidence, records))
+        yield _typed(partial(remeasure, evidence, Path(records)))
     elif evidence.run.directory.evaluation.exists():
         yield _typed(partial(check_quality, evidence))
 

@@ -98,10 +98,10 @@ def require_same(stated: Json, found: Json, where: str) -> None:
         VerificationFailure: naming the first value that differs.
 
     Example:
-        >>> require_same({"a": [1, 2.0]}, {"a": [1, 3.0]}, "x")
+        >>> require_same({"a": [1, 2]}, {"a": [1, 3]}, "x")
         Traceback (most recent call last):
-        discreet.verify.finding.VerificationFailure: x: 'a.1' must be what plan and ledger give; it differs.
+        discreet.verify.finding.VerificationFailure: x: 'a.1' is 2, and 3 here, by plan and ledger.
     """
-    path = first_difference(stated, found)
-    if path is not None:
-        raise VerificationFailure(f"{where}: {path!r} must be what plan and ledger give; it differs.")
+    difference = first_difference(stated, found)
+    if difference is not None:
+        raise VerificationFailure(f"{where}: {difference}, by plan and ledger.")

@@ -147,7 +147,7 @@ def test_another_plan_is_not_continued_in_the_same_folder(
     serve_training(direct_wire(first.silos), first.folder.server, patience_seconds=PATIENCE)
     for name in ("plan.json", "allow-list.json"):
         (first.folder.server.path / name).write_bytes((second.folder.server.path / name).read_bytes())
-    with pytest.raises(Exception, match="must belong to the plan beside it"):
+    with pytest.raises(Exception, match="must hold the plan that goes on"):
         serve_training(direct_wire(second.silos), first.folder.server, patience_seconds=PATIENCE)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -101,6 +102,30 @@ def test_a_label_of_texts_is_named_by_its_classes(command: Command, tmp_path: Pa
     )
     assert code == 0, err
     assert load_config(tmp_path / "pq.toml").data.label == "disease"
+
+
+def test_the_config_of_a_folder_plans_and_is_asked_for_no_silos(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    for silo, separator in (("east", ","), ("north", ";"), ("south", ";")):
+        (tmp_path / "tables" / f"{silo}.csv").write_text(TABLE.replace(",", separator))
+    options = ("--source", "csv:tables/", "--label", "disease", "--features", FEATURES, "--epsilon", "2")
+    code, _, err = command("init", *options)
+    assert code == 0, err
+    assert "columns: hospital, age, pressure, sex, disease" in err
+    prepared = prepare(load_config(tmp_path / "discreet.toml"))
+    assert prepared.plan.facts.silos == ("east", "north", "south")
+    assert prepared.plan.config.data.separator == {"north": ";", "south": ";"}
+
+
+def test_the_config_of_arrays_plans(command: Command, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((30, 4)), y=np.arange(30) % 5)
+    options = ("--source", "npz:a.npz", "--silos", "3", "--epsilon", "2")
+    code, _, err = command("init", *options, "--classes", "5")
+    assert code == 0, err
+    assert prepare(load_config(tmp_path / "discreet.toml")).plan.facts.num_classes == 5
+    code, _, err = command("init", "other.toml", *options, "--classes", "no|yes")
+    assert code == EXIT_BAD_REQUEST
+    assert "must be a number, how many there are; got 'no|yes'" in err
 
 
 def test_the_seven_questions_are_asked_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_a_valid_config_has_the_safe_defaults() -> None:
         ("privacy.noise_multiplier", 2.0, "exactly one of 'epsilon' and 'noise_multiplier'"),
         ("training.rounds", 0, "'training.rounds': input should be greater than or equal to 1; got 0"),
         ("training.local.kind", "magic", "'training.local': input tag 'magic'"),
-        ("training.local.records_per_step", 8, "exactly one of 'steps' and 'records_per_step'"),
+        ("training.local.records_per_step", 8, "'training.local': exactly one of 'steps' and"),
         ("training.sampling", {"kind": "poisson", "probability": 1.5}, "'training.sampling.probability'"),
         ("training.sampling", {"kind": "poisson", "prob": 0.5}, "unknown key 'training.sampling.prob'"),
         ("aggregation.min_survivors", 1, "'aggregation.min_survivors'"),

@@ -156,7 +156,7 @@ def test_a_preparation_with_less_noise_than_its_config_leads_to_is_found(key: st
     altered["digest"] = digest(altered["plan"])
     difference = unlike_its_config(parse_plan(json.dumps(altered).encode()))
     assert difference is not None
-    assert difference.startswith(("preparation", "guarantees"))
+    assert difference.path.startswith(("preparation", "guarantees"))
 
 
 def test_a_preparation_that_is_left_out_of_a_plan_is_refused() -> None:

@@ -125,15 +125,15 @@ def test_what_the_rule_does_not_know_is_refused(training: dict[str, Any], named:
 
 
 @pytest.mark.parametrize(
-    ("facts", "privacy"),
+    ("facts", "privacy", "said"),
     [
-        (replace(FACTS, feature_norm_bound=None), {}),
-        (replace(FACTS, linear=False), {}),
-        (FACTS, {"epsilon": None, "noise_multiplier": 2.0}),
+        (replace(FACTS, feature_norm_bound=None), {}, r"'data\.feature_norm_bound' must be given .* to 1\.0"),
+        (replace(FACTS, linear=False), {}, r"must be of a linear model .*; got 'logistic'"),
+        (FACTS, {"epsilon": None, "noise_multiplier": 2.0}, r"'privacy\.epsilon' must be given"),
     ],
 )
-def test_no_public_numbers_no_rule(facts: FederationFacts, privacy: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=r"'training\.local\.learning_rate' must be given unless"):
+def test_no_public_numbers_no_rule(facts: FederationFacts, privacy: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
         make_plan(config(None, **privacy), facts)
 
 

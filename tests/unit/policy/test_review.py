@@ -282,10 +282,10 @@ def test_bytes_that_are_no_plan_are_refused(junk: bytes, policy: Policy) -> None
 
 def test_differences_are_named_and_rounding_is_none() -> None:
     assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0 + 1e-12, {"b": 2}]}) is None
-    assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0, {"b": 3}]}) == "a.1.b"
-    assert first_difference({"a": 1}, {"a": 1.0}) == "a"
-    assert first_difference({"a": 1}, {}) == "a"
-    assert first_difference([1], [1, 2], "list") == "list"
+    assert first_difference({"a": [1.0, {"b": 2}]}, {"a": [1.0, {"b": 3}]}) == ("a.1.b", 2, 3)
+    assert first_difference({"a": 1}, {"a": 1.0}) == ("a", 1, 1.0)
+    assert str(first_difference({"a": 1}, {})) == "'a' is 1, and left out here"
+    assert str(first_difference([1], [1, "x" * 900], "list"))[-40:].endswith("x here")
 
 
 def test_the_model_digest_is_the_plans(document: bytes) -> None:

@@ -102,7 +102,7 @@ def test_a_label_first_table_from_a_file_too(tmp_path: Path) -> None:
         "training": {"local": {"kind": "stable-steps"}},
         "privacy": {"epsilon": 8.0, "delta": 1e-5},
     }
-    discreet.run(parse_config(config), tmp_path / "run")
+    discreet.train(parse_config(config), out=tmp_path / "run")
     new = table(400, 9)
     truth = new.pop("ill")
     found = discreet.load_model(tmp_path / "run").predict_proba(new).argmax(axis=1)

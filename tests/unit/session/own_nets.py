@@ -41,6 +41,23 @@ def with_hidden(width: int) -> Callable[..., nn.Module]:
     return make
 
 
+class Tokens(nn.Module):
+    """Takes bytes for places in a table; whole numbers alone with `whole`."""
+
+    def __init__(self, _: tuple[int, ...], num_classes: int, *, whole: bool = True) -> None:
+        super().__init__()
+        self.whole = whole
+        self.table, self.head = nn.Embedding(256, 4), nn.Linear(4, num_classes)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        places = features.long() if self.whole else features
+        return self.head(self.table(places.flatten(1)).mean(1))
+
+
+def floats(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    return Tokens(feature_shape, num_classes, whole=False)
+
+
 def decorated(function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(*args: Any) -> Any:

@@ -262,3 +262,16 @@ def test_a_shape_may_be_a_list_and_arrays_are_shown_in_one_line() -> None:
     assert own.feature_shape == SHAPE
     assert repr(own) == "Arrays(a; shape (4, 5), 3 classes)"
     assert discreet.Arrays is Arrays
+
+
+def test_token_ids_are_never_divided_in_silence(silos: Silos, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"model": own_nets.Tokens, "rounds": 1}
+    unstated, ids = Arrays(silos, num_classes=3), Arrays(silos, num_classes=3, pixels=False)
+    with pytest.raises(
+        ConfigurationError, match=r"'data.pixels' must be stated .*pixels = false for token ids"
+    ):
+        train(planned(unstated, **asked), unstated, out=tmp_path / "run", seed=3)
+    assert not (tmp_path / "run").exists()
+    assert train(planned(ids, **asked), ids, out=tmp_path / "run", seed=3).metrics
+    with pytest.raises(ConfigurationError, match=r"call \.long\(\) before nn\.Embedding"):
+        planned(ids, model=own_nets.floats)

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.config import parse_data
+from discreet.config import SpeedConfig, parse_data
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
-from discreet.engines.local import Opening
 from discreet.errors import ConfigurationError, DataError
 from discreet.session import Frames, Run, Target, open_run, plan_training, train
 
@@ -221,11 +220,15 @@ def test_frames_and_plan_must_belong_together(frames: Frames, tmp_path: Path) ->
         federation_of(frames.public(capacity=100))
 
 
-def test_a_finished_run_goes_on_without_a_change(finished: Run, frames: Frames) -> None:
-    before = finished.model.state_dict()["weight"]
-    again = train(finished.plan, frames, out=finished.path, seed=3, opening=Opening.RESUME)
-    assert (again.model.state_dict()["weight"] == before).all()
+def test_a_finished_run_is_resumed_without_a_change(finished: Run, frames: Frames) -> None:
+    before = {path.name: path.read_bytes() for path in finished.path.iterdir()}
+    again = train(finished.plan, frames, out=str(finished.path), seed=3, opening="resume")
+    assert {path.name: path.read_bytes() for path in finished.path.iterdir()} == before
     again.verify()
+    with pytest.raises(ConfigurationError, match=r"must be new or empty; .*opening=.resume. in Python"):
+        train(finished.plan, frames, out=finished.path)
+    with pytest.raises(ConfigurationError, match="must be one of new, overwrite, resume; got 'again'"):
+        train(finished.plan, frames, out=finished.path, opening="again")
 
 
 def test_cells_that_cannot_be_used_are_a_warning_with_counts(frames: Frames, tmp_path: Path) -> None:
@@ -319,3 +322,27 @@ def test_a_missing_capacity_of_persons_is_asked_for_by_its_own_key() -> None:
     said = r"'data\.person\.capacity' must name every silo .* on persons, as in \{ north = 500"
     with pytest.raises(ConfigurationError, match=said):
         plan_training(DataConfig.model_validate(data), target=Target(1.0, unit="person"))
+
+
+def test_a_config_trains_through_the_same_door_and_paths_are_texts(tmp_path: Path) -> None:
+    config = discreet.load_config(str(EXAMPLES / "heart.toml"))
+    config = config.model_copy(update={"run": config.run.model_copy(update={"dropouts": (), "seed": 5})})
+    training = config.training.model_copy(update={"rounds": 2})
+    config = config.model_copy(update={"training": training})
+    run = train(config, out=str(tmp_path / "run"), compare=False, speed=SpeedConfig(workers=1))
+    assert run.verify()
+    assert run.record.seeded
+    assert {"result.json", "report.html", "manifest.json"} <= {path.name for path in run.path.iterdir()}
+    assert not (run.path / "comparison.json").exists()
+    run.plan.save(str(tmp_path / "plan.json"))
+    assert discreet.load_plan(str(tmp_path / "plan.json")).digest() == run.plan.digest()
+
+
+def test_values_of_a_program_are_one_short_line(finished: Run, frames: Frames) -> None:
+    config = discreet.load_config(EXAMPLES / "heart.toml")
+    shown = (finished, finished.record, finished.plan, finished.guarantees[0], finished.released, frames,
+             frames.public(capacity=100), config, discreet.prepare(config))  # fmt: skip
+    for value in shown:
+        assert len(repr(value)) < 300
+        assert "\n" not in repr(value)
+    assert str(config) == repr(config)

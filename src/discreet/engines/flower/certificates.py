@@ -89,7 +89,8 @@ def load_authority(folder: Path) -> Authority:
         ) from None
     except (ValueError, TypeError, x509.ExtensionNotFound):
         raise ConfigurationError(
-            f"{folder} must hold an authority's certificate and its unencrypted key in PEM; it does not."
+            f"{folder} must hold a certificate, ca.crt, and its unencrypted key, ca.key, in PEM; "
+            "one of the files is none. Make them with: discreet consortium certificates."
         ) from None
     if mode & 0o077:
         raise ConfigurationError(

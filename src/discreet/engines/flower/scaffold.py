@@ -23,7 +23,9 @@ def write_consortium(folder: Path, silos: tuple[str, ...]) -> None:
         ConfigurationError: if the folder is not new, or the silos cannot be a consortium.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigurationError(f"the project must go to a new or empty folder; {folder} is not.")
+        raise ConfigurationError(
+            f"the project must go to a new or empty folder; {folder} holds files. Name another."
+        )
     if len(silos) < _FEWEST_SILOS:
         raise ConfigurationError(f"at least {_FEWEST_SILOS} silos must take part; got {len(silos)}.")
     require_silo_names(silos)

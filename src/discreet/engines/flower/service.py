@@ -14,24 +14,25 @@ from discreet.engines.flower.stopping import Stopping
 from discreet.engines.flower.wire import Wire, await_nodes
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
-from discreet.models import flatten, model_file
-from discreet.plan import Plan, load_plan
+from discreet.models import flatten
+from discreet.plan import load_plan
 from discreet.plan.held_out import require_one_process
 from discreet.plan.public_model import public_model
-from discreet.privacy.ledger import LedgerWriter, Opened, read_ledger, spending
+from discreet.privacy.ledger import spending
 from discreet.randomness import SecureRandom
 from discreet.rounds import (
     RoundReport,
     RunDirectory,
+    RunRecord,
     Training,
+    begun_record,
     initial_state,
     open_ledger,
-    origin_of,
     restore,
     resume_ledger,
     train,
+    write_model,
 )
-from discreet.rounds.directory import write_durably
 from discreet.silo.policy import SignedAllowList
 
 # What a run directory holds before its ledger's first line.
@@ -137,10 +138,13 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
         announce(event, absent=", ".join(engine.missing))
 
     engine = FlowerEngine(proposal, wire, SecureRandom(), patience_seconds=patience_seconds, announce=tell)
-    if _begun_with_secret_noise(folder.run):
+    begun = begun_record(folder.run)
+    if begun is not None and not begun.seeded:
         engine.require_secret_noise()
     engine.open()
-    with _ledger(folder.run, plan, seeded=engine.seeded) as ledger:
+    _clear_unbegun(folder.run, begun)
+    opened = open_ledger if begun is None else resume_ledger
+    with opened(folder.run, plan, seeded=engine.seeded) as ledger:
         if not engine.seeded:
             engine.require_secret_noise()
         state = restore(folder.run, ledger, initial_state(plan, flatten(model)))
@@ -158,40 +162,17 @@ def _carry_out(wire: Wire, folder: ServerFolder, announce: _Announce, patience_s
         finally:
             engine.close()
         spent = spending(ledger.entries)
-    about = origin_of(plan, spent, seeded=engine.seeded).text()
-    write_durably(folder.run.model, model_file(model, final.parameters, about))
+    write_model(folder.run, plan, model, final, spent, seeded=engine.seeded)
     write_outcome(folder.outcome, guarantee=plan.spent(spent.charged))
     return final
 
 
-def _begun_with_secret_noise(directory: RunDirectory) -> bool:
-    """Says whether a run was begun here by silos none of which rehearsed."""
-    lines = read_ledger(directory.ledger) if directory.ledger.exists() else ()
-    return bool(lines) and isinstance(lines[0].entry, Opened) and lines[0].entry.randomness == "secure"
-
-
-def _begun(directory: RunDirectory) -> bool:
-    """Says whether a run was begun here; clears what a start left that died before that."""
-    if directory.ledger.exists() and read_ledger(directory.ledger):
-        return True
-    unbegun = {path.name: path for path in directory.path.glob("*")}
-    if unbegun.keys() <= _UNBEGUN:
-        for path in unbegun.values():
+def _clear_unbegun(directory: RunDirectory, begun: RunRecord | None) -> None:
+    """Clears what a start left that died before its ledger's first line."""
+    left = {path.name: path for path in directory.path.glob("*")}
+    if begun is None and left.keys() <= _UNBEGUN:
+        for path in left.values():
             path.unlink()
-    return False
-
-
-def _ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
-    """Opens the run directory's ledger, an interrupted one where there is one."""
-    if _begun(directory):
-        if load_plan(directory.plan).digest() != plan.digest():
-            raise ConfigurationError(
-                f"{directory.path} must belong to the plan beside it; it holds another. Move it away."
-            )
-        return resume_ledger(directory, plan, seeded=seeded)
-    directory.prepare(overwrite=False)
-    plan.save(directory.plan)
-    return open_ledger(directory, plan, seeded=seeded)
 
 
 def _no_metrics(_: Any) -> dict[str, float]:

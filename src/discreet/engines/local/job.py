@@ -24,14 +24,13 @@ from discreet.engines.local.processes import WorkerProcess, early_processes
 from discreet.engines.local.work import source_for
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import defined_in_main
-from discreet.models import flatten, model_file
+from discreet.models import flatten, looks_up
 from discreet.plan import (
     FederationFacts,
     Plan,
     beyond_capacity,
     exceeded,
     guarantees_after,
-    load_plan,
     make_plan,
 )
 from discreet.plan.follows import require_follows
@@ -47,15 +46,14 @@ from discreet.rounds import (
     Training,
     initial_state,
     open_ledger,
-    origin_of,
     require_rows_alike_for,
     restore,
     resume_ledger,
     train,
+    write_model,
 )
 from discreet.rounds.directory import write_durably
 from discreet.rounds.preparing import to_measure
-from discreet.rounds.state import told
 
 
 class Opening(Enum):
@@ -66,7 +64,7 @@ class Opening(Enum):
     RESUME = "resume"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prepared(Planned):
     """Everything that is known before the first round.
 
@@ -85,7 +83,7 @@ class Prepared(Planned):
         return {silo.name: silo.surplus for silo in silos if silo.surplus}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """What a finished run has to say.
 
@@ -114,6 +112,9 @@ class RunResult:
     notes: tuple[str, ...] = ()
     surplus: Mapping[str, int] = field(default_factory=dict)
     held_out_surplus: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"RunResult({str(self.directory.path)!r}: {self.plan!r})"
 
     @property
     def failing(self) -> str:
@@ -164,6 +165,12 @@ def prepare(
     federation = records_of(config, by_silo)
     shape = federation.feature_shape
     model, found = made_model(config, shape, federation.num_classes)
+    if federation.guessed_pixels and looks_up(model):
+        raise ConfigurationError(
+            f"'data.pixels' must be stated where records are bytes and the model {config.model.name!r} looks "
+            "numbers up (nn.Embedding); it is left out, and bytes would be divided by 255. Set pixels = "
+            "false for token ids."
+        )
     facts = facts_of(federation, found)
     if agreed is None:
         plan = make_plan(config, facts)
@@ -240,13 +247,13 @@ def run(
         crew = opened.enter_context(Crew(config.run.seed, config.speed, early))
         prepared = prepare(config, by_silo=by_silo, agreed=agreed)
         crew.assign(prepared.plan, prepared.federation)
-        with _open(prepared.plan, directory, opening, seeded=seeded) as ledger:
+        how: Callable[..., LedgerWriter] = partial(open_ledger, overwrite=opening is Opening.OVERWRITE)
+        begun = resume_ledger if opening is Opening.RESUME else how
+        with begun(directory, prepared.plan, seeded=seeded) as ledger:
             announce(prepared)
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
-    origin = origin_of(prepared.plan, spent, seeded=seeded)
-    announced = told(prepared.plan, final)
-    write_durably(directory.model, model_file(prepared.model, final.parameters, origin.text(), announced))
+    write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
     metrics = _measured(prepared, final)
     quality = _quality(prepared, final) if config.measures else None
@@ -292,19 +299,6 @@ def _where_its_model_is(config: Config) -> Config:
             f"import; got {asked}. Leave it out, or move the model into a module."
         )
     return config.model_copy(update={"speed": config.speed.model_copy(update={"workers": 1})})
-
-
-def _open(plan: Plan, directory: RunDirectory, opening: Opening, *, seeded: bool) -> LedgerWriter:
-    if opening is Opening.RESUME:
-        if load_plan(directory.plan).digest() != plan.digest():
-            raise ConfigurationError(
-                f"--resume must continue the plan in {directory.path}; this config makes another one. "
-                "Only the [run] and [speed] tables may change."
-            )
-        return resume_ledger(directory, plan, seeded=seeded)
-    directory.prepare(overwrite=opening is Opening.OVERWRITE)
-    plan.save(directory.plan)
-    return open_ledger(directory, plan, seeded=seeded)
 
 
 def _carry_out(

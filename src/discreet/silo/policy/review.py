@@ -272,7 +272,7 @@ def _check_plan_follows(plan: Plan) -> None:
     if difference is not None:
         raise PolicyRefusal(
             RefusalCode.PLAN,
-            f"the plan must follow from its own config; {difference!r} differs from what this silo gets. "
+            f"the plan must follow from its own config; {difference}. "
             "The plan was altered, or the parties run different versions of discreet.",
         )
 
