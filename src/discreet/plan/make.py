@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import QuantileNormConfig, Timetable
+from discreet.kinds import QuantileClipping, Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -24,17 +25,18 @@ from discreet.plan.releases import (
     Thresholds,
     adversaries,
     against_server,
+    composed,
     event_for,
     most_setups,
     neighboring_of,
     of_several,
     repeated,
 )
-from discreet.plan.timetable import planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
+from discreet.plan.stages import Asked, Stage, asked_stages
+from discreet.plan.timetable import planned_sums, planned_timetable
+from discreet.plan.training import local_training, require_rates, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
-    Composed,
     Event,
     GaussianNoise,
     PolyaNoise,
@@ -53,7 +55,10 @@ _MOST_REFINEMENTS = 40
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is known before noise and grid: the request, what the silos put in, and whom to withstand."""
+    """What is known before noise and grid: the request, what the silos put in, and whom to withstand.
+
+    Of all rounds; or of a stage, with ``own_rounds`` of its own and its part of the noise.
+    """
 
     config: Config
     facts: FederationFacts
@@ -61,7 +66,8 @@ class _Setting:
     sharing: NoiseSharing
     thresholds: Thresholds
     timetable: Timetable | None
-    before: Event | None
+    own_rounds: int | None = None
+    noise_scale: float = 1.0
 
     @property
     def first(self) -> Footprint:
@@ -76,7 +82,7 @@ class _Setting:
     @property
     def dimension(self) -> int:
         """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
-        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileNormConfig)
+        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileClipping)
 
     @property
     def releases(self) -> int:
@@ -90,7 +96,9 @@ class _Setting:
 
     @property
     def rounds(self) -> int:
-        """Sums that one silo is in."""
+        """Sums that one silo is in, of a stage if there are several."""
+        if self.own_rounds is not None:
+            return self.own_rounds
         return self.sums if self.timetable is None else self.timetable.most_contributions(self.sums)
 
     @property
@@ -104,7 +112,8 @@ class _Setting:
         return silos_of_a_unit(self.config)
 
     def release(self, grid: Grid, multiplier: float) -> RoundRelease:
-        """Returns a round's release with ``multiplier`` · sensitivity of certain noise."""
+        """Returns a round's release with ``multiplier`` · ``noise_scale`` · sensitivity of certain noise."""
+        multiplier *= self.noise_scale
         return RoundRelease(
             share=law_for(
                 NoiseFamily(self.config.privacy.mechanism),
@@ -125,14 +134,25 @@ class _Setting:
         )
 
     def event(self, release: RoundRelease) -> Event:
-        """Returns the whole training's event against the strongest reported adversary."""
+        """Returns the event of its rounds against the strongest reported adversary."""
         seen = of_several(release, self.contributions)
-        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
-        return self.after_all_before(against_server(event, release, setups=most_setups(self.sums)))
+        return event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
 
-    def after_all_before(self, event: Event) -> Event:
-        """Returns an event composed with that of what is released before the first round."""
-        return event if self.before is None else Composed((self.before, event))
+    def gaussian_event(self, multiplier: float) -> Event:
+        """Returns the event of its rounds, were noise real and Gaussian."""
+        sampling = most_sampling(self.footprints)
+        if self.contributions > 1:
+            sampling = repeated(sampling, self.contributions)
+        noise = GaussianNoise(multiplier * self.noise_scale)
+        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(self.contributions)
+        noisy = Release(noise, moved, self.dimension, sampling, self.first.change)
+        return Repeated(noisy, self.rounds * self.first.releases)
+
+
+def _event(settings: Sequence[_Setting], releases: Sequence[RoundRelease], before: Sequence[Event]) -> Event:
+    """Returns the whole training's event against the strongest reported adversary, stage by stage."""
+    event = composed(setting.event(release) for setting, release in zip(settings, releases, strict=True))
+    return composed((*before, against_server(event, releases[0], setups=most_setups(settings[0].sums))))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -170,43 +190,75 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     _require_as_many_silos(config, facts)
     preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
-    timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
+    asked = asked_stages(config)
+    settings = _settings(config, asked, facts, capacities, thresholds)
+    first = settings[0]
+    if config.aggregation.rotation and first.first.releases > 1:
+        raise ConfigurationError(
+            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
+        )
+    if first.contributions > 1 and first.first.releases > 1:
+        raise ConfigurationError(
+            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
+            f"one silo; got {first.contributions}."
+        )
+    if config.aggregation.noise_first:
+        _require_noise_first(first)
+    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
+        made = [_counts_and_noise(first)]
+    else:
+        made = _grids_and_noise(settings, [] if preparation is None else [_event_of(preparation)])
+    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
+    evaluation = _evaluation(config, facts)
+    stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
+    plan = Plan(config, facts, capacities, *made[0], thresholds, (), evaluation, preparation, stages)
+    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
+    return dataclasses.replace(plan, guarantees=guarantees)
+
+
+def _settings(
+    config: Config,
+    asked: Sequence[Asked],
+    facts: FederationFacts,
+    capacities: tuple[int, ...],
+    thresholds: Thresholds,
+) -> list[_Setting]:
+    """Returns what is known of each stage before noise and grid: of one, without segments.
+
+    Raises:
+        ConfigurationError: naming the segment that does not fit.
+    """
+    if not asked:
+        return [_setting(config, facts, capacities, thresholds)]
+    settings = []
+    for number, stage in enumerate(asked):
+        try:
+            found = _setting(stage.config, facts, capacities, thresholds)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"'training.segments.{number}': {error}") from None
+        settings.append(dataclasses.replace(found, own_rounds=stage.rounds, noise_scale=stage.noise_scale))
+    return settings
+
+
+def _setting(
+    config: Config, facts: FederationFacts, capacities: tuple[int, ...], thresholds: Thresholds
+) -> _Setting:
+    timetable = planned_timetable(config, facts.silos)
     # What is asked is worked out once, and not for each of many silos.
     setting_of_one = silo_setting(config, facts, capacities[0])
     silos = [dataclasses.replace(setting_of_one, capacity=capacity) for capacity in capacities]
     trainings = [local_training(config.training.local, silo) for silo in silos]
-    setting = _Setting(
+    require_rates(config.training.local, setting_of_one, planned_sums(config, facts.silos))
+    footprints = (one.footprint(capacity) for one, capacity in zip(trainings, capacities, strict=True))
+    return _Setting(
         config=config,
         facts=facts,
-        footprints=tuple(
-            training.footprint(capacity) for training, capacity in zip(trainings, capacities, strict=True)
-        ),
+        footprints=tuple(footprints),
         sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
         thresholds=thresholds,
         timetable=timetable,
-        before=None if preparation is None else _event_of(preparation),
     )
-    if config.aggregation.rotation and setting.first.releases > 1:
-        raise ConfigurationError(
-            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
-        )
-    if setting.contributions > 1 and setting.first.releases > 1:
-        raise ConfigurationError(
-            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
-            f"one silo; got {setting.contributions}."
-        )
-    if config.aggregation.noise_first:
-        _require_noise_first(setting)
-    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
-        grid, release = _counts_and_noise(setting)
-    else:
-        grid, release = _grid_and_noise(setting)
-    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    evaluation = _evaluation(config, facts)
-    plan = Plan(config, facts, capacities, grid, release, thresholds, (), evaluation, preparation)
-    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
-    return dataclasses.replace(plan, guarantees=guarantees)
 
 
 def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
@@ -283,7 +335,7 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     multiplier = privacy.noise_multiplier
     if multiplier is None and privacy.epsilon is not None:
         least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
-        widest = setting.event(setting.release(grid, most / _INTEGER_COST))
+        widest = _event((setting,), (setting.release(grid, most / _INTEGER_COST),), ())
         reached = epsilon(widest, delta=privacy.delta, neighboring=setting.neighboring).epsilon
         if not reached <= privacy.epsilon:
             raise ConfigurationError(
@@ -292,7 +344,7 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
                 see=HowTo.EPSILON,
             )
         multiplier = calibrate(
-            lambda z: setting.event(setting.release(grid, z)),
+            lambda z: _event((setting,), (setting.release(grid, z),), ()),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             neighboring=setting.neighboring,
@@ -303,18 +355,34 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     return _with_requested_bits(grid.with_noise(release.share), config), release
 
 
-def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
-    """Chooses the coarsest grid on which integers cost almost nothing, and the noise on it."""
-    privacy = setting.config.privacy
-    multiplier, target = _gaussian_baseline(setting)
-    min_stddev = 0.0
+def _grids_and_noise(
+    settings: Sequence[_Setting], before: Sequence[Event]
+) -> list[tuple[Grid, RoundRelease]]:
+    """Chooses for each stage the coarsest grid on which integers cost almost nothing, and the noise on it.
+
+    One factor on the noise of all stages lets the whole training meet the target, with what was released
+    ``before`` it.
+    """
+    privacy, neighboring = settings[0].config.privacy, settings[0].neighboring
+    multiplier, target = _gaussian_baseline(settings, before)
+    least = [0.0] * len(settings)
+
+    def event(multiplier: float) -> Event:
+        releases = [one.release(grid, multiplier) for one, grid in zip(settings, grids, strict=True)]
+        return _event(settings, releases, before)
+
     for _ in range(_MOST_REFINEMENTS):
-        grid = plan_grid(_grid_request(setting, multiplier, min_stddev))
-        release = setting.release(grid, multiplier * _INTEGER_COST)
-        spent = epsilon(setting.event(release), delta=privacy.delta, neighboring=setting.neighboring)
+        grids = [
+            plan_grid(_grid_request(setting, multiplier, min_stddev))
+            for setting, min_stddev in zip(settings, least, strict=True)
+        ]
+        spent = epsilon(event(multiplier * _INTEGER_COST), delta=privacy.delta, neighboring=neighboring)
         if spent.epsilon <= target:
             break
-        min_stddev = 2.0 * multiplier * grid.l2_sensitivity
+        least = [
+            2.0 * multiplier * setting.noise_scale * grid.l2_sensitivity
+            for setting, grid in zip(settings, grids, strict=True)
+        ]
     else:
         raise ConfigurationError(
             f"the target must be reachable with {privacy.mechanism} noise; no grid is fine enough. "
@@ -323,34 +391,38 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
         )
     if privacy.noise_multiplier is None:
         multiplier = calibrate(
-            lambda z: setting.event(setting.release(grid, z)),
+            event,
             epsilon=target,
             delta=privacy.delta,
-            neighboring=setting.neighboring,
+            neighboring=neighboring,
             lower=multiplier / _INTEGER_COST,
             upper=multiplier * _INTEGER_COST,
         )
-    release = setting.release(grid, multiplier)
+    made = [
+        _widened(setting, grid, setting.release(grid, multiplier))
+        for setting, grid in zip(settings, grids, strict=True)
+    ]
+    # One ring for all rounds, so that every message is as long as any other.
+    bits = max(grid.bits for grid, _ in made)
+    return [(dataclasses.replace(grid, bits=bits), release) for grid, release in made]
+
+
+def _widened(setting: _Setting, grid: Grid, release: RoundRelease) -> tuple[Grid, RoundRelease]:
+    """Returns the grid in a ring that holds the noise as well, and the release."""
     grid = grid.with_noise(release.share)
     grid = dataclasses.replace(grid, bits=grid.bits + setting.first.extra_bits)
     return _with_requested_bits(grid, setting.config), release
 
 
-def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
+def _gaussian_baseline(settings: Sequence[_Setting], before: Sequence[Event]) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
-    privacy, first = setting.config.privacy, setting.first
-    sampling = most_sampling(setting.footprints)
-    if setting.contributions > 1:
-        sampling = repeated(sampling, setting.contributions)
+    privacy, neighboring = settings[0].config.privacy, settings[0].neighboring
 
     def event(multiplier: float) -> Event:
-        noise = GaussianNoise(multiplier)
-        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(setting.contributions)
-        noisy = Release(noise, moved, setting.dimension, sampling, first.change)
-        return setting.after_all_before(Repeated(noisy, setting.rounds * first.releases))
+        return composed((*before, *(setting.gaussian_event(multiplier) for setting in settings)))
 
     if privacy.noise_multiplier is not None:
-        found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=setting.neighboring)
+        found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=neighboring)
         return privacy.noise_multiplier, found.epsilon
     if privacy.epsilon is None:
         raise ConfigurationError("one of 'privacy.epsilon' and 'privacy.noise_multiplier' must be given.")
@@ -358,7 +430,7 @@ def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
         event,
         epsilon=privacy.epsilon,
         delta=privacy.delta,
-        neighboring=setting.neighboring,
+        neighboring=neighboring,
         lower=_SMALLEST_MULTIPLIER,
         upper=_LARGEST_MULTIPLIER,
     )
@@ -373,7 +445,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         num_honest=setting.certain_shares,
         dimension=setting.dimension,
         rounds=setting.releases,
-        noise_multiplier=multiplier,
+        noise_multiplier=multiplier * setting.noise_scale,
         min_stddev=min_stddev,
         rounding_beta=rare(setting.config, setting.releases),
         rotated=setting.config.aggregation.rotation,

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
-from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
+from discreet.plan.plan import Plan
+from discreet.plan.seen import adversary_event, adversary_guarantee
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit

@@ -11,43 +11,44 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
+from discreet.kinds import (
+    NoisySteps,
+    QuantileClipping,
+    ServerRule,
+    SiloTraining,
+    Timetable,
+)
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
-from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
-from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
+from discreet.plan.held_out import Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
     adversaries,
-    against_server,
     budget_adversary,
+    composed,
     event_for,
-    most_setups,
     of_several,
 )
+from discreet.plan.seen import adversary_event, adversary_guarantee, relation_of, weakest
+from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
     Adversary,
-    AggregationServer,
-    ServerWithColluders,
-    WithoutSecureAggregation,
 )
-from discreet.privacy.events import Composed, Event
+from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
@@ -70,12 +71,13 @@ class Plan:
         facts: public names and shapes.
         capacities: public bound on the training records, or persons, of each silo, in the order of
             ``facts.silos``.
-        grid: the integers that travel: scale, ring, sensitivity after rounding.
-        release: what one round releases.
+        grid: the integers that travel in rounds of the first stage: scale, ring, sensitivity after rounding.
+        release: what one of those rounds releases.
         thresholds: survivors, colluders, shares.
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
         preparation: the plan of questions that training records are asked before the first round, composed
             with the rounds in ``guarantees``; None where records are used as they are read.
     """
@@ -89,6 +91,7 @@ class Plan:
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
     preparation: Plan | None = None
+    segments: tuple[Stage, ...] = ()
 
     @property
     def name(self) -> str:
@@ -176,6 +179,40 @@ class Plan:
         """Says whether a release, from 1, is a round."""
         return not (self.prepares(release) or self.evaluates(release))
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Rounds that are alike, in order: one stage, unless the training has segments."""
+        return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
+
+    def stage_of(self, release: int) -> Stage:
+        """Returns the stage of a release, from 1; of one beyond the plan, the last."""
+        left = self.round_of(release)
+        for stage in self.stages:
+            if left <= stage.rounds:
+                return stage
+            left -= stage.rounds
+        return self.stages[-1]
+
+    def at(self, release: int) -> Plan:
+        """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
+        if not self.segments:
+            return self
+        stage = self.stage_of(release)
+        return dataclasses.replace(
+            self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
+        )
+
+    def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
+        if not self.segments:
+            return ((self.release, self.contributions(rounds)),)
+        found, left = [], rounds
+        for stage in self.stages:
+            found.append((stage.release, min(left, stage.rounds)))
+            left -= found[-1][1]
+        # Nobody says of which stage those are that are too many.
+        return tuple((release, count + left) for release, count in found)
+
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving.evaluates(release)
@@ -210,7 +247,7 @@ class Plan:
         alone = dataclasses.replace(self, evaluation=None)
         return (alone, releases - evaluated), (self.evaluation, evaluated)
 
-    def stages(self, releases: int) -> tuple[tuple[Plan, int], ...]:
+    def one_after_the_other(self, releases: int) -> tuple[tuple[Plan, int], ...]:
         """Returns plans of one kind of release, with how many of the first so many are theirs, in order.
 
         Guarantee:
@@ -227,19 +264,21 @@ class Plan:
         every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
         return Interleaving(self.rounds, every, preparing=int(self.preparation is not None))
 
-    @property
-    def unit_length(self) -> float:
+    def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
 
-        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        Where the norm follows a quantile, what travels is measured in units of the round's norm; where the
+        rate of local steps decays and the update with it, in units of the round's factor.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        if self.norm_rule is not None:
+            return self.norm_rule.initial
+        return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.privacy.clip_norm
-        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+        return norm if isinstance(norm, QuantileClipping) else None
 
     @property
     def protocol(self) -> SumProtocol:
@@ -249,24 +288,36 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule(self.rounds)
+        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
 
+    def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
+        """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
+        found, first = [], 1
+        for stated in self.training.segments or ():
+            last = first + stated.rounds - 1
+            own = stated.describe(self.unit.value)
+            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
+            first = last + 1
+        return tuple(found)
+
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        """Of the first stage: deviation of the noise sure to protect a unit, over the rounded sensitivity."""
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def silo_training(self, silo: str) -> SiloTraining:
-        """Returns the local training that ``silo`` runs, as of the first round."""
+    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
+        config = self.stage_of(release).config
+        setting = silo_setting(config, self.facts, capacity)
+        return local_training(config.training.local, setting, self.round_of(release) - 1)
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
@@ -298,15 +349,12 @@ class Plan:
 
         Evaluations are not in it, nor counted, which are of other units.
         """
-        seen = [
-            event_for(
-                of_several(stage.release, silos_of_a_unit(stage.config)),
-                honest_silos=honest_silos,
-                rounds=stage.contributions(count),
-            )
-            for stage, count in self.stages(rounds)
-        ]
-        return seen[0] if len(seen) == 1 else Composed(tuple(seen))
+        silos = silos_of_a_unit(self.config)
+        return composed(
+            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=number)
+            for part, count in self.one_after_the_other(rounds)
+            for release, number in part.composition(count)
+        )
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -338,7 +386,7 @@ class Plan:
             )
             for part, count in self.parts(rounds)
         ]
-        return found[0] if len(found) == 1 else _weakest(found)
+        return found[0] if len(found) == 1 else weakest(found)
 
     def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
         """Returns the event of ``rounds`` releases as an adversary sees them.
@@ -349,10 +397,10 @@ class Plan:
             adversary_event(part, adversary=adversary, honest_silos=honest_silos, rounds=count)
             for part, count in self.parts(rounds)
         )
-        return events[0] if len(events) == 1 else Composed(events)
+        return composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number of units that ``survivors`` put into a sum."""
+        """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
         training = self.training
         return training.local.normaliser(training.sampling, capacities, survivors)
@@ -364,22 +412,23 @@ class Plan:
         that as many contributions of everybody move it as far as the same number of rounds.
         """
         if self.timetable is None:
-            return self.normaliser(survivors)
+            return self.at(release).normaliser(survivors)
         part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
         return self.normaliser(survivors) * part
 
     def decoded(
-        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+        self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
 
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        training = self.silo_training(self.facts.silos[0])
+        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
         if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
-        return decode(total, self.grid, rotation)
+            return training.weights().move(from_ring(total, grid.bits), grid.scale)
+        decoded = decode(total, grid, rotation)
+        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
@@ -390,7 +439,7 @@ class Plan:
         return {
             "version": PLAN_VERSION,
             "config": agreement,
-            "facts": _plain(self.facts),
+            "facts": _facts_json(self.facts),
             "capacities": list(self.capacities),
             "grid": _plain(self.grid),
             "release": _release_json(self.release),
@@ -398,6 +447,7 @@ class Plan:
             "guarantees": to_json(self.guarantees),
             **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
             **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
+            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
     def digest(self) -> str:
@@ -434,123 +484,6 @@ class Plan:
         path.write_bytes(self.file())
 
 
-def adversary_guarantee(
-    plan: Plan,
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    rounds: int,
-    aborted: int = 0,
-    over: bool = False,
-    records: int = 1,
-) -> Guarantee:
-    """Returns the guarantee of the first ``rounds`` releases of a plan against one adversary.
-
-    For the client unit presence is public, since a client that is not there adds no noise either: what nobody
-    can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
-    one is exchanged for another (replace-one).
-
-    Args:
-        plan: one without evaluations, which are of other units.
-        adversary: who looks.
-        honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged, of all silos together.
-        aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
-        over: True if there will be no further attempt; else a guarantee that this matters to says so.
-        records: how many records of one silo it is about.
-    """
-    config, release, unit = plan.config, plan.release, plan.unit
-    event = adversary_event(
-        plan,
-        adversary=adversary,
-        honest_silos=honest_silos,
-        rounds=rounds,
-        aborted=aborted,
-        records=records,
-    )
-    found = guarantee(
-        event,
-        delta=config.privacy.delta,
-        unit=unit,
-        neighboring=relation_of(unit, release),
-        adversary=adversary,
-    )
-    if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
-        assumptions = (*found.assumptions, *release.sharing.assumptions)
-        found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    sums = sum(stage.contributions(count) for stage, count in plan.stages(rounds))
-    return assuming(config, release, found, rounds=sums, aborted=aborted, over=over)
-
-
-def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
-    """Returns between which data a plan's guarantees hold; `adversary_guarantee` says why."""
-    return NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring
-
-
-def adversary_event(
-    plan: Plan,
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    rounds: int,
-    aborted: int = 0,
-    records: int = 1,
-) -> Event:
-    """Returns the event of ``rounds`` releases against one adversary; `adversary_guarantee` says the rest.
-
-    An attempt that came to nothing counts for every stage, since it may have been of any.
-    """
-    events = tuple(
-        _stage_event(
-            stage.config,
-            of_several(stage.release, records),
-            adversary=adversary,
-            honest_silos=honest_silos,
-            rounds=stage.contributions(count),
-            aborted=aborted,
-        )
-        for stage, count in plan.stages(rounds)
-    )
-    return events[0] if len(events) == 1 else Composed(events)
-
-
-def _stage_event(
-    config: Config,
-    release: RoundRelease,
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    rounds: int,
-    aborted: int,
-) -> Event:
-    """Returns the event of ``rounds`` releases of one kind."""
-    # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
-    # of its own, in every attempt. Composed, these bound one message too.
-    silos = silos_of_a_unit(config)
-    if isinstance(adversary, WithoutSecureAggregation):
-        return event_for(release, honest_silos=honest_silos, rounds=(rounds + aborted) * silos)
-    shown = of_several(release, silos)
-    event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
-    if isinstance(adversary, AggregationServer | ServerWithColluders):
-        return against_server(event, release, setups=most_setups(rounds + aborted))
-    return event
-
-
-def _weakest(found: list[Guarantee]) -> Guarantee:
-    """Returns the guarantee of a unit of either side (docs/theory/questions.md)."""
-    largest = max(found, key=lambda one: one.epsilon)
-    status = max((one.status for one in found), key=list(Status).index)
-    assumptions = dict.fromkeys(text for one in found for text in one.assumptions)
-    citations = dict.fromkeys(text for one in found for text in one.citations)
-    return dataclasses.replace(
-        largest,
-        delta=max(one.delta for one in found),
-        status=status,
-        assumptions=(*assumptions, TWO_SIDES, NOT_MEASURED),
-        citations=tuple(citations),
-    )
-
-
 def _questions_json(plan: Plan) -> Json:
     """Returns what questions do not share with their training, or follow from its config and facts."""
     return {
@@ -559,6 +492,19 @@ def _questions_json(plan: Plan) -> Json:
         "release": _release_json(plan.release),
         "guarantees": to_json(plan.guarantees),
     }
+
+
+def _stage_json(stage: Stage) -> Json:
+    """Returns what a stage does not share with the plan; the rest follows from its config."""
+    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
+
+
+def _facts_json(facts: FederationFacts) -> Json:
+    """Returns the facts; what only models with batch norm have is left out of others' plans."""
+    plain = _plain(facts)
+    if facts.batch_norm_channels == 0:
+        del plain["batch_norm_channels"]
+    return plain
 
 
 def _release_json(release: RoundRelease) -> Json:
@@ -571,7 +517,7 @@ def _indented(document: Json) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Any) -> dict[str, Any]:
     """Returns a flat dataclass as JSON; tuples become lists."""
     flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

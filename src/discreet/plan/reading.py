@@ -17,6 +17,7 @@ from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import LOCAL, PLAN_VERSION, Plan
 from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import RoundRelease, Thresholds
+from discreet.plan.stages import Stage, asked_stages
 from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, digest, from_json
 
@@ -105,6 +106,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
             "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
+            "segments": _segments(data.get("segments", []), config),
             "preparation": None if prepared is None else _preparation(prepared, config, facts, thresholds),
         },
     )
@@ -140,6 +142,14 @@ def _questions(data: dict[str, Any], asked: Config, facts: FederationFacts, thre
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
         },
+    )
+
+
+def _segments(data: list[dict[str, Any]], config: Config) -> tuple[Stage, ...]:
+    """Builds the stages of a training with segments, whose configs follow from its own."""
+    return tuple(
+        Stage(one.config, one.rounds, _flat(Grid, stated["grid"]), _release_from_json(stated["release"]))
+        for one, stated in zip(asked_stages(config), data, strict=True)
     )
 
 

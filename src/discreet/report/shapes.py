@@ -191,11 +191,16 @@ def model_shapes(run: RunRecord) -> Shapes:
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
     weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
-    rounds = [done for done in completed if run.plan.trains(done.release)]
-    noise = weight_noise(run.plan, [done.survivors for done in rounds])
+    noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)
     standard = None if found is None else standard_of(run.plan, announced_map(run.plan, found))
     return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise, standard)
+
+
+def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
+    """Returns the survivors of each completed release that moved the model."""
+    completed = run.spending.completed
+    return {done.release: done.survivors for done in completed if run.plan.trains(done.release)}
 
 
 def shown_rules(plan: Plan) -> TableRules | None:

@@ -37,7 +37,7 @@ class PreparedBy:
 
 def prepared_by(plan: Plan, outcome: RoundSum) -> PreparedBy:
     """Returns what the secure sum of a preparation released."""
-    return PreparedBy(_asked(plan).decoded(outcome.total), len(outcome.survivors))
+    return PreparedBy(_asked(plan).decoded(outcome.total, 1), len(outcome.survivors))
 
 
 def announced_map(plan: Plan, found: PreparedBy) -> Floats:

@@ -118,7 +118,7 @@ def test_a_row_moves_a_round_by_the_claim_whatever_was_announced(kind: str, forg
 
 
 def test_a_map_that_lengthened_records_would_gain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: a record is 30 times as long as the bound; stable steps shorten it themselves."""
+    """Planted: a record is 30 times as long as the bound. Stable steps shorten what is too long."""
 
     def lengthened(_: Standard, features: Any) -> Any:
         return features * np.float32(30.0)

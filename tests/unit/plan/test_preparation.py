@@ -111,12 +111,12 @@ def test_the_preparation_gets_its_share(plan: Plan) -> None:
 
 def test_a_composition_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault that matters most: rounds that do not know of the release before them."""
-    own = Plan.stages
+    own = Plan.one_after_the_other
 
     def forgetful(plan: Plan, releases: int) -> Any:
         return own(plan, releases)[-1:]
 
-    monkeypatch.setattr(Plan, "stages", forgetful)
+    monkeypatch.setattr(Plan, "one_after_the_other", forgetful)
     assert misses_a_release(planned())
 
 
@@ -171,7 +171,7 @@ def test_other_plans_are_what_they_were() -> None:
     plan = planned(data__standardise=None)
     assert "preparation" not in plan.to_json()
     assert plan.releases == plan.rounds
-    assert plan.stages(3) == ((plan, 3),)
+    assert plan.one_after_the_other(3) == ((plan, 3),)
 
 
 def test_settings_that_the_plan_works_out_see_what_is_left() -> None:
