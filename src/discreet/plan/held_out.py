@@ -19,6 +19,9 @@ from discreet.plan.facts import FederationFacts, federation_facts
 if TYPE_CHECKING:
     from discreet.plan.plan import Plan
 
+EVALUATION = "evaluation"
+"""What the part of a plan is called that evaluations are; the rounds have no name."""
+
 TWO_SIDES = (
     "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
     "column, and the name of its silo; a person's entry in the person column), so that it is in the training "
@@ -66,14 +69,15 @@ class Interleaving:
         return self.evaluated(release) > self.evaluated(release - 1)
 
     def evaluated(self, releases: int) -> int:
-        """Returns how many of the first so many releases are evaluations."""
-        if self.every is None or releases >= self.releases:
-            return self.evaluations
-        return max(0, releases - self.preparing) // (self.every + 1)
+        """Returns how many of the first so many releases are evaluations; more than all begin them anew."""
+        whole, more = divmod(releases, self.releases)
+        begun = 0 if self.every is None else max(0, more - self.preparing) // (self.every + 1)
+        return whole * self.evaluations + begun
 
     def prepared(self, releases: int) -> int:
-        """Returns how many of the first so many releases prepare."""
-        return min(releases, self.preparing)
+        """Returns how many of the first so many releases prepare; more than all begin them anew."""
+        whole, more = divmod(releases, self.releases)
+        return whole * self.preparing + min(more, self.preparing)
 
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows; 0 before the first."""
@@ -163,21 +167,16 @@ def evaluation_text(plan: Plan) -> str:
     return f"after {rounds}{stop}"
 
 
-def require_one_process(data: DataConfig, stated: EvaluateConfig | None) -> None:
-    """Refuses other releases than rounds where every silo is a process of its own, before anything is sent.
+def require_one_process(data: DataConfig) -> None:
+    """Refuses a preparation where every silo is a process of its own, before anything is sent.
 
     Raises:
-        ConfigurationError: with what to do in their place.
+        ConfigurationError: with what to do in its place.
     """
     if data.standardise is not None:
         raise ConfigurationError(
-            "'data.standardise' must be left out where silos are processes of their own, which agree on one "
-            "length of vectors for a whole training. State narrower ranges in 'data.ranges'."
-        )
-    if stated is not None:
-        raise ConfigurationError(
-            "'evaluate' must be left out where silos are processes of their own, which agree on one length "
-            'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'
+            "'data.standardise' must be left out where silos are processes of their own. State narrower "
+            "ranges in 'data.ranges'."
         )
 
 

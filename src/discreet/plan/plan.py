@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -202,6 +203,14 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
+    def of_stage(self, stage: Stage) -> Plan:
+        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
+        if not self.segments:
+            return self
+        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
+        config = stage.config.model_copy(update={"training": training})
+        return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
+
     def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
         """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
         if not self.segments:
@@ -216,6 +225,55 @@ class Plan:
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving.evaluates(release)
+
+    @property
+    def every_part(self) -> Mapping[str | None, Plan]:
+        """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
+
+    def part_of(self, release: int) -> str | None:
+        """Returns the name of the part that a release, from 1, is of."""
+        return EVALUATION if self.evaluates(release) else None
+
+    def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
+        """Returns what silos carry out in a release before which the server announced a vector."""
+        return self.questions_about(announced) if self.evaluates(release) else self
+
+    def announced_length(self, release: int) -> int:
+        """Returns how many numbers the server announces before a release."""
+        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def covering(self, contributed: Mapping[str | None, int]) -> int:
+        """Returns after how many releases, in their order, every sort had at least so many.
+
+        Behind the last one they begin anew. So whoever was in some releases of each sort is charged for those
+        at least (docs/theory/questions.md).
+
+        Args:
+            contributed: number of releases by the name that `sort_of` gives them.
+        """
+        count = sum(contributed.values())
+        while any(self._of_sort(name, count) < own for name, own in contributed.items()):
+            count += 1
+        return count
+
+    def sort_of(self, release: int) -> str | None:
+        """Returns by which name a silo's ledger counts a release: its part, or its segment."""
+        part = self.part_of(release)
+        if part is not None or not self.segments:
+            return part
+        return _segment_name(self.segments.index(self.stage_of(release)))
+
+    def _of_sort(self, name: str | None, releases: int) -> int:
+        """Returns how many of the first so many releases are of a sort."""
+        order = self._interleaving
+        rounds = order.round_of(releases)
+        by_name = {
+            None: rounds,
+            EVALUATION: order.evaluated(releases),
+            **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
+        }
+        return by_name[name]
 
     def round_of(self, release: int) -> int:
         """Returns the round that a release is, or that it follows; 0 before the first."""
@@ -315,7 +373,7 @@ class Plan:
     def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
         """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.stage_of(release).config
+        config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
         return local_training(config.training.local, setting, self.round_of(release) - 1)
 
@@ -331,7 +389,7 @@ class Plan:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
         asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.rounds)
+        return asked or self.contributions(self.releases)
 
     @property
     def by_contribution(self) -> Plan:
@@ -383,6 +441,7 @@ class Plan:
                 rounds=count,
                 aborted=aborted,
                 over=over,
+                besides=rounds - count,
             )
             for part, count in self.parts(rounds)
         ]
@@ -394,7 +453,9 @@ class Plan:
         Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
         """
         events = tuple(
-            adversary_event(part, adversary=adversary, honest_silos=honest_silos, rounds=count)
+            adversary_event(
+                part, adversary=adversary, honest_silos=honest_silos, rounds=count, besides=rounds - count
+            )
             for part, count in self.parts(rounds)
         )
         return composed(events)
@@ -492,6 +553,10 @@ def _questions_json(plan: Plan) -> Json:
         "release": _release_json(plan.release),
         "guarantees": to_json(plan.guarantees),
     }
+
+
+def _segment_name(place: int) -> str:
+    return f"segment {place + 1}"
 
 
 def _stage_json(stage: Stage) -> Json:

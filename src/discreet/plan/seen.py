@@ -35,6 +35,7 @@ def adversary_guarantee(
     aborted: int = 0,
     over: bool = False,
     records: int = 1,
+    besides: int = 0,
 ) -> Guarantee:
     """Returns the guarantee of the first ``rounds`` releases of a plan against one adversary.
 
@@ -50,6 +51,7 @@ def adversary_guarantee(
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
         records: how many records of one silo it is about.
+        besides: releases of other parts, for which keys may be made as well.
     """
     config, release, unit = plan.config, plan.release, plan.unit
     event = adversary_event(
@@ -59,6 +61,7 @@ def adversary_guarantee(
         rounds=rounds,
         aborted=aborted,
         records=records,
+        besides=besides,
     )
     found = guarantee(
         event,
@@ -89,6 +92,7 @@ def adversary_event(
     rounds: int,
     aborted: int = 0,
     records: int = 1,
+    besides: int = 0,
 ) -> Event:
     """Returns the event of ``rounds`` releases against one adversary; `adversary_guarantee` says the rest.
 
@@ -102,7 +106,7 @@ def adversary_event(
         _event(config, releases, adversary, honest_silos, aborted=aborted) for config, releases in parts
     )
     if isinstance(adversary, AggregationServer | ServerWithColluders):
-        setups = most_setups(sum(_sums(releases) for _, releases in parts) + aborted)
+        setups = most_setups(sum(_sums(releases) for _, releases in parts) + aborted + besides)
         return against_server(event, plan.release, setups=setups)
     return event
 

@@ -173,7 +173,7 @@ def test_a_preparation_that_is_left_out_of_a_plan_is_refused() -> None:
 
 def test_other_plans_are_what_they_were() -> None:
     plan = planned(data__standardise=None)
-    assert "preparation" not in plan.to_json()
+    assert '"preparation"' not in plan.document().decode()
     assert plan.releases == plan.rounds
     assert plan.one_after_the_other(3) == ((plan, 3),)
 
@@ -252,7 +252,7 @@ def test_only_a_preparation_asks_training_records() -> None:
 def test_real_silos_refuse_it_before_anything_is_sent() -> None:
     plan = planned()
     with pytest.raises(ConfigurationError, match=r"'data\.standardise' must be left out where silos are"):
-        require_one_process(plan.data, plan.evaluating)
+        require_one_process(plan.data)
 
 
 def test_silos_are_not_asked_about_a_model_that_standardises() -> None:

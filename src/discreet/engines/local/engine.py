@@ -20,6 +20,7 @@ from discreet.rounds import (
     Stopwatch,
     SumSeconds,
     contributions,
+    part_source,
 )
 from discreet.rounds.preparing import RecordsInUse
 from discreet.secagg import (
@@ -123,11 +124,11 @@ class LocalEngine:
     def _judged(self, order: RoundOrder, held_out: RecordsInUse) -> dict[str, Contribution]:
         """Returns what the silos' held-out records answer about the model of ``order``."""
         return contributions(
-            self._plan.questions_about(order.parameters),
+            self._plan.carried_out(order.release, order.parameters),
             held_out.under(order.prepared),
             order,
             model=self._model,
-            randomness=self._randomness.derive("evaluation"),
+            randomness=part_source(self._plan, order.release, self._randomness),
         )
 
     def _contributions(self, order: RoundOrder) -> dict[str, Contribution]:
