@@ -29,6 +29,7 @@ ORDER = (
     "p3-mnist-small", "p3-svhn-full", "p3-svhn-small", "p3-shakespeare-full", "p3-shakespeare-small",
     "schedules-full", "schedules-small", "p3-closed-forms-small", "p3-epsilons-small", "p4-accounting-small",
     "p4-asynchronous-full", "p4-asynchronous-small", "p4-late-cut-full", "p4-late-cut-small",
+    "p4-clipping-full", "p4-clipping-small",
 )  # fmt: skip
 
 INTRODUCTION = """# Results

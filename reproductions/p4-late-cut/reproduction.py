@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from discreet.accounting import calibrate, epsilon
@@ -23,19 +22,15 @@ EPOCHS, EPOCH = 5, 10
 
 
 def cells(context: Context) -> Iterator[Cell | Deferred]:
-    """The exact costs; then trainings: one seed on the bundled digits, or three there and on MNIST."""
+    """The exact costs; then trainings on the bundled digits, under one seed or three."""
     for epochs, sigma in SETTINGS:
         yield from costs(epochs, sigma)
     if context.scale is Scale.SMALL:
         for noise in LATE:
-            yield trained(context, Training(DIGITS, "single-step", noise))
+            yield trained(context, "single-step", noise)
         return
-    for row in trainings():
-        compute = partial(trained, context, row)
-        if row.task.file is None:
-            yield Deferred(row.name, compute)
-        else:
-            yield context.from_file(row.name, row.task.file, compute)
+    for kind, noise in product(KINDS, NOISES):
+        yield Deferred(named(kind, noise), partial(trained, context, kind, noise))
 
 
 # --- exact costs ------------------------------------------------------------------------------------------
@@ -88,19 +83,16 @@ def cut_late(epochs: int, sigma: float) -> list[Segment]:
 
 
 @dataclass(frozen=True)
-class Task:
-    """Records, and the rates of each kind that are tried."""
+class Kind:
+    """A kind of local training: what the config file says otherwise, and the rates that are tried."""
 
-    name: str
-    file: str | None
-    rates: dict[str, tuple[float, ...]]
+    changes: dict[str, Any]
+    rates: tuple[float, ...]
 
 
-DIGITS = Task("digits", None, {"single-step": (4.0, 8.0, 16.0), "stable-steps": (0.01, 0.03, 0.06)})
-MNIST = Task("MNIST", "mnist.npz", {"single-step": (0.3, 1.0, 3.0)})
 # In stable-steps every record takes part in every round, so that nothing is gained by chance.
 STABLE = {"training.sampling": {"kind": "none"}, "privacy.clip_norm": None}
-KINDS: dict[str, dict[str, Any]] = {"single-step": {}, "stable-steps": STABLE}
+KINDS = {"single-step": Kind({}, (4.0, 8.0, 16.0)), "stable-steps": Kind(STABLE, (0.01, 0.03, 0.06))}
 NOISES: dict[str, tuple[float, ...]] = {
     "constant": (1.0,) * EPOCHS,
     "last epoch σ/√(E+1)": (*(1.0,) * (EPOCHS - 1), 1.0 / math.sqrt(EPOCHS + 1)),
@@ -110,47 +102,27 @@ NOISES: dict[str, tuple[float, ...]] = {
 LATE = tuple(NOISES)[:3]
 
 
-@dataclass(frozen=True)
-class Training:
-    """One row: records, a kind of local training, and how the noise changes."""
-
-    task: Task
-    kind: str
-    noise: str
-
-    @property
-    def name(self) -> str:
-        """What the row is called."""
-        return f"{self.task.name}, {self.kind}, {self.noise}"
+def named(kind: str, noise: str) -> str:
+    """What a row is called."""
+    return f"digits, {kind}, {noise}"
 
 
-def trainings() -> Iterator[Training]:
-    """All rows of full scale."""
-    for task in (DIGITS, MNIST):
-        for kind, noise in product(task.rates, NOISES):
-            yield Training(task, kind, noise)
-
-
-def trained(context: Context, row: Training, source: Path | None = None) -> Computed:
+def trained(context: Context, kind: str, noise: str) -> Computed:
     """Trains at the noise that the plan finds: the mean over three seeds at the best rate of a fourth.
 
     At small scale one seed at the middle rate.
     """
-    task, kind = row.task, row.kind
-    segments = [{"rounds": EPOCH, "noise_scale": scale} for scale in NOISES[row.noise]]
+    segments = [{"rounds": EPOCH, "noise_scale": scale} for scale in NOISES[noise]]
+    name, rates = named(kind, noise), KINDS[kind].rates
     config = changed(
-        load_config(context.folder / f"{task.name.lower()}.toml"),
-        KINDS[kind] | {"training.segments": segments},
+        load_config(context.folder / "digits.toml"), KINDS[kind].changes | {"training.segments": segments}
     )
-    if source is not None:
-        config = changed(config, {"data.source": f"npz:{source}"})
-    rates = task.rates[kind]
     if context.scale is Scale.SMALL:
-        return Computed(row.name, ours=accuracy(at_rate(config, kind, rates[1])))
+        return Computed(name, ours=accuracy(at_rate(config, kind, rates[1])))
     found = {rate: accuracy(changed(at_rate(config, kind, rate), {"run.seed": 4})) for rate in rates}
     best = max(found, key=lambda rate: found[rate])
     result = score(changed(at_rate(config, kind, best), {"run.seed": seed}) for seed in (1, 2, 3))
-    return Computed(row.name, ours=result.mean, note=f"{result.note}; rate {best:g}")
+    return Computed(name, ours=result.mean, note=f"{result.note}; rate {best:g}")
 
 
 def at_rate(config: Config, kind: str, rate: float) -> Config:

@@ -17,8 +17,8 @@ from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     ANSWERS,
+    AloneConfig,
     AveragingConfig,
-    BufferedConfig,
     ClipNorm,
     FixedSizeConfig,
     LocalConfig,
@@ -26,6 +26,7 @@ from discreet.kinds import (
     NoSamplingConfig,
     QuestionsConfig,
     SamplingConfig,
+    ScheduleConfig,
     ServerConfig,
     UntunedStepsConfig,
 )
@@ -43,7 +44,7 @@ class TrainingConfig(Section):
         local: what a silo computes in a round.
         sampling: who enters a round.
         server: how an aggregate becomes the next model.
-        schedule: whether a sum waits for every silo; left out, it does.
+        schedule: whether a sum waits for every silo, or every silo sends by itself; left out, it waits.
         segments: rounds with settings of their own, one segment after the other; left out, all are alike.
     """
 
@@ -51,7 +52,7 @@ class TrainingConfig(Section):
     local: LocalConfig
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()
-    schedule: BufferedConfig | None = None
+    schedule: ScheduleConfig | None = None
     segments: Segments | None = None
 
     @model_validator(mode="after")
@@ -145,7 +146,8 @@ class AggregationConfig(Section):
     """How integers are summed, and whom the sum must withstand.
 
     Attributes:
-        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server.
+        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server. ``none``
+            is what a local schedule means: no sum is secret, and every silo has all of the noise.
         mode: what the server may do: lie (``malicious``), or only look (``semi-honest``). ``one-phase`` is
             ``semi-honest`` with a single exchange in a round in which every silo answers in time; besides, it
             takes the server's word that it discards late answers unread, or it could open them.
@@ -159,7 +161,7 @@ class AggregationConfig(Section):
             rounded-gaussian.
     """
 
-    protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
+    protocol: Literal["bonawitz", "bell", "ideal", "none"] = "bonawitz"
     mode: Literal["malicious", "semi-honest", "one-phase"] = "malicious"
     min_survivors: Annotated[int, Field(ge=2)] | None = None
     max_colluding: Annotated[int, Field(ge=0)] = 0
@@ -269,6 +271,35 @@ class Config(Section):
             whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
             records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _silos_send_by_themselves(cls, data: Any) -> Any:
+        """Says, where the schedule is local and nothing is said of sums, that none is secret."""
+        training = data.get("training") if isinstance(data, Mapping) else None
+        schedule = training.get("schedule") if isinstance(training, Mapping) else None
+        if isinstance(schedule, Mapping) and schedule.get("kind") == "local" and "aggregation" not in data:
+            return {**data, "aggregation": {"protocol": "none"}}
+        return data
+
+    @model_validator(mode="after")
+    def _nothing_is_said_of_no_sum(self) -> Config:
+        """Refuses what means nothing where no sum is secret, and no secrecy where a sum needs it."""
+        local, summed = isinstance(self.training.schedule, AloneConfig), self.aggregation
+        if local != (summed.protocol == "none"):
+            raise ValueError(
+                "'aggregation.protocol' must be none with 'training.schedule' local, and there alone; got "
+                f"{summed.protocol}. Every silo's message is seen there, so leave 'aggregation' out"
+            )
+        plain = AggregationConfig(
+            protocol="none", bits=summed.bits, rotation=summed.rotation, noise_first=summed.noise_first
+        )
+        if local and (summed != plain or self.privacy.against != "members"):
+            raise ValueError(
+                "'aggregation.min_survivors', 'max_colluding', 'mode' and 'privacy.against' must be left out "
+                "with 'training.schedule' local: no sum is secret there, so that they mean nothing"
+            )
+        return self
 
     @model_validator(mode="after")
     def _questions_are_all(self) -> Config:

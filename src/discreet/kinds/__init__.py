@@ -29,7 +29,7 @@ from discreet.kinds.sampling import (
     SamplingConfig,
     independent_share,
 )
-from discreet.kinds.schedule import BufferedConfig
+from discreet.kinds.schedule import AloneConfig, BufferedConfig, ScheduleConfig
 from discreet.kinds.server import (
     AdaptiveConfig,
     AveragingConfig,
@@ -70,6 +70,7 @@ __all__ = [
     "FLAT",
     "UNKNOWN_BATCH",
     "AdaptiveConfig",
+    "AloneConfig",
     "Asked",
     "Automatic",
     "AveragingConfig",
@@ -102,6 +103,7 @@ __all__ = [
     "QuantileClipping",
     "QuestionsConfig",
     "SamplingConfig",
+    "ScheduleConfig",
     "ServerConfig",
     "ServerRule",
     "Sharded",

@@ -52,9 +52,14 @@ class Timetable:
     Guarantee:
         As `timetable` makes it: no silo is twice in a sum, none is in more than its contributions, every sum
         has at least the floor of silos, and no base is older than allowed.
+
+    Attributes:
+        sums: in order.
+        window: how many models, up to the one of its base, a silo begins on the mean of.
     """
 
     sums: tuple[PlannedSum, ...]
+    window: int = 1
 
     @cached_property
     def _counted(self) -> tuple[dict[str, int], tuple[int, ...]]:
@@ -72,8 +77,10 @@ class Timetable:
         _, most = self._counted
         return most[min(sums, len(self.sums))]
 
-    def contributions_of(self, silo: str) -> int:
-        """Returns how many sums ``silo`` is in."""
+    def contributions_of(self, silo: str, sums: int | None = None) -> int:
+        """Returns how many sums, of the first ``sums`` or of all, ``silo`` is in."""
+        if sums is not None and sums < len(self.sums):
+            return sum(one.turn_of(silo) is not None for one in self.sums[:sums])
         counts, _ = self._counted
         return counts.get(silo, 0)
 

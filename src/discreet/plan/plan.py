@@ -45,6 +45,7 @@ from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
     Adversary,
+    SiloMessages,
 )
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
@@ -211,10 +212,10 @@ class Plan:
         config = stage.config.model_copy(update={"training": training})
         return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
 
-    def composition(self, rounds: int) -> tuple[tuple[RoundRelease, int], ...]:
-        """Returns what the first ``rounds`` rounds release, each with how many like it one silo may be in."""
+    def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in."""
         if not self.segments:
-            return ((self.release, self.contributions(rounds)),)
+            return ((self.release, self.contributions(rounds, silo)),)
         found, left = [], rounds
         for stage in self.stages:
             found.append((stage.release, min(left, stage.rounds)))
@@ -268,7 +269,7 @@ class Plan:
         """Returns how many of the first so many releases are of a sort."""
         order = self._interleaving
         rounds = order.round_of(releases)
-        by_name = {
+        by_name: dict[str | None, int] = {
             None: rounds,
             EVALUATION: order.evaluated(releases),
             **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
@@ -381,9 +382,12 @@ class Plan:
         """Returns the silos that a release asks."""
         return self.facts.silos if self.timetable is None else self.timetable.sums[release - 1].silos
 
-    def contributions(self, rounds: int) -> int:
-        """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
-        return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
+    def contributions(self, rounds: int, silo: str | None = None) -> int:
+        """Returns in how many of the first ``rounds`` releases the records of a silo, or of any, may be."""
+        planned = self.timetable
+        if planned is None:
+            return rounds
+        return planned.most_contributions(rounds) if silo is None else planned.contributions_of(silo, rounds)
 
     def contributions_of(self, silo: str) -> int:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
@@ -416,6 +420,8 @@ class Plan:
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
+        if not self.thresholds.summed:
+            return SiloMessages(max(self.facts.silos, key=self.contributions_of)), 1
         return budget_adversary(self.thresholds, self.unit, asks=bool(self.questions))
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:

@@ -16,6 +16,7 @@ from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
     ServerWithColluders,
+    SiloMessages,
     WithoutSecureAggregation,
 )
 from discreet.privacy.events import Event
@@ -75,7 +76,8 @@ def adversary_guarantee(
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
     # Stages of a training are of one kind: they differ neither in relation, nor in how noise is shared, nor
     # in words.
-    sums = sum(_sums(part.composition(count)) for part, count in plan.one_after_the_other(rounds))
+    of = _seen_alone(adversary)
+    sums = sum(_sums(part.composition(count, of)) for part, count in plan.one_after_the_other(rounds))
     return assuming(config, release, found, rounds=sums, aborted=aborted, over=over)
 
 
@@ -98,8 +100,12 @@ def adversary_event(
 
     An attempt that came to nothing counts as one of each sort, since nobody says of which it was.
     """
+    of = _seen_alone(adversary)
     parts = [
-        (part.config, [(of_several(release, records), number) for release, number in part.composition(count)])
+        (
+            part.config,
+            [(of_several(release, records), number) for release, number in part.composition(count, of)],
+        )
         for part, count in plan.one_after_the_other(rounds)
     ]
     event = composed(
@@ -147,6 +153,11 @@ def _event(
         event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
         for release, count in releases
     )
+
+
+def _seen_alone(adversary: Adversary) -> str | None:
+    """Returns the one silo whose contributions an adversary sees by themselves, where none are summed."""
+    return adversary.silo if isinstance(adversary, SiloMessages) else None
 
 
 def _sums(releases: Iterable[tuple[RoundRelease, int]]) -> int:

@@ -18,7 +18,12 @@ _NOISE = {
     "skellam": ("agarwal2021", "kairouz2021"),
     "discrete-laplace": ("ghosh2012", "goryczka2017"),
 }
-_PROTOCOLS: dict[str, tuple[str, ...]] = {"bonawitz": ("bonawitz2017",), "bell": ("bell2020",), "ideal": ()}
+_PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "bonawitz": ("bonawitz2017",),
+    "bell": ("bell2020",),
+    "ideal": (),
+    "none": (),
+}
 
 _SOFTWARE = f"""@software{{discreet,
   author = {{{{The discreet developers}}}},

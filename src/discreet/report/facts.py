@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileClipping, room_text, timetable_text
+from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.preparation import preparation_text
@@ -64,7 +64,7 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Schedule", schedule.describe(), "public, and known before the first round"),
         Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
-        Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),
+        *(_room(plan, planned) if plan.thresholds.summed else ()),
     )
 
 
@@ -79,6 +79,10 @@ def _segments(plan: Plan) -> tuple[Fact, ...]:
         )
         for number, (text, stage) in enumerate(plan.segment_plans(), 1)
     )
+
+
+def _room(plan: Plan, planned: Timetable) -> tuple[Fact, ...]:
+    return (Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),)
 
 
 def _model(plan: Plan) -> Fact:
@@ -185,8 +189,7 @@ def _clipping(clip: float | QuantileClipping | None, unit: str, *, asks: bool) -
 
 def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
     grid, thresholds = plan.grid, plan.thresholds
-    return (
-        Fact("Aggregation", _protocol(plan.aggregation), "how the silos' integers are summed"),
+    secret = (
         Fact(
             "Survivors",
             f"at least {thresholds.min_survivors} of {thresholds.num_silos}",
@@ -197,6 +200,10 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             f"up to {thresholds.max_colluding} with the server",
             f"{thresholds.threshold} shares are needed to unmask",
         ),
+    )
+    return (
+        Fact("Aggregation", _protocol(plan.aggregation), "how the silos' integers are summed"),
+        *(secret if thresholds.summed else ()),
         Fact(
             "Ring",
             f"integers modulo 2^{grid.bits}; {grid.scale:g} grid units for 1.0",
@@ -204,12 +211,16 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             "the result, not privacy",
         ),
         Fact(
-            "Masked vector", f"{plan.bytes_per_vector:,} bytes", "what a silo sends in a round, without keys"
+            "Masked vector" if thresholds.summed else "Message",
+            f"{plan.bytes_per_vector:,} bytes",
+            "what a silo sends in a round, without keys",
         ),
     )
 
 
 def _protocol(aggregation: AggregationConfig) -> str:
+    if aggregation.protocol == "none":
+        return "none: every silo's message is seen, with all of the noise that protects it"
     if aggregation.protocol == "ideal":
         return "ideal: an oracle for tests; whoever sums sees every contribution"
     server = "may deviate" if aggregation.mode == "malicious" else "follows the protocol and looks"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
+from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
@@ -79,7 +79,9 @@ def guarantees(report: ReportInput) -> Html:
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
     numbers = numbered(report.guarantees)
-    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated, report))
+    unmasked = all(isinstance(g.adversary, SiloMessages) for g in aggregated)
+    what = "Without secure aggregation, as planned" if unmasked else "With secure aggregation"
+    parts.append(_guarantee_table(what, "Adversary", aggregated, report))
     if alone:
         parts.append(
             _guarantee_table(

@@ -97,7 +97,7 @@ def round_order(plan: Plan, state: Training, release: int, sequence: int) -> Rou
         return RoundOrder(release, sequence, state.announced(), prepared=told(plan, state))
     turns = timetable.sums[release - 1].turns
     # One array a version, by whose identity silos that start alike are told.
-    models = {base: history.version(base) for base in {turn.base for turn in turns}}
+    models = {base: history.begun_on(base) for base in {turn.base for turn in turns}}
     starts = {turn.silo: Start(models[turn.base], turn.weight) for turn in turns}
     return RoundOrder(release, sequence, state.announced(), starts)
 

@@ -20,6 +20,7 @@ from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.held_out import require_one_process
+from discreet.plan.terms import require_sums
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
 from discreet.silo.policy import Consortium, generate_key
@@ -75,6 +76,7 @@ def rehearse(config: Config, path: Path) -> Plan:
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
     require_one_process(config.data)
     plan = prepare(config).plan
+    require_sums(plan)
     folder = ConsortiumFolder(path)
     consortium = Consortium(generate_key(folder.consortium_key))
     keys = {}

@@ -201,7 +201,7 @@ class FlowerEngine:
         parameters = _as_bytes(order.parameters)
         requests = dict[NodeId, bytes]()
         for release, planned in enumerate(timetable.sums[order.release :], order.release + 1):
-            # Two lines of the ledger for each release in between, if none is tried twice.
+            # Two lines of the ledger for each release in between: sums of a timetable are tried once.
             begin = Begin(release, order.sequence + 2 * (release - order.release), parameters)
             present = self._present([turn.silo for turn in planned.turns if turn.base == order.release - 1])
             requests |= {self._members.node(name): encode(begin) for name in present}

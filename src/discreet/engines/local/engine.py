@@ -9,6 +9,7 @@ from torch import nn
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.engines.local.crew import Crew
+from discreet.engines.local.unmasked import UnmaskedRun
 from discreet.errors import ConfigurationError
 from discreet.learning.torch_state import one_thread
 from discreet.plan import Plan, sum_terms
@@ -60,16 +61,15 @@ class LocalEngine:
         self._dropouts = tuple(dropouts)
         self._crew = crew
         session = randomness.derive("session", session_label)
-        terms = sum_terms(plan, session.random_bytes(32))
-        self._run: SumRun = plan.protocol.open(terms, session.derive("protocol"))
+        self._run = _opened(plan, session)
         self._held_out: RecordsInUse | None = None
         self._judging: SumRun | None = None
         self._preparing: SumRun | None = None
         if plan.evaluation is not None and held_out is not None:
             self._held_out = RecordsInUse(plan, {silo.name: silo.train for silo in held_out.silos})
-            self._judging = _session_of(plan.evaluation, session.derive("evaluation"))
+            self._judging = _opened(plan.evaluation, session.derive("evaluation"))
         if plan.preparation is not None:
-            self._preparing = _session_of(plan.preparation, session.derive("preparation"))
+            self._preparing = _opened(plan.preparation, session.derive("preparation"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
         """Runs one round over all silos, an evaluation, or the preparation."""
@@ -148,9 +148,12 @@ class LocalEngine:
         return found
 
 
-def _session_of(questions: Plan, source: RandomSource) -> SumRun:
-    """Opens secure aggregation for releases that are as long as the answers of some questions."""
-    return questions.protocol.open(sum_terms(questions, source.random_bytes(32)), source.derive("protocol"))
+def _opened(plan: Plan, session: RandomSource) -> SumRun:
+    """Opens a session of the plan's secure sums, or of public ones where a silo's own noise is all."""
+    name = session.random_bytes(32)
+    if not plan.thresholds.summed:
+        return UnmaskedRun(plan.grid, name)
+    return plan.protocol.open(sum_terms(plan, name), session.derive("protocol"))
 
 
 def _training_share(found: Iterable[Contribution]) -> float:
