@@ -90,10 +90,15 @@ def audit(
         progress: called with what is being done, how much of it is done, and how much there is.
 
     Raises:
-        ConfigurationError: for a training with a schedule.
+        ConfigurationError: for a training with a schedule, or with a release before the first round.
         UnsupportedAnalysisError: for a single noisy step, which is audited as single-step.
     """
     require_no_timetable(prepared.plan.training, "an audit")
+    if prepared.plan.preparation is not None:
+        raise ConfigurationError(
+            "'data.standardise' must be left out for an audit, which rehearses rounds and no release before "
+            "them. Audit the training without it."
+        )
     require_no_segments(prepared.plan.training, "an audit")
     plan, source = prepared.plan, SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))

@@ -361,11 +361,6 @@ class Config(Section):
                 "'data.standardise' must be without the client unit: it asks records, and a client has any "
                 "number of them"
             )
-        if isinstance(self.training.sampling, FixedSizeConfig):
-            raise ValueError(
-                "'data.standardise' must be without fixed-size sampling, where a record is exchanged for "
-                "another and not added or removed. Use poisson sampling"
-            )
         if self.training.schedule is not None:
             raise ValueError(
                 "'data.standardise' must be without 'training.schedule', where sums ask some silos only"

@@ -194,6 +194,11 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     asked = asked_stages(config)
     settings = _settings(config, asked, facts, capacities, thresholds)
     first = settings[0]
+    if preparation is not None and first.neighboring is not NeighboringRelation.ADD_REMOVE:
+        raise ConfigurationError(
+            "'data.standardise' must be without fixed-size sampling, where a record is exchanged for another "
+            "and not added or removed. Use poisson sampling."
+        )
     if config.aggregation.rotation and first.first.releases > 1:
         raise ConfigurationError(
             "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."

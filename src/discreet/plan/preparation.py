@@ -37,6 +37,11 @@ def preparation_config(config: Config, facts: FederationFacts) -> Config:
         ConfigurationError: if the training has no number on a public range, or no target to share.
     """
     stated, columns = _stated(config), _numbers(config)
+    if facts.feature_norm_bound is None or config.data.transform is not None:
+        raise ConfigurationError(
+            "'data.standardise' must be for the columns of a table, whose records are scaled to a norm; got "
+            f"{config.data.transform or 'records of any length'}."
+        )
     multiplier = whole_multiplier(config) * silos_of_a_unit(config) / math.sqrt(stated.share)
     shares = plan_thresholds(config, len(facts.silos)).honest_survivors
     # What a count of a sum of all silos has; a column of p gets 1/√p of the sensitivity.

@@ -166,10 +166,11 @@ def _columns(model: Model) -> tuple[Any, Any]:
             middle, code = (column.low + column.high) / 2, code_of(column)
             absent = np.nan if code is None else code
             ramp = ramps[place]
-            if ramp is not None:
-                middle += ramp.center * (column.high - column.low) / 2
-            as_middle = [] if code is None else [constant(middle, code)]
-            value = make_pipeline(_numbers(), constant(middle), *as_middle, scaled(), *_ramp(ramp))
+            # What is marked is as its column's centre; an unmarked blank is in the middle of the range.
+            center = middle if ramp is None else middle + ramp.center * (column.high - column.low) / 2
+            blank = center if column.missing else middle
+            as_center = [] if code is None else [constant(center, code)]
+            value = make_pipeline(_numbers(), constant(blank), *as_center, scaled(), *_ramp(ramp))
             steps.append((f"value {place}", value, [place]))
             # A missing cell is marked as the code is, or not at all.
             first = code if column.missing and code is not None else middle

@@ -153,7 +153,8 @@ class Run:
 
     def __repr__(self) -> str:
         spent = self.record.spending
-        said = f"{len(spent.completed)} of {self.plan.rounds} rounds"
+        rounds = sum(self.plan.trains(entry.release) for entry in spent.completed)
+        said = f"{rounds} of {self.plan.rounds} rounds"
         if self.record.seeded:
             said += (
                 ", SIMULATION: whoever knows the seed can remove the noise, so what follows holds without one"
