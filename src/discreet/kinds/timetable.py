@@ -72,8 +72,10 @@ class Timetable:
         _, most = self._counted
         return most[min(sums, len(self.sums))]
 
-    def contributions_of(self, silo: str) -> int:
-        """Returns how many sums ``silo`` is in."""
+    def contributions_of(self, silo: str, sums: int | None = None) -> int:
+        """Returns how many sums ``silo`` is in, of the first ``sums`` or of all."""
+        if sums is not None and sums < len(self.sums):
+            return sum(one.turn_of(silo) is not None for one in self.sums[:sums])
         counts, _ = self._counted
         return counts.get(silo, 0)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
-from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid
+from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid, rounded_sensitivity
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import QuantileNormConfig, Timetable
-from discreet.kinds.footprint import Footprint, NoiseSharing, most_sampling
+from discreet.kinds.footprint import Footprint, NoiseSharing, worst
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
@@ -21,7 +23,6 @@ from discreet.plan.plan import Plan
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
-    adversaries,
     against_server,
     event_for,
     most_setups,
@@ -29,8 +30,9 @@ from discreet.plan.releases import (
     of_several,
     repeated,
 )
+from discreet.plan.silos import require_provable, sharing_of, training_of
 from discreet.plan.timetable import planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
+from discreet.plan.training import silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
     Event,
@@ -39,14 +41,32 @@ from discreet.privacy.events import (
     Release,
     Repeated,
     RepeatedPoissonSampling,
+    Sampling,
 )
-from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.units import NeighboringRelation
 from discreet.secagg.ring import MAX_BITS
 
 _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.
 _INTEGER_COST = 1.005
 _MOST_REFINEMENTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a silo shows of one of its units.
+
+    Attributes:
+        l2_sensitivity: of a release, before rounding; real units.
+        sampling: how units enter a release.
+        releases: in a round.
+        rounds: that the silo is in.
+    """
+
+    l2_sensitivity: float
+    sampling: Sampling
+    releases: int
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +81,35 @@ class _Setting:
     timetable: Timetable | None
 
     @property
-    def first(self) -> Footprint:
-        """Any silo's footprint: steps, weight and kind of change are common to all."""
-        return self.footprints[0]
+    def worst(self) -> Footprint:
+        """A part that is nowhere below any silo's; the silos' own one, where they do not differ."""
+        return worst(self.footprints)
+
+    @property
+    def shown(self) -> tuple[_Shown, ...]:
+        """What each silo shows of its units; nothing where no silo was given settings that matter to it.
+
+        A unit that may be at several silos is protected as if each of these were the worst.
+        """
+        if self.config.silos is None or self.contributions > 1:
+            return ()
+        found = tuple(
+            _Shown(one.l2_sensitivity, one.sampling, one.releases, self.rounds_of(silo))
+            for silo, one in zip(self.facts.silos, self.footprints, strict=True)
+        )
+        alike = len({dataclasses.replace(one, rounds=0) for one in found}) == 1
+        return () if alike else found
+
+    @property
+    def sorts(self) -> tuple[_Shown, ...]:
+        """What there is to be hidden: each sort of silo, or the one that they all are."""
+        of_all = _Shown(self.worst.l2_sensitivity, self.worst.sampling, self.worst.releases, self.rounds)
+        return tuple(dict.fromkeys(self.shown)) or (of_all,)
 
     @property
     def neighboring(self) -> NeighboringRelation:
         """The relation in which noise is calibrated."""
-        return neighboring_of(most_sampling(self.footprints))
+        return neighboring_of(self.worst.sampling)
 
     @property
     def dimension(self) -> int:
@@ -78,7 +119,7 @@ class _Setting:
     @property
     def releases(self) -> int:
         """Releases of the whole training."""
-        return self.sums * self.first.releases
+        return self.sums * self.worst.releases
 
     @property
     def sums(self) -> int:
@@ -89,6 +130,10 @@ class _Setting:
     def rounds(self) -> int:
         """Sums that one silo is in."""
         return self.sums if self.timetable is None else self.timetable.most_contributions(self.sums)
+
+    def rounds_of(self, silo: str) -> int:
+        """Sums that ``silo`` is in."""
+        return self.sums if self.timetable is None else self.timetable.contributions_of(silo)
 
     @property
     def certain_shares(self) -> int:
@@ -102,6 +147,7 @@ class _Setting:
 
     def release(self, grid: Grid, multiplier: float) -> RoundRelease:
         """Returns a round's release with ``multiplier`` · sensitivity of certain noise."""
+        worst = self.worst
         return RoundRelease(
             share=law_for(
                 NoiseFamily(self.config.privacy.mechanism),
@@ -110,22 +156,61 @@ class _Setting:
             ),
             l2_sensitivity=grid.l2_sensitivity,
             dimension=self.dimension,
-            sampling=most_sampling(self.footprints),
+            sampling=worst.sampling,
             rounding_failure_prob=grid.rounding_failure_prob,
-            guard_failure_prob=max(footprint.guard_failure_prob for footprint in self.footprints),
-            change=self.first.change,
-            steps=self.first.releases,
+            guard_failure_prob=worst.guard_failure_prob,
+            change=worst.change,
+            steps=worst.releases,
             sharing=self.sharing,
-            roundings=self.first.roundings,
+            roundings=worst.roundings,
             graph_failure_prob=graph_failure_prob(self.config, self.thresholds.num_silos),
-            assumptions=self.first.assumptions,
+            assumptions=worst.assumptions,
         )
 
-    def event(self, release: RoundRelease) -> Event:
-        """Returns the whole training's event against the strongest reported adversary."""
+    def release_of(self, one: _Shown, grid: Grid, multiplier: float) -> RoundRelease:
+        """Returns what such a silo's units show in a round, with noise of ``multiplier`` · the largest."""
+        release = self.release(grid, multiplier)
+        if not self.shown:
+            return release
+        request = dataclasses.replace(_grid_request(self, 1.0, 0.0), l2_sensitivity=one.l2_sensitivity)
+        rounded = rounded_sensitivity(request, grid)
+        return dataclasses.replace(
+            release,
+            l2_sensitivity=min(rounded.bound, grid.l2_sensitivity),
+            rounding_failure_prob=rounded.failure_prob,
+            sampling=one.sampling,
+            steps=one.releases,
+        )
+
+    def event(self, one: _Shown, grid: Grid, multiplier: float) -> Event:
+        """Returns the whole training's event for such a silo against the strongest reported adversary."""
+        release = self.release_of(one, grid, multiplier)
         seen = of_several(release, self.contributions)
-        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=self.rounds)
+        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=one.rounds)
         return against_server(event, release, setups=most_setups(self.sums))
+
+    def most_epsilon(self, event: Callable[[_Shown], Event]) -> float:
+        """Returns the largest ε of any silo's event."""
+        delta = self.config.privacy.delta
+        return max(
+            epsilon(event(one), delta=delta, neighboring=self.neighboring).epsilon for one in self.sorts
+        )
+
+    def calibrated(
+        self, event: Callable[[_Shown, float], Event], target: float, lower: float, upper: float
+    ) -> float:
+        """Returns the smallest multiplier at which every silo's event meets ``target``: that of the worst."""
+        delta, enough = self.config.privacy.delta, None
+        for one in self.sorts:
+            make = partial(event, one)
+            if enough is not None:
+                spent = epsilon(make(enough), delta=delta, neighboring=self.neighboring)
+                if spent.epsilon <= target:
+                    continue
+            enough = calibrate(
+                make, epsilon=target, delta=delta, neighboring=self.neighboring, lower=lower, upper=upper
+            )
+        return lower if enough is None else enough
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -155,25 +240,28 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     thresholds = plan_thresholds(config, len(facts.silos))
     timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
+    require_provable(config, facts.silos)
     # What is asked is worked out once, and not for each of many silos.
-    setting_of_one = silo_setting(config, facts, capacities[0])
-    silos = [dataclasses.replace(setting_of_one, capacity=capacity) for capacity in capacities]
-    trainings = [local_training(config.training.local, silo) for silo in silos]
+    common = silo_setting(config, facts, capacities[0])
+    trainings = [
+        training_of(config, common, silo, capacity)
+        for silo, capacity in zip(facts.silos, capacities, strict=True)
+    ]
     setting = _Setting(
         config=config,
         facts=facts,
         footprints=tuple(
             training.footprint(capacity) for training, capacity in zip(trainings, capacities, strict=True)
         ),
-        sharing=trainings[0].noise_sharing(config.privacy.accept_assumptions),
+        sharing=sharing_of(trainings, config.privacy.accept_assumptions),
         thresholds=thresholds,
         timetable=timetable,
     )
-    if config.aggregation.rotation and setting.first.releases > 1:
+    if config.aggregation.rotation and setting.worst.releases > 1:
         raise ConfigurationError(
             "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
         )
-    if setting.contributions > 1 and setting.first.releases > 1:
+    if setting.contributions > 1 and setting.worst.releases > 1:
         raise ConfigurationError(
             "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
             f"one silo; got {setting.contributions}."
@@ -181,12 +269,16 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     if config.aggregation.noise_first:
         _require_noise_first(setting)
     if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
-        grid, release = _counts_and_noise(setting)
+        grid, multiplier = _counts_and_noise(setting)
     else:
-        grid, release = _grid_and_noise(setting)
-    rows = adversaries(facts.silos, thresholds, Unit(config.privacy.unit), asks=config.ask is not None)
-    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts))
-    guarantees = tuple(plan.against(adversary, honest, rounds=plan.releases) for adversary, honest in rows)
+        grid, multiplier = _grid_and_noise(setting)
+    release = setting.release(grid, multiplier)
+    own = tuple(setting.release_of(one, grid, multiplier) for one in setting.shown)
+    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts), own)
+    guarantees = tuple(
+        plan.against(adversary, honest, rounds=plan.releases, silo=silo)
+        for adversary, honest, silo in plan.rows()
+    )
     return dataclasses.replace(plan, guarantees=guarantees)
 
 
@@ -212,13 +304,13 @@ def _require_noise_first(setting: _Setting) -> None:
             "'privacy.mechanism' must be rounded-gaussian with aggregation.noise_first, since only real "
             f"noise can come before rounding; got {setting.config.privacy.mechanism}."
         )
-    if setting.first.releases > 1:
+    if setting.worst.releases > 1:
         raise ConfigurationError(
             "'aggregation.noise_first' must be false for noisy-steps, whose every step is a sum of integers."
         )
 
 
-def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
+def _counts_and_noise(setting: _Setting) -> tuple[Grid, float]:
     """Chooses the discrete Laplace noise of counts, which are integers as they are: nothing is rounded."""
     config, privacy = setting.config, setting.config.privacy
     if config.ask is None or config.aggregation.rotation:
@@ -227,13 +319,13 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
             "'aggregation.rotation'; use rounded-gaussian."
         )
     # The squared length of a vector of integers is an integer.
-    length = math.sqrt(math.floor(max(footprint.l2_sensitivity for footprint in setting.footprints) ** 2))
+    length = math.sqrt(math.floor(setting.worst.l2_sensitivity**2))
     grid = Grid(
         scale=1.0,
         bits=MAX_BITS,
         l2_sensitivity=length,
         rounding_failure_prob=0.0,
-        silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
+        silo_bound=setting.worst.silo_bound,
         dimension=setting.dimension,
         num_silos=len(setting.facts.silos),
         rounds=setting.releases,
@@ -243,36 +335,33 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
     multiplier = privacy.noise_multiplier
     if multiplier is None and privacy.epsilon is not None:
         least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
-        widest = setting.event(setting.release(grid, most / _INTEGER_COST))
-        reached = epsilon(widest, delta=privacy.delta, neighboring=setting.neighboring).epsilon
+        reached = setting.most_epsilon(lambda one: setting.event(one, grid, most / _INTEGER_COST))
         if not reached <= privacy.epsilon:
             raise ConfigurationError(
                 f"'privacy.epsilon' must be at least {reached:.3g} with the widest discrete-laplace noise "
                 f"that can be drawn; got {privacy.epsilon:g}. Raise it, or use rounded-gaussian.",
                 see=HowTo.EPSILON,
             )
-        multiplier = calibrate(
-            lambda z: setting.event(setting.release(grid, z)),
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            neighboring=setting.neighboring,
-            lower=least * _INTEGER_COST,
-            upper=most / _INTEGER_COST,
+        multiplier = setting.calibrated(
+            lambda one, z: setting.event(one, grid, z),
+            privacy.epsilon,
+            least * _INTEGER_COST,
+            most / _INTEGER_COST,
         )
-    release = setting.release(grid, multiplier or 0.0)
-    return _with_requested_bits(grid.with_noise(release.share), config), release
+    multiplier = multiplier or 0.0
+    share = setting.release(grid, multiplier).share
+    return _with_requested_bits(grid.with_noise(share), config), multiplier
 
 
-def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
+def _grid_and_noise(setting: _Setting) -> tuple[Grid, float]:
     """Chooses the coarsest grid on which integers cost almost nothing, and the noise on it."""
     privacy = setting.config.privacy
     multiplier, target = _gaussian_baseline(setting)
     min_stddev = 0.0
     for _ in range(_MOST_REFINEMENTS):
         grid = plan_grid(_grid_request(setting, multiplier, min_stddev))
-        release = setting.release(grid, multiplier * _INTEGER_COST)
-        spent = epsilon(setting.event(release), delta=privacy.delta, neighboring=setting.neighboring)
-        if spent.epsilon <= target:
+        shown = partial(setting.event, grid=grid, multiplier=multiplier * _INTEGER_COST)
+        if setting.most_epsilon(shown) <= target:
             break
         min_stddev = 2.0 * multiplier * grid.l2_sensitivity
     else:
@@ -282,53 +371,44 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, RoundRelease]:
             see=HowTo.EPSILON,
         )
     if privacy.noise_multiplier is None:
-        multiplier = calibrate(
-            lambda z: setting.event(setting.release(grid, z)),
-            epsilon=target,
-            delta=privacy.delta,
-            neighboring=setting.neighboring,
-            lower=multiplier / _INTEGER_COST,
-            upper=multiplier * _INTEGER_COST,
+        multiplier = setting.calibrated(
+            lambda one, z: setting.event(one, grid, z),
+            target,
+            multiplier / _INTEGER_COST,
+            multiplier * _INTEGER_COST,
         )
-    release = setting.release(grid, multiplier)
-    grid = grid.with_noise(release.share)
-    grid = dataclasses.replace(grid, bits=grid.bits + setting.first.extra_bits)
-    return _with_requested_bits(grid, setting.config), release
+    grid = grid.with_noise(setting.release(grid, multiplier).share)
+    grid = dataclasses.replace(grid, bits=grid.bits + setting.worst.extra_bits)
+    return _with_requested_bits(grid, setting.config), multiplier
 
 
 def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
-    privacy, first = setting.config.privacy, setting.first
-    sampling = most_sampling(setting.footprints)
-    if setting.contributions > 1:
-        sampling = repeated(sampling, setting.contributions)
+    privacy, worst = setting.config.privacy, setting.worst
 
-    def event(multiplier: float) -> Event:
-        noise = GaussianNoise(multiplier)
-        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(setting.contributions)
-        noisy = Release(noise, moved, setting.dimension, sampling, first.change)
-        return Repeated(noisy, setting.rounds * first.releases)
+    def event(one: _Shown, multiplier: float) -> Event:
+        sampling, silos = one.sampling, setting.contributions
+        if silos > 1:
+            sampling = repeated(sampling, silos)
+        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(silos)
+        # The multiplier is that of the largest contribution.
+        moved *= one.l2_sensitivity / worst.l2_sensitivity
+        noisy = Release(GaussianNoise(multiplier), moved, setting.dimension, sampling, worst.change)
+        return Repeated(noisy, one.rounds * one.releases)
 
     if privacy.noise_multiplier is not None:
-        found = epsilon(event(privacy.noise_multiplier), delta=privacy.delta, neighboring=setting.neighboring)
-        return privacy.noise_multiplier, found.epsilon
+        stated = privacy.noise_multiplier
+        return stated, setting.most_epsilon(lambda one: event(one, stated))
     if privacy.epsilon is None:
         raise ConfigurationError("one of 'privacy.epsilon' and 'privacy.noise_multiplier' must be given.")
-    multiplier = calibrate(
-        event,
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        neighboring=setting.neighboring,
-        lower=_SMALLEST_MULTIPLIER,
-        upper=_LARGEST_MULTIPLIER,
-    )
+    multiplier = setting.calibrated(event, privacy.epsilon, _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER)
     return multiplier, privacy.epsilon
 
 
 def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> GridRequest:
     return GridRequest(
-        l2_sensitivity=max(footprint.l2_sensitivity for footprint in setting.footprints),
-        silo_bound=max(footprint.silo_bound for footprint in setting.footprints),
+        l2_sensitivity=setting.worst.l2_sensitivity,
+        silo_bound=setting.worst.silo_bound,
         num_silos=len(setting.facts.silos),
         num_honest=setting.certain_shares,
         dimension=setting.dimension,

@@ -17,7 +17,15 @@ from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
+from discreet.kinds import (
+    LocalConfig,
+    NoisySteps,
+    QuantileClipping,
+    QuantileNormConfig,
+    SamplingConfig,
+    SiloTraining,
+    Timetable,
+)
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
 from discreet.optim import ServerRule
@@ -36,8 +44,9 @@ from discreet.plan.releases import (
     most_setups,
     of_several,
 )
+from discreet.plan.silos import local_of, own_text, sampling_of, training_of
 from discreet.plan.timetable import planned_sums, planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
+from discreet.plan.training import silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -52,6 +61,7 @@ from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
+OWN_FIELDS = ("l2_sensitivity", "rounding_failure_prob", "sampling", "steps")
 LOCAL = frozenset({"run", "speed"})
 
 # Names of silos in a one-line description.
@@ -71,11 +81,13 @@ class Plan:
         capacities: public bound on the training records, or persons, of each silo, in the order of
             ``facts.silos``.
         grid: the integers that travel: scale, ring, sensitivity after rounding.
-        release: what one round releases.
+        release: what one round releases of any silo's units: where silos differ, nowhere below what it does.
         thresholds: survivors, colluders, shares.
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
+            do not differ.
     """
 
     config: Config
@@ -86,6 +98,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    own: tuple[RoundRelease, ...] = ()
 
     @property
     def name(self) -> str:
@@ -134,6 +147,11 @@ class Plan:
     def evaluating(self) -> EvaluateConfig | None:
         """When held-out records are asked between rounds, and what ends the training; or None."""
         return self.config.evaluate
+
+    @property
+    def own_settings(self) -> str:
+        """Which silos have which settings in place of everybody's, in one line; empty if none has."""
+        return own_text(self.config)
 
     @property
     def aggregation(self) -> AggregationConfig:
@@ -241,18 +259,43 @@ class Plan:
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
+    def local_of(self, silo: str) -> LocalConfig:
+        """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""
+        return local_of(self.config, silo)
+
     def silo_training(self, silo: str) -> SiloTraining:
         """Returns the local training that ``silo`` runs, as of the first round."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
+        return training_of(self.config, silo_setting(self.config, self.facts, capacity), silo, capacity)
+
+    def release_of(self, silo: str | None) -> RoundRelease:
+        """Returns what one round releases of the units of ``silo``; of a stranger or None, of any silo's."""
+        known = self.own and silo in self.facts.silos
+        return self.own[self.facts.silos.index(silo)] if known and silo is not None else self.release
+
+    @property
+    def unlike_silos(self) -> tuple[str | None, ...]:
+        """One silo of each sort in which they differ; None alone where they do not."""
+        if not self.own:
+            return (None,)
+        # Which sums a timetable has a silo in matters before the last one.
+        if self.timetable is not None:
+            return self.facts.silos
+        first: dict[RoundRelease, str] = {}
+        for silo, release in zip(self.facts.silos, self.own, strict=True):
+            first.setdefault(release, silo)
+        return tuple(first.values())
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
         return self.facts.silos if self.timetable is None else self.timetable.sums[release - 1].silos
 
-    def contributions(self, rounds: int) -> int:
-        """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
-        return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
+    def contributions(self, rounds: int, silo: str | None = None) -> int:
+        """Returns in how many of the first ``rounds`` releases the records of a silo, or of any, may be."""
+        if self.timetable is None:
+            return rounds
+        planned = self.timetable
+        return planned.most_contributions(rounds) if silo is None else planned.contributions_of(silo, rounds)
 
     def contributions_of(self, silo: str) -> int:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
@@ -291,39 +334,88 @@ class Plan:
         """Returns the guarantee against the budget adversary after ``rounds`` charged releases."""
         return self.against(*self.budget_adversary(), rounds=rounds)
 
+    def rows(self) -> tuple[tuple[Adversary, int, str | None], ...]:
+        """Returns every guarantee that there is: the adversary, its shares of noise, and whose units.
+
+        None is everybody's. Where silos differ, each has a row of its own against the budget adversary.
+        """
+        adversary, honest = self.budget_adversary()
+        of_all = ((who, shares, None) for who, shares in self.adversaries())
+        return (*of_all, *((adversary, honest, silo) for silo in (self.facts.silos if self.own else ())))
+
+    def guarantees_for(self, silo: str) -> tuple[Guarantee, ...]:
+        """Returns the guarantees of everything planned that concern the units of one silo."""
+        concern = [
+            row
+            for row in self.guarantees
+            if row.silo is None
+            and not (isinstance(row.adversary, WithoutSecureAggregation) and row.adversary.silo != silo)
+        ]
+        if not self.own:
+            return tuple(concern)
+        shares = dict(self.adversaries())
+        return tuple(
+            row
+            if isinstance(row.adversary, WithoutSecureAggregation)
+            else self.against(row.adversary, shares[row.adversary], rounds=self.releases, silo=silo)
+            for row in concern
+        )
+
     def against(
-        self, adversary: Adversary, honest_silos: int, *, rounds: int, aborted: int = 0, over: bool = False
+        self,
+        adversary: Adversary,
+        honest_silos: int,
+        *,
+        rounds: int,
+        aborted: int = 0,
+        over: bool = False,
+        silo: str | None = None,
     ) -> Guarantee:
         """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
 
-        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`).
+        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
+        differ, it is that of the units of ``silo``, or the weakest of all silos'.
         """
+        own = adversary.silo if isinstance(adversary, WithoutSecureAggregation) else silo
+        about = self.unlike_silos if own is None or not self.own else (own,)
         found = [
             adversary_guarantee(
                 part.config,
-                part.release,
+                part.release_of(one),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=part.contributions(count, one),
                 aborted=aborted,
                 over=over,
             )
             for part, count in self.parts(rounds)
+            for one in about
         ]
-        return found[0] if len(found) == 1 else _weakest(found)
+        if self.evaluation is not None:
+            return _weakest(found)
+        if silo is not None and self.own:
+            return dataclasses.replace(found[0], silo=silo)
+        # Assumptions name a number of sums: the most that anybody is in.
+        most = max(range(len(about)), key=lambda place: self.contributions(rounds, about[place]))
+        return dataclasses.replace(
+            max(found, key=lambda row: row.epsilon), assumptions=found[most].assumptions
+        )
 
-    def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
-        """Returns the event of ``rounds`` releases as an adversary sees them.
+    def event_against(
+        self, adversary: Adversary, honest_silos: int, *, rounds: int, silo: str | None = None
+    ) -> Event:
+        """Returns the event of ``rounds`` releases as an adversary sees them, for the units of ``silo``.
 
-        Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
+        Where held-out units are asked, it is as if a unit were on both sides, and where silos differ and none
+        is named, as if it were at the worst of them in every respect; neither is ever too little.
         """
         events = tuple(
             adversary_event(
                 part.config,
-                part.release,
+                part.release_of(silo),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=part.contributions(count, silo if self.own else None),
             )
             for part, count in self.parts(rounds)
         )
@@ -332,8 +424,17 @@ class Plan:
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number of units that ``survivors`` put into a sum."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
-        training = self.training
-        return training.local.normaliser(training.sampling, capacities, survivors)
+        alike: dict[SamplingConfig, list[str]] = {}
+        for silo in self.facts.silos:
+            alike.setdefault(sampling_of(self.config, silo), []).append(silo)
+        return sum(
+            self.training.local.normaliser(
+                sampling,
+                {silo: capacities[silo] for silo in silos},
+                tuple(silo for silo in survivors if silo in set(silos)),
+            )
+            for sampling, silos in alike.items()
+        )
 
     def divisor(self, release: int, survivors: tuple[str, ...]) -> float:
         """Returns the public number that the sum of a release over ``survivors`` is divided by.
@@ -374,6 +475,7 @@ class Plan:
             "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
+            **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
             **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
         }
 
@@ -508,6 +610,11 @@ def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
     return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
+
+
+def _own_json(release: RoundRelease) -> Json:
+    """Returns in what a silo's release may differ from the plan's."""
+    return {name: to_json(getattr(release, name)) for name in OWN_FIELDS}
 
 
 def _indented(document: Json) -> bytes:

@@ -19,7 +19,7 @@ from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """How one training is charged at a silo: its plan, and how many others are assumed to collude.
+    """How one training is charged at a silo: its plan, how many others are assumed to collude, its name.
 
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
@@ -28,6 +28,7 @@ class Charge:
 
     plan: Plan
     max_colluding: int
+    silo: str | None = None
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shares: dict[AdaptiveFilter, Cost] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -45,7 +46,7 @@ class Charge:
                 "the plan's guarantee must be about a record that is present or absent, as this silo's "
                 f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
             )
-        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
+        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding), policy.silo)
 
     @property
     def honest_silos(self) -> int:
@@ -69,7 +70,9 @@ class Charge:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
             plan = self.plan.by_contribution
-            self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
+            self._known[releases] = plan.against(
+                self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+            )
         return self._known[releases]
 
     def of_filter(self, empty: AdaptiveFilter) -> Cost:
@@ -83,7 +86,7 @@ class Charge:
         """
         if empty not in self._shares:
             plan = self.plan.by_contribution
-            event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
+            event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds, silo=self.silo)
             try:
                 whole = empty.cost(event)
             except UnsupportedAnalysisError as error:
