@@ -57,7 +57,7 @@ class Canaries(Protocol):
         """How many there are."""
         ...
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> Directions:
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> Directions:
         """Returns the contributions to a round that starts from ``parameters`` and rotates updates."""
         ...
 
@@ -97,7 +97,7 @@ class CoordinateCanaries:
             vector[self.coordinates[~included & sampled]] = -self.height
         return vector
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
         """Returns itself: these canaries are made of grid units and the same in every round."""
         return self
 
@@ -159,15 +159,15 @@ class RecordCanaries:
         """How many there are."""
         return len(self.records)
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
-        training, weights = rehearsed_round(self.plan, self.owner, parameters)
+        training, weights = rehearsed_round(self.plan, self.owner, release, parameters)
         rows = [
             _lone_update(training, self.model, weights, self.records.take(np.array([row])))
             for row in range(self.count)
         ]
         rotated = rows if rotation is None else [rotation.forward(row) for row in rows]
-        return RecordDirections(np.stack(rotated) * self.plan.grid.scale)
+        return RecordDirections(np.stack(rotated) * self.plan.stage_of(release).grid.scale)
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:

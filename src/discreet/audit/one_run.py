@@ -140,7 +140,7 @@ def _views(
 ) -> tuple[Scores, ...]:
     """Scores the canaries in every view that the plan makes a claim for."""
     directions = [
-        canaries.at(step.order.parameters, round_rotation(plan, step.order.sequence))
+        canaries.at(step.order.release, step.order.parameters, round_rotation(plan, step.order.sequence))
         for step in rehearsal.steps
     ]
     aggregates: list[tuple[Adversary, list[LeftOver], int]] = [
@@ -239,7 +239,8 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     rule, dimension = plan.server_rule, plan.facts.dimension
     state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
-        length = plan.unit_length / plan.grid.scale
-        unit = np.full(dimension, length / plan.normaliser(step.outcome.survivors))
-        state, place = rule.step(state, place, unit)
+        release = step.order.release
+        length = plan.unit_length(release) / plan.stage_of(release).grid.scale
+        unit = np.full(dimension, length / plan.divisor(release, step.outcome.survivors))
+        state, place = rule.step(state, place, unit, plan.rounds)
     return float(np.abs(place).mean()) or 1.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,8 @@ import typer
 
 from discreet.cli.console import console, tell_owner
 from discreet.cli.listing import Listing
+from discreet.cli.written import Decimal, Encoding, Separator, written
+from discreet.errors import ConfigurationError
 from discreet.quality import NumberQuality, Quality, quality_json
 from discreet.quality.intervals import Interval, off_by, percents
 from discreet.quality.levels import level_rows
@@ -30,8 +34,15 @@ def evaluate(
     ],
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="A column of texts: measure each of them too. May be repeated."),
+        typer.Option(
+            "--by",
+            help="A column of texts, or one of numbers and where to cut it, age=40,60: "
+            "measure each group too. May be repeated.",
+        ),
     ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     own_code: Annotated[
         bool, typer.Option("--own-code", help="Import a model that is not bundled, which the file names.")
     ] = False,
@@ -44,7 +55,8 @@ def evaluate(
 
     Example: [bold]discreet evaluate runs/heart labelled.csv --by sex[/bold]
     """
-    found = evaluate_file(load_model(run, own_code=own_code), rows, by=by or ())
+    groups, how = dict(map(_group, by or ())), written(separator, encoding, decimal)
+    found = evaluate_file(load_model(run, own_code=own_code), rows, by=groups, written=how)
     tell_owner(found.notes)
     warning = _NOT_PRIVATE.format(file=rows.name)
     if as_json:
@@ -64,6 +76,20 @@ def evaluate(
     for line in (quality.warning, warning):
         if line:
             out.print(line, soft_wrap=True, markup=False)
+
+
+def _group(asked: str) -> tuple[str, tuple[float, ...]]:
+    """Reads a column, or a column and the edges between its groups."""
+    column, cut, listed = asked.partition("=")
+    try:
+        edges = tuple(map(float, listed.split(","))) if cut else ()
+    except ValueError:
+        edges = (math.nan,)
+    if not all(before < after for before, after in pairwise((-math.inf, *edges, math.inf))):
+        raise ConfigurationError(
+            f"--by must be a column, or a column and increasing numbers as in age=40,60; got {asked!r}."
+        )
+    return column, edges
 
 
 def _errors(quality: NumberQuality, file: str) -> list[Listing]:

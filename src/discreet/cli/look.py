@@ -10,14 +10,16 @@ from typing import Annotated
 
 import typer
 
-from discreet.config.data import DRAFT
+from discreet.config.data import DRAFT, WRITTEN
 from discreet.data.csv_file import CsvFile
+from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.look import MOST_TEXTS, Sight, guessed_file, seen
 from discreet.data.table_files import TableFile
 from discreet.errors import DataError
 
 _LABELS = ("label", "target", "outcome", "disease", "class", "y")
 _REPLACE = "replace by public knowledge"
+_MISWRITTEN = "another decimal sign than the file's other numbers; write all alike, then state a range"
 _IDENTIFIER = (
     "nearly all cells differ, as those of an identifier do, so it is id here or dropped, and no feature. If "
     "it says whose a record is, and people may have several, make it the column of data.person. If it is a "
@@ -107,6 +109,8 @@ def _features(columns: Mapping[str, list[Sight]]) -> tuple[dict[str, dict[str, s
         elif any(sight.numeric for sight in sights):
             low, high = min(sight.low for sight in sights), max(sight.high for sight in sights)
             tables["ranges"][name] = _draft(f"{low:g} to {high:g}")
+        elif any(sight.miswritten for sight in sights):
+            tables["ranges"][name] = _text(f"{DRAFT}{_MISWRITTEN}")
         elif len(_texts(sights)) > MOST_TEXTS:
             drop.append(name)
         else:
@@ -125,17 +129,22 @@ def _source(files: Mapping[Path, TableFile]) -> list[str]:
             raise DataError(f"every file must be a silo of its own name; got {', '.join(stems)}. Rename one.")
         named = (f"{_text(stem)} = {text}" for stem, text in zip(stems, texts.values(), strict=True))
         lines = [f"source = {{ {', '.join(named)} }}"]
-    dialects = {path.name: file.dialect for path, file in files.items() if isinstance(file, CsvFile)}
-    if len(set(dialects.values())) > 1:
-        found = ", ".join(
-            f"{name} ({one.separator!r}, {one.encoding}, {one.decimal!r})" for name, one in dialects.items()
-        )
-        raise DataError(f"all CSV files must be written alike; got {found}. Save them alike.")
-    for dialect in set(dialects.values()):
-        lines += [f"separator = {_text(dialect.separator)}"] if dialect.separator != "," else []
-        lines += [f"encoding = {_draft(dialect.encoding)}"] if dialect.encoding != "utf-8" else []
-        lines += [f"decimal = {_draft(dialect.decimal)}"] if dialect.decimal != "." else []
-    return lines
+    own = {path.name.split(".")[0]: file.dialect for path, file in files.items() if isinstance(file, CsvFile)}
+    return [*lines, *(line for key in WRITTEN if (line := _written(own, key)))]
+
+
+def _written(dialects: Mapping[str, Dialect], key: str) -> str:
+    """Returns the line that says one thing of how CSV files are written, by silo where they differ."""
+    usual = getattr(COMMAS, key)
+    # What splits a header is no more than the header says; the rest is read from records.
+    found = {silo: getattr(one, key) for silo, one in dialects.items()}
+    shown = {silo: _text(one) if key == "separator" else _draft(one) for silo, one in found.items()}
+    if set(found.values()) <= {usual}:
+        return ""
+    if len(set(found.values())) == 1:
+        return f"{key} = {next(iter(shown.values()))}"
+    named = ", ".join(f"{_text(silo)} = {shown[silo]}" for silo, one in found.items() if one != usual)
+    return f"{key} = {{ {named} }}"
 
 
 def _said(sights: list[Sight]) -> str:

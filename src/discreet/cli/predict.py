@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.console import tell_owner
+from discreet.cli.written import Decimal, Encoding, Separator, written
 from discreet.documents import shown
 from discreet.released import load_model, require_new, score_file, write_new
 
@@ -23,6 +24,9 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; left out: their numbers.")
     ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     own_code: Annotated[
         bool, typer.Option("--own-code", help="Import a model that is not bundled, which the file names.")
     ] = False,
@@ -36,7 +40,8 @@ def predict(
     """
     if out is not None:
         require_new(out, "--out")
-    scores = score_file(load_model(run, own_code=own_code), rows, id_column=id_column)
+    how = written(separator, encoding, decimal)
+    scores = score_file(load_model(run, own_code=own_code), rows, id_column=id_column, written=how)
     tell_owner(scores.notes)
     if out is None:
         # Texts of classes and rows come from elsewhere, and a terminal acts on some letters.

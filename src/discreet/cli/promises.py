@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
-from discreet.kinds import timetable_text
+from discreet.kinds import room_text, timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
@@ -127,6 +127,7 @@ def _what(plan: Plan) -> dict[str, str]:
         **_class_weights(plan),
         **_own_settings(plan),
         **_rounds(plan),
+        **_segments(plan),
         **_evaluations(plan),
         "weights": numbers,
     }
@@ -139,6 +140,15 @@ def _rounds(plan: Plan) -> dict[str, str]:
     return {
         "schedule": plan.training.schedule.describe(),
         "sums": timetable_text(plan.timetable, plan.facts.silos),
+        "dropouts": room_text(plan.timetable, plan.thresholds.min_survivors),
+    }
+
+
+def _segments(plan: Plan) -> dict[str, str]:
+    """A line for each segment, if there are any; noise and sensitivity are shown of the first."""
+    return {
+        f"segment {number}": f"{text}; noise multiplier {stage.noise_multiplier:.4g}"
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
     }
 
 
@@ -172,4 +182,4 @@ def _measure(plan: Plan) -> str:
     if plan.questions:
         return "of the longest that a record adds"
     rule = plan.norm_rule
-    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"
+    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial:g}"

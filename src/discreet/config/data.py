@@ -106,6 +106,7 @@ def _person_table(person: object) -> object:
 
 
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
+Written = str | dict[str, str]
 Missing = Literal["indicator", "neutral"]
 BinCount = Annotated[int, Field(strict=True, ge=2, le=MOST_BINS)]
 Edges = Annotated[tuple[float, ...], Field(min_length=1, max_length=MOST_BINS)]
@@ -163,7 +164,8 @@ class DataConfig(Section):
         missing: what a missing cell becomes: ``neutral``, the middle of its range or no category; or
             ``indicator``, besides a feature of its own. For all feature columns, or by column (csv).
         drop: columns that are no features whatever their names; nobody is told that they are unused (csv).
-        separator: the character between cells; left out, a comma (csv).
+        separator: the character between cells; left out, a comma. Here and in the next two, where files are
+            written differently: by silo, as in ``{ north = ";" }`` (csv).
         encoding: of the text; left out, UTF-8. Encodings of one byte a character will do (csv).
         decimal: the decimal sign; left out, a point (csv).
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
@@ -197,9 +199,9 @@ class DataConfig(Section):
     dates: dict[str, DateRange] | None = None
     missing: Missing | dict[str, Missing] | None = None
     drop: tuple[str, ...] | None = None
-    separator: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
+    separator: Written | None = None
+    encoding: Written | None = None
+    decimal: Written | None = None
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None

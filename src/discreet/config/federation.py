@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from discreet.config.data import (
+    WRITTEN,
     ColumnPartition,
     DataConfig,
     DirichletPartition,
@@ -24,7 +26,7 @@ from discreet.data import (
     load_federation,
     table_columns,
 )
-from discreet.data.dialect import Dialect
+from discreet.data.dialect import COMMAS, Dialects
 from discreet.data.labels import NUMBER
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
@@ -52,7 +54,23 @@ def public_facts(data: DataConfig) -> PublicFacts:
         missing=_missing(data),
         pixels=data.pixels,
         drop=data.drop or (),
-        dialect=Dialect(data.separator or ",", data.encoding or "utf-8", data.decimal or "."),
+        dialects=_dialects(data),
+    )
+
+
+def _dialects(data: DataConfig) -> Dialects:
+    """Returns how the files are written: all alike, or by silo."""
+    stated = {key: getattr(data, key) for key in WRITTEN}
+    apart = {key: own for key, own in stated.items() if isinstance(own, dict)}
+    alike = {key: own for key, own in stated.items() if isinstance(own, str)}
+    silos = dict.fromkeys(silo for own in apart.values() for silo in own)
+    common = replace(COMMAS, **alike)
+    return Dialects(
+        common,
+        {
+            silo: replace(common, **{key: own[silo] for key, own in apart.items() if silo in own})
+            for silo in silos
+        },
     )
 
 
@@ -118,7 +136,7 @@ def _header(data: DataConfig) -> list[str]:
     """Returns the columns of all files of a source."""
     if not of_tables(data.source):
         raise DataError("a pattern of columns is for csv: and parquet: sources, whose headers are read.")
-    found, problems = table_files(_expanded_path(data.source), public_facts(data).dialect).headers()
+    found, problems = table_files(_expanded_path(data.source), public_facts(data).dialects).headers()
     if problems:
         raise together(problems, "files cannot be read")
     return [name for header in found.values() for name in header]

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
+from discreet.config.segments import Segments
 from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
@@ -37,12 +38,13 @@ class TrainingConfig(Section):
     """How the model is trained.
 
     Attributes:
-        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate. With a
-            schedule, the contributions that a silo makes at most.
+        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate; left out
+            where segments state them. With a schedule, the contributions that a silo makes at most.
         local: what a silo computes in a round.
         sampling: who enters a round.
         server: how an aggregate becomes the next model.
         schedule: whether a sum waits for every silo; left out, it does.
+        segments: rounds with settings of their own, one segment after the other; left out, all are alike.
     """
 
     rounds: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
@@ -50,11 +52,12 @@ class TrainingConfig(Section):
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()
     schedule: BufferedConfig | None = None
+    segments: Segments | None = None
 
     @model_validator(mode="after")
     def _left_to_the_plan(self) -> TrainingConfig:
         if not isinstance(self.local, UntunedStepsConfig):
-            if self.rounds == "auto":
+            if self.rounds == "auto" and self.segments is None:
                 raise ValueError(
                     f"'rounds' must be given for {self.local.kind} with a learning rate of its own; it is "
                     "missing. Only stable-steps without 'learning_rate' leave it to the plan"
@@ -66,6 +69,28 @@ class TrainingConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _in_segments(self) -> TrainingConfig:
+        if self.segments is None:
+            return self
+        if isinstance(self.local, UntunedStepsConfig):
+            raise ValueError(
+                "'segments' must be left out where stable-steps have no 'learning_rate', for the plan "
+                "chooses it for rounds that are alike. Leave them out, or give a learning rate and steps"
+            )
+        if self.rounds != "auto":
+            raise ValueError(f"'rounds' must be left out where 'segments' state them; got {self.rounds}")
+        if self.schedule is not None:
+            raise ValueError(
+                "'schedule' must be left out with 'segments': silos in one sum would be in different ones"
+            )
+        for number, segment in enumerate(self.segments):
+            try:
+                segment.local_table(self.local)
+            except ValueError as error:
+                raise ValueError(f"'segments.{number}': {error}") from None
+        return self
+
     @property
     def planned_rounds(self) -> int:
         """How many rounds there are.
@@ -73,6 +98,8 @@ class TrainingConfig(Section):
         Raises:
             ConfigurationError: if that is still left to a plan.
         """
+        if self.segments is not None:
+            return sum(segment.rounds for segment in self.segments)
         if self.rounds == "auto":
             raise ConfigurationError("'training.rounds' must be worked out by a plan first; it is \"auto\".")
         return self.rounds

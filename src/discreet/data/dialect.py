@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from discreet.errors import DataError
 
@@ -14,7 +15,7 @@ _BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a CSV file is written; stated, and never guessed from its records.
+    """How a CSV file is written; where records are protected it is stated, and never guessed from them.
 
     Attributes:
         separator: one character between cells.
@@ -69,3 +70,33 @@ def _is_robust(encoding: str) -> bool:
 
 COMMAS = Dialect()
 """What a CSV file is taken for unless its user says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialects:
+    """How several CSV files are written: all alike, but for those that differ.
+
+    Attributes:
+        common: how a file is written of which nothing else is said.
+        own: how the others are, by the silo whose they are.
+    """
+
+    common: Dialect = COMMAS
+    own: Mapping[str, Dialect] = field(default_factory=dict)
+
+    def of(self, silo: str) -> Dialect:
+        """Returns how a silo's file is written."""
+        return self.own.get(silo, self.common)
+
+    def require_of(self, silos: Collection[str]) -> None:
+        """Refuses a silo that has no file, since what was said of it would hold for none.
+
+        Raises:
+            DataError: naming it.
+        """
+        odd = sorted(set(self.own) - set(silos))
+        if odd:
+            raise DataError(
+                f"how a file is written must be said of a silo that has one ({', '.join(silos)}); got "
+                f"{odd[0]!r}. Mend separator, encoding or decimal."
+            )

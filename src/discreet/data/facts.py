@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from typing import TypeVar
@@ -12,7 +12,7 @@ from discreet.data.array_source import ArrayFacts
 from discreet.data.bins import Bins, cuts_of
 from discreet.data.columns import Categories, Column, Days, Numeric
 from discreet.data.dates import DateOrder
-from discreet.data.dialect import COMMAS, Dialect
+from discreet.data.dialect import Dialects
 from discreet.data.labels import Outcome
 from discreet.data.names import matches
 from discreet.data.persons import PersonRule
@@ -24,7 +24,7 @@ _BINARY = 2
 T = TypeVar("T")
 
 _OF_TABLES = (
-    "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "dialect",
+    "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes", "dialects",
 )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ class PublicFacts:
             (tables).
         missing: feature columns of which a missing cell has a feature of its own (tables).
         drop: columns that are not used, and known to be (tables).
-        dialect: how CSV files are written.
+        dialects: how CSV files are written.
         pixels: whether bytes in arrays are pixels; None takes them for pixels, and says so.
         classes: the labels' texts in order, the first of which is class 0 (tables).
         num_classes: number of classes (tables: labels are 0, 1, ... unless ``classes`` says otherwise; left
@@ -68,7 +68,7 @@ class PublicFacts:
     dates: Mapping[str, tuple[date, date, DateOrder]] | None = None
     missing: frozenset[str] = frozenset()
     drop: tuple[str, ...] = ()
-    dialect: Dialect = COMMAS
+    dialects: Dialects = field(default_factory=Dialects)
     pixels: bool | None = None
     bins: Mapping[str, int | Sequence[float]] | None = None
     asked: bool = False

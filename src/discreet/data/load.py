@@ -187,7 +187,7 @@ def _table_pools(
 
     Everything that is wrong with the columns of any file is said at once.
     """
-    found = table_files(source, facts.dialect)
+    found = table_files(source, facts.dialects)
     if partition is None and of_several(source):
         partition = ColumnSilos(SILO, names=tuple(found.files))
     column = partition.column if isinstance(partition, ColumnSilos) else None

@@ -10,14 +10,15 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from discreet.data.csv_file import CsvFile, any_length, unpacked
 from discreet.data.dates import DateOrder, day_number
-from discreet.data.dialect import Dialect
+from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.parquet_file import ParquetFile
 from discreet.data.spelling import spelling
 from discreet.data.table_files import TableFile
@@ -32,7 +33,9 @@ _MOSTLY = 0.95
 _SEPARATORS = ",;\t|"
 _BLOCK = 1 << 20
 _DISTINCT_ROWS = 10_000
-_COMMA, _POINT = re.compile(r"[+-]?[0-9]+,[0-9]+"), re.compile(r"[+-]?[0-9]+\.[0-9]+")
+# Zeros after the sign say nothing: tools write them behind whole numbers, whatever the sign of the others is.
+_FRACTION = {sign: re.compile(rf"[+-]?[0-9]+{re.escape(sign)}[0-9]*[1-9][0-9]*") for sign in ".,"}
+_COMMA_WHOLE = re.compile(r"[+-]?[0-9]+,0+")
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class Sight:
         rows: how many cells there are.
         blank: how many of them are empty.
         numbers: how many hold a number, from ``low`` to ``high``.
+        otherwise: how many would hold a fraction if the file's decimal sign were the other one.
         days: how many hold a date of each order, with the first and the last.
         texts: up to `MOST_TEXTS` and one different texts.
         whole: how many hold a whole number.
@@ -60,9 +64,10 @@ class Sight:
     first: set[str] = field(default_factory=set)
     looked: int = 0
     whole: int = 0
+    otherwise: int = 0
 
-    def add(self, cells: Iterable[str], numbers: Iterable[float]) -> None:
-        """Looks at some more cells."""
+    def add(self, cells: Iterable[str], numbers: Iterable[float], other: str) -> None:
+        """Looks at some more cells; ``other`` is the decimal sign that the file is not read with."""
         for cell, number in zip(cells, numbers, strict=True):
             self.rows += 1
             if not cell:
@@ -78,6 +83,7 @@ class Sight:
                 self.whole += number == math.floor(number)
                 self.low, self.high = min(self.low, number), max(self.high, number)
             else:
+                self.otherwise += _FRACTION[other].fullmatch(cell) is not None
                 self._add_days(cell)
 
     def _add_days(self, cell: str) -> None:
@@ -99,32 +105,53 @@ class Sight:
         return self._most(self.numbers) and len(self.texts) > 2
 
     @property
+    def miswritten(self) -> bool:
+        """Whether it would be a column of fractions if the file's decimal sign were the other one."""
+        return not self.numeric and self.order is None and self._most(2 * self.otherwise)
+
+    @property
     def identifying(self) -> bool:
         """Whether hardly a text occurs twice among many rows, and they are no dates and no fractions."""
         differ = len(self.first) > MOST_TEXTS and len(self.first) >= _MOSTLY * self.looked
-        return differ and self.whole == self.numbers and not self.order
+        return differ and self.whole == self.numbers and not (self.order or self.miswritten)
 
     def _most(self, count: int) -> bool:
         return 2 * count > self.rows - self.blank
 
 
-def guessed_file(path: Path) -> TableFile:
+def guessed_file(path: Path, usual: Dialect = COMMAS) -> TableFile:
     """Returns a table with the separator, encoding and decimal sign that its own bytes suggest.
+
+    Args:
+        path: the file.
+        usual: what is taken where nothing in the file speaks for another.
 
     Raises:
         DataError: if the file cannot be read, or no setting would do.
     """
     if path.suffix == ".parquet":
         return ParquetFile(path)
-    encoding = _encoding(path)
-    separator = _separator(path, encoding)
-    points, commas = 0, 0
-    if separator != ",":
-        file = CsvFile(path, Dialect(separator, encoding))
-        table = next(file.tables(file.header()))
-        cells = [cell for column in table.columns.values() for cell in column]
-        points, commas = (sum(1 for cell in cells if form.fullmatch(cell)) for form in (_POINT, _COMMA))
-    return CsvFile(path, Dialect(separator, encoding, "," if commas > points else "."))
+    encoding = _encoding(path, usual.encoding)
+    separator = _separator(path, encoding, usual.separator)
+    return CsvFile(path, Dialect(separator, encoding, _decimal(path, separator, encoding, usual.decimal)))
+
+
+def _decimal(path: Path, separator: str, encoding: str, usual: str) -> str:
+    """Returns the decimal sign of most columns that hold fractions, of the first rows."""
+    if separator == ",":
+        return "."
+    file = CsvFile(path, Dialect(separator, encoding))
+    table = next(file.tables(file.header()))
+    found = Counter(filter(None, map(_sign_of, table.columns.values())))
+    return usual if found["."] == found[","] else max(found, key=lambda sign: found[sign])
+
+
+def _sign_of(cells: Sequence[str]) -> str | None:
+    """Returns the decimal sign of most fractions of a column; None if there are none, or as many of both."""
+    found = {sign: sum(1 for cell in cells if form.fullmatch(cell)) for sign, form in _FRACTION.items()}
+    if found["."] == found[","]:
+        return "," if any(_COMMA_WHOLE.fullmatch(cell) for cell in cells) else None
+    return max(found, key=lambda sign: found[sign])
 
 
 def seen(file: TableFile) -> dict[str, Sight]:
@@ -134,30 +161,35 @@ def seen(file: TableFile) -> dict[str, Sight]:
         DataError: if it cannot be read.
     """
     found = {name: Sight() for name in file.header()}
+    other = "." if isinstance(file, CsvFile) and file.dialect.decimal == "," else ","
     for table in file.tables(tuple(found)):
         for name, sight in found.items():
-            sight.add(table.column(name), table.numbers(name).tolist())
+            sight.add(table.column(name), table.numbers(name).tolist(), other)
     return found
 
 
-def _encoding(path: Path) -> str:
-    """Returns UTF-8 if the whole file is, else Windows' Latin alphabet."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+def _encoding(path: Path, usual: str) -> str:
+    """Returns UTF-8 if the whole file is, else the usual one, or Windows' Latin alphabet."""
+    decoder, ascii_alone = codecs.getincrementaldecoder("utf-8")(), True
     try:
         with unpacked(path) as packed:
             for block in iter(partial(packed.read, _BLOCK), b""):
                 if block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                     raise DataError(f"{path.name} must be UTF-8; it is UTF-16. Save it as UTF-8.")
                 decoder.decode(block)
+                ascii_alone = ascii_alone and block.isascii()
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
+        return "cp1252" if usual == COMMAS.encoding else usual
+    return usual if ascii_alone else COMMAS.encoding
 
 
-def _separator(path: Path, encoding: str) -> str:
-    """Returns the separator that splits the header into most columns."""
+def _separator(path: Path, encoding: str, usual: str) -> str:
+    """Returns the separator that splits the header into most columns; the usual one before others."""
     with unpacked(path) as packed:
         header = packed.readline().decode(encoding, errors="replace")
     with any_length():
-        return max(_SEPARATORS, key=lambda one: len(next(csv.reader(io.StringIO(header), delimiter=one), [])))
+        columns = {
+            one: len(next(csv.reader(io.StringIO(header), delimiter=one), [])) for one in usual + _SEPARATORS
+        }
+    return max(columns, key=lambda one: columns[one])

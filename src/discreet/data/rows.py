@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -14,11 +14,11 @@ from discreet.data.columns import encode
 from discreet.data.csv_file import CsvFile
 from discreet.data.dialect import COMMAS, Dialect
 from discreet.data.facts import PublicFacts
+from discreet.data.look import guessed_file
 from discreet.data.norm import scale_to_norm, with_constant
-from discreet.data.parquet_file import ParquetFile
 from discreet.data.remarks import left_out_note, unused_note
 from discreet.data.table import Table
-from discreet.data.table_files import Source
+from discreet.data.table_files import Source, TableFile
 from discreet.data.table_source import TableSchema
 from discreet.data.unusable import Unusable
 
@@ -73,13 +73,27 @@ class TableRules:
         """Returns counts of rows that are left out or clipped for their label."""
         return self.schema.rule.notes(name, self.schema.label, counts)
 
-    def file(self, path: Path) -> CsvFile | ParquetFile:
-        """Returns a file of rows: Parquet if its name ends in ``.parquet``, else CSV."""
-        return ParquetFile(path) if path.suffix == ".parquet" else CsvFile(path, self.dialect)
+    def file(self, path: Path, written: Mapping[str, str]) -> tuple[TableFile, tuple[str, ...]]:
+        """Returns a file of rows, Parquet if its name ends in ``.parquet``, else CSV; and how it is read.
 
-    def notes(
-        self, file: CsvFile | ParquetFile, used: Iterable[str], counted: Sequence[Counted]
-    ) -> tuple[str, ...]:
+        These rows train nothing, so how a CSV file is written may be guessed from them where ``written``
+        does not say it; a line tells of a guess that differs from the training's files.
+
+        Raises:
+            DataError: if the file cannot be read, or what is stated does not fit together.
+        """
+        found = guessed_file(path, self.dialect)
+        if not isinstance(found, CsvFile):
+            return found, ()
+        one = replace(found.dialect, **written)
+        if len(written) == len(fields(Dialect)) or one == self.dialect:
+            return CsvFile(path, one), ()
+        return CsvFile(path, one), (
+            f"{path.name} is read with separator {one.separator!r}, encoding {one.encoding!r} and decimal "
+            f"{one.decimal!r}, a guess. Say otherwise with --separator, --encoding and --decimal.",
+        )
+
+    def notes(self, file: TableFile, used: Iterable[str], counted: Sequence[Counted]) -> tuple[str, ...]:
         """Returns counts of the cells and rows of a file that could not be used as they are."""
         rows = sum(part.rows for part in counted)
         notes = [*left_out_note(file.name, sum(part.left_out for part in counted), rows)]
@@ -103,4 +117,4 @@ def table_rules(source: Source, facts: PublicFacts) -> TableRules | None:
     if facts.label is None:
         return None
     name = source if isinstance(source, str) else "the tables"
-    return TableRules(facts.schema(name, silo=None), norm_bound, facts.dialect)
+    return TableRules(facts.schema(name, silo=None), norm_bound, facts.dialects.common)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.data.csv_file import CsvFile
-from discreet.data.dialect import Dialect
+from discreet.data.dialect import Dialect, Dialects
 from discreet.data.parquet_file import ParquetFile
 from discreet.data.table import no_column
 from discreet.errors import DataError
@@ -57,22 +57,30 @@ class TableFiles:
         return found, problems
 
 
-def table_files(source: Source, dialect: Dialect) -> TableFiles:
+def table_files(source: Source, dialects: Dialects) -> TableFiles:
     """Finds the files of a source; none is opened.
 
     Args:
         source: ``csv:PATH`` or ``parquet:PATH``, where PATH may hold ``*`` or end in ``/`` for a folder; or
             one such file for each silo by its name.
-        dialect: how CSV files are written.
+        dialects: how CSV files are written.
 
     Raises:
         DataError: if there is none, two would be silos of one name, or a silo has something else.
     """
     if isinstance(source, str):
         scheme, _, path = source.partition(":")
-        if not of_several(source):
-            return TableFiles(Path(path).name, {Path(path).name: _file(scheme, Path(path), dialect)})
-        return TableFiles(source, _matched(source, scheme, path, dialect))
+        paths = _matched(source, scheme, path) if of_several(source) else {Path(path).name: Path(path)}
+        found = {silo: (scheme, one) for silo, one in paths.items()}
+        name = source if of_several(source) else Path(path).name
+    else:
+        found, name = _named(source), "the silos' tables"
+    dialects.require_of(found)
+    return TableFiles(name, {silo: _file(*one, dialects.of(silo)) for silo, one in found.items()})
+
+
+def _named(source: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
+    """Returns scheme and path of the file of each silo."""
     files = {}
     for silo, one in sorted(source.items()):
         scheme, _, path = one.partition(":")
@@ -80,20 +88,20 @@ def table_files(source: Source, dialect: Dialect) -> TableFiles:
             raise DataError(
                 f"the source of {silo!r} must be csv:PATH or parquet:PATH of one file; got {one!r}."
             )
-        files[silo] = _file(scheme, Path(path), dialect)
+        files[silo] = (scheme, Path(path))
     if not files:
         raise DataError("the source must name a file for at least one silo; it names none.")
-    return TableFiles("the silos' tables", files)
+    return files
 
 
-def _matched(source: str, scheme: str, path: str, dialect: Dialect) -> dict[str, TableFile]:
+def _matched(source: str, scheme: str, path: str) -> dict[str, Path]:
     """Returns the files that a pattern matches, by their stems."""
     suffixes = _SUFFIXES[scheme]
     patterns = [f"{path}*{suffix}" for suffix in suffixes] if path.endswith("/") else [path]
     # Only the star is special: names of files may hold brackets.
     escaped = [glob.escape(pattern).replace("[*]", "*") for pattern in patterns]
     found = sorted({Path(match) for pattern in escaped for match in glob.glob(pattern)})
-    files: dict[str, TableFile] = {}
+    files: dict[str, Path] = {}
     for match in found:
         stem = next(
             (match.name.removesuffix(end) for end in reversed(suffixes) if match.name.endswith(end)), ""
@@ -102,7 +110,7 @@ def _matched(source: str, scheme: str, path: str, dialect: Dialect) -> dict[str,
             raise DataError(f"{source}: files must end in {' or '.join(suffixes)}; got {match.name}.")
         if stem in files:
             raise DataError(f"{source}: two files would be the silo {stem!r}; rename one.")
-        files[stem] = _file(scheme, match, dialect)
+        files[stem] = match
     if not files:
         raise DataError(f"{source}: there must be a file of that name; there is none.")
     return {stem: files[stem] for stem in sorted(files)}

@@ -79,6 +79,10 @@ class Timetable:
         counts, _ = self._counted
         return counts.get(silo, 0)
 
+    def without_room(self, floor: int) -> int:
+        """Returns how many sums ask no more silos than must survive, so that one dropout loses them."""
+        return sum(len(one.turns) <= floor for one in self.sums)
+
     @cached_property
     def most_stale(self) -> int:
         """How many sums old the oldest base is when it is used."""
@@ -182,6 +186,17 @@ def timetable_text(planned: Timetable, silos: tuple[str, ...]) -> str:
     )
     stale = f"models at most {planned.most_stale} sums old" if planned.most_stale else "every model new"
     return f"{len(planned.sums)} in {planned.sums[-1].tick} ticks, {stale}: {in_them}"
+
+
+def room_text(planned: Timetable, floor: int) -> str:
+    """Says in one line what a dropout costs; ``floor`` is ``aggregation.min_survivors``."""
+    tight = planned.without_room(floor)
+    if not tight:
+        return "every sum can lose a silo"
+    return (
+        f"{tight} of {len(planned.sums)} sums ask only the {floor} silos that must survive: a dropout leaves "
+        f"such a sum out, and it stays charged; a 'buffer' of min_survivors + 1 = {floor + 1} has room"
+    )
 
 
 def stale_weight(age: int) -> float:

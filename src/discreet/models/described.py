@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from discreet.kinds.model_facts import ModelFacts, digest_of
+from discreet.models.batch_norm import running_statistics
 from discreet.models.convexity import convexity
 from discreet.models.outputs import count_outputs
 from discreet.models.parameters import flatten
@@ -23,4 +24,5 @@ def described(model: nn.Module, feature_shape: tuple[int, ...]) -> ModelFacts:
         linear=convexity(model) is not None,
         dimension=len(initial),
         model_digest=digest_of(architecture, initial),
+        batch_norm_channels=sum(tensor.numel() for tensor in running_statistics(model)) // 2,
     )

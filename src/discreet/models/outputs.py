@@ -18,9 +18,11 @@ def count_outputs(model: nn.Module, feature_shape: tuple[int, ...]) -> int:
         >>> count_outputs(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)), (4,))
         3
     """
-    parameter = next(model.parameters())
+    parameter, was_training = next(model.parameters()), model.training
+    model.eval()  # running statistics stay as they were made
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         outputs = model(torch.zeros(2, *feature_shape, device=parameter.device))
+    model.train(was_training)
     if not (outputs.ndim == 2 and outputs.shape[0] == 2):
         raise ConfigurationError(
             "A model must return one row of logits a record, shape (2, k) for two; got "

@@ -31,10 +31,11 @@ class FederationFacts:
         feature_shape: shape of one record's features.
         num_classes: labels are 0 … num_classes - 1; 1 where the label is a number.
         feature_norm_bound: every record's features have L2 norm at most this, by construction; or None.
-        dimension: number of trainable weights.
+        dimension: number of trained weights.
         model_digest: SHA-256 of the public initial weights and of the architecture.
         outputs: logits of the model.
         linear: whether the model is a linear head, whose loss is convex.
+        batch_norm_channels: channels of the model whose running mean and variance are weights too.
 
     Raises:
         ConfigurationError: for facts that no federation has, which would make a model of any size.
@@ -48,6 +49,7 @@ class FederationFacts:
     model_digest: str
     outputs: int
     linear: bool
+    batch_norm_channels: int = 0
 
     def __post_init__(self) -> None:
         named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
@@ -74,11 +76,15 @@ class FederationFacts:
             raise _wrong("model_digest", "64 hexadecimal digits")
         if not 1 <= self.outputs <= self.dimension:
             raise _wrong("outputs", f"1 to the number of weights, {self.dimension}")
+        if not 0 <= 2 * self.batch_norm_channels < self.dimension:
+            raise _wrong("batch_norm_channels", "0, or fewer than half of the weights")
 
     @property
     def model(self) -> ModelFacts:
         """Those of the model."""
-        return ModelFacts(self.dimension, self.model_digest, self.outputs, self.linear)
+        return ModelFacts(
+            self.dimension, self.model_digest, self.outputs, self.linear, self.batch_norm_channels
+        )
 
 
 def _wrong(name: str, allowed: str) -> ConfigurationError:
@@ -107,6 +113,7 @@ def federation_facts(
         model_digest=model.model_digest,
         outputs=model.outputs,
         linear=model.linear,
+        batch_norm_channels=model.batch_norm_channels,
     )
 
 

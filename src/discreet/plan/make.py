@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,7 @@ from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid, rounded_sensitivity
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import QuantileNormConfig, Timetable
+from discreet.kinds import QuantileClipping, Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, worst
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -24,6 +24,7 @@ from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
     against_server,
+    composed,
     event_for,
     most_setups,
     neighboring_of,
@@ -31,8 +32,9 @@ from discreet.plan.releases import (
     repeated,
 )
 from discreet.plan.silos import require_provable, sharing_of, training_of
-from discreet.plan.timetable import planned_timetable
-from discreet.plan.training import silo_setting, silos_of_a_unit
+from discreet.plan.stages import Asked, Stage, asked_stages
+from discreet.plan.timetable import planned_sums, planned_timetable
+from discreet.plan.training import require_rates, silo_setting, silos_of_a_unit
 from discreet.plan.untuned import settled
 from discreet.privacy.events import (
     Event,
@@ -71,7 +73,10 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is known before noise and grid: the request, what the silos put in, and whom to withstand."""
+    """What is known before noise and grid: the request, what the silos put in, and whom to withstand.
+
+    Of all rounds; or of a stage, with ``own_rounds`` of its own and its part of the noise.
+    """
 
     config: Config
     facts: FederationFacts
@@ -79,6 +84,8 @@ class _Setting:
     sharing: NoiseSharing
     thresholds: Thresholds
     timetable: Timetable | None
+    own_rounds: int | None = None
+    noise_scale: float = 1.0
 
     @property
     def worst(self) -> Footprint:
@@ -86,8 +93,13 @@ class _Setting:
         return worst(self.footprints)
 
     @property
-    def shown(self) -> tuple[_Shown, ...]:
-        """What each silo shows of its units; nothing where no silo was given settings that matter to it.
+    def of_all(self) -> _Shown:
+        """What no silo shows more than."""
+        return _Shown(self.worst.l2_sensitivity, self.worst.sampling, self.worst.releases, self.rounds)
+
+    @property
+    def own(self) -> tuple[_Shown, ...]:
+        """What each silo shows of its units; nothing where none was given settings that matter to that.
 
         A unit that may be at several silos is protected as if each of these were the worst.
         """
@@ -101,12 +113,6 @@ class _Setting:
         return () if alike else found
 
     @property
-    def sorts(self) -> tuple[_Shown, ...]:
-        """What there is to be hidden: each sort of silo, or the one that they all are."""
-        of_all = _Shown(self.worst.l2_sensitivity, self.worst.sampling, self.worst.releases, self.rounds)
-        return tuple(dict.fromkeys(self.shown)) or (of_all,)
-
-    @property
     def neighboring(self) -> NeighboringRelation:
         """The relation in which noise is calibrated."""
         return neighboring_of(self.worst.sampling)
@@ -114,7 +120,7 @@ class _Setting:
     @property
     def dimension(self) -> int:
         """Coordinates of what travels: the weights, and the count of a clipping norm that adapts."""
-        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileNormConfig)
+        return self.facts.dimension + isinstance(self.config.privacy.clip_norm, QuantileClipping)
 
     @property
     def releases(self) -> int:
@@ -128,7 +134,9 @@ class _Setting:
 
     @property
     def rounds(self) -> int:
-        """Sums that one silo is in."""
+        """Sums that one silo is in, of a stage if there are several."""
+        if self.own_rounds is not None:
+            return self.own_rounds
         return self.sums if self.timetable is None else self.timetable.most_contributions(self.sums)
 
     def rounds_of(self, silo: str) -> int:
@@ -146,7 +154,8 @@ class _Setting:
         return silos_of_a_unit(self.config)
 
     def release(self, grid: Grid, multiplier: float) -> RoundRelease:
-        """Returns a round's release with ``multiplier`` · sensitivity of certain noise."""
+        """Returns a round's release with ``multiplier`` · ``noise_scale`` · sensitivity of certain noise."""
+        multiplier *= self.noise_scale
         worst = self.worst
         return RoundRelease(
             share=law_for(
@@ -168,49 +177,95 @@ class _Setting:
         )
 
     def release_of(self, one: _Shown, grid: Grid, multiplier: float) -> RoundRelease:
-        """Returns what such a silo's units show in a round, with noise of ``multiplier`` · the largest."""
-        release = self.release(grid, multiplier)
-        if not self.shown:
-            return release
+        """Returns the same of the units of one sort of silo: less may show of them in the same noise."""
         request = dataclasses.replace(_grid_request(self, 1.0, 0.0), l2_sensitivity=one.l2_sensitivity)
         rounded = rounded_sensitivity(request, grid)
         return dataclasses.replace(
-            release,
-            l2_sensitivity=min(rounded.bound, grid.l2_sensitivity),
+            self.release(grid, multiplier),
+            l2_sensitivity=rounded.bound,
             rounding_failure_prob=rounded.failure_prob,
             sampling=one.sampling,
             steps=one.releases,
         )
 
-    def event(self, one: _Shown, grid: Grid, multiplier: float) -> Event:
-        """Returns the whole training's event for such a silo against the strongest reported adversary."""
-        release = self.release_of(one, grid, multiplier)
+    def event(self, one: _Shown | None, grid: Grid, multiplier: float) -> Event:
+        """Returns the event of its rounds against the strongest reported adversary; None is any silo."""
+        rounds = self.rounds if one is None else one.rounds
+        release = self.release(grid, multiplier) if one is None else self.release_of(one, grid, multiplier)
         seen = of_several(release, self.contributions)
-        event = event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=one.rounds)
-        return against_server(event, release, setups=most_setups(self.sums))
+        return event_for(seen, honest_silos=self.thresholds.honest_survivors, rounds=rounds)
 
-    def most_epsilon(self, event: Callable[[_Shown], Event]) -> float:
-        """Returns the largest ε of any silo's event."""
-        delta = self.config.privacy.delta
-        return max(
-            epsilon(event(one), delta=delta, neighboring=self.neighboring).epsilon for one in self.sorts
-        )
+    def gaussian_event(self, one: _Shown | None, multiplier: float) -> Event:
+        """Returns the event of its rounds, were noise real and Gaussian."""
+        shown = one or self.of_all
+        sampling = shown.sampling
+        if self.contributions > 1:
+            sampling = repeated(sampling, self.contributions)
+        noise = GaussianNoise(multiplier * self.noise_scale)
+        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(self.contributions)
+        # The multiplier is that of the longest contribution.
+        moved *= shown.l2_sensitivity / self.worst.l2_sensitivity
+        noisy = Release(noise, moved, self.dimension, sampling, self.worst.change)
+        return Repeated(noisy, shown.rounds * shown.releases)
 
-    def calibrated(
-        self, event: Callable[[_Shown, float], Event], target: float, lower: float, upper: float
-    ) -> float:
-        """Returns the smallest multiplier at which every silo's event meets ``target``: that of the worst."""
-        delta, enough = self.config.privacy.delta, None
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The (ε, δ) that a training must meet, for each sort of silo by itself.
+
+    Attributes:
+        delta: δ.
+        neighboring: between which data.
+        sorts: of silos, where they differ; one, None, where they do not.
+    """
+
+    delta: float
+    neighboring: NeighboringRelation
+    sorts: tuple[_Shown | None, ...]
+
+    @classmethod
+    def of(cls, setting: _Setting) -> _Target:
+        """Returns that of a training; a stage speaks for all."""
+        sorts = tuple(dict.fromkeys(setting.own)) or (None,)
+        return cls(setting.config.privacy.delta, setting.neighboring, sorts)
+
+    def reached(self, event: _EventOf, multiplier: float) -> float:
+        """Returns the ε of the sort of silo that has the largest."""
+        return max(self._epsilon(event(one, multiplier)) for one in self.sorts)
+
+    def calibrated(self, event: _EventOf, target: float, lower: float, upper: float) -> float:
+        """Returns the smallest multiplier at which every sort meets ``target``: that of the worst."""
+        enough = None
         for one in self.sorts:
-            make = partial(event, one)
-            if enough is not None:
-                spent = epsilon(make(enough), delta=delta, neighboring=self.neighboring)
-                if spent.epsilon <= target:
-                    continue
+            if enough is not None and self._epsilon(event(one, enough)) <= target:
+                continue
             enough = calibrate(
-                make, epsilon=target, delta=delta, neighboring=self.neighboring, lower=lower, upper=upper
+                partial(event, one),
+                epsilon=target,
+                delta=self.delta,
+                neighboring=self.neighboring,
+                lower=lower,
+                upper=upper,
             )
-        return lower if enough is None else enough
+        return upper if enough is None else enough
+
+    def _epsilon(self, event: Event) -> float:
+        return epsilon(event, delta=self.delta, neighboring=self.neighboring).epsilon
+
+
+# From a sort of silo and the multiplier of noise to what a training releases of such a silo's units.
+_EventOf = Callable[[_Shown | None, float], Event]
+
+
+def _event(
+    settings: Sequence[_Setting], grids: Sequence[Grid], one: _Shown | None, multiplier: float
+) -> Event:
+    """Returns the whole training's event against the strongest reported adversary, stage by stage."""
+    event = composed(
+        setting.event(one, grid, multiplier) for setting, grid in zip(settings, grids, strict=True)
+    )
+    of_keys = settings[0].release(grids[0], multiplier)
+    return against_server(event, of_keys, setups=most_setups(settings[0].sums))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -238,48 +293,82 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     config = settled(config, facts)
     _require_as_many_silos(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
-    timetable = planned_timetable(config, facts.silos)
     capacities = record_capacities(config, facts.silos)
     require_provable(config, facts.silos)
+    asked = asked_stages(config)
+    settings = _settings(config, asked, facts, capacities, thresholds)
+    first = settings[0]
+    if config.aggregation.rotation and first.worst.releases > 1:
+        raise ConfigurationError(
+            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
+        )
+    if first.contributions > 1 and first.worst.releases > 1:
+        raise ConfigurationError(
+            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
+            f"one silo; got {first.contributions}."
+        )
+    if config.aggregation.noise_first:
+        _require_noise_first(first)
+    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
+        grids, multiplier = _counts_and_noise(first)
+    else:
+        grids, multiplier = _grids_and_noise(settings)
+    made = [(grid, one.release(grid, multiplier)) for one, grid in zip(settings, grids, strict=True)]
+    own = tuple(first.release_of(one, grids[0], multiplier) for one in first.own)
+    plan = Plan(config, facts, capacities, *made[0], thresholds, (), _evaluation(config, facts))
+    stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
+    plan = dataclasses.replace(plan, segments=stages, own=own)
+    guarantees = tuple(
+        plan.against(adversary, honest, rounds=plan.releases, silo=silo)
+        for adversary, honest, silo in plan.rows()
+    )
+    return dataclasses.replace(plan, guarantees=guarantees)
+
+
+def _settings(
+    config: Config,
+    asked: Sequence[Asked],
+    facts: FederationFacts,
+    capacities: tuple[int, ...],
+    thresholds: Thresholds,
+) -> list[_Setting]:
+    """Returns what is known of each stage before noise and grid: of one, without segments.
+
+    Raises:
+        ConfigurationError: naming the segment that does not fit.
+    """
+    if not asked:
+        return [_setting(config, facts, capacities, thresholds)]
+    settings = []
+    for number, stage in enumerate(asked):
+        try:
+            found = _setting(stage.config, facts, capacities, thresholds)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"'training.segments.{number}': {error}") from None
+        settings.append(dataclasses.replace(found, own_rounds=stage.rounds, noise_scale=stage.noise_scale))
+    return settings
+
+
+def _setting(
+    config: Config, facts: FederationFacts, capacities: tuple[int, ...], thresholds: Thresholds
+) -> _Setting:
+    timetable = planned_timetable(config, facts.silos)
     # What is asked is worked out once, and not for each of many silos.
     common = silo_setting(config, facts, capacities[0])
     trainings = [
         training_of(config, common, silo, capacity)
         for silo, capacity in zip(facts.silos, capacities, strict=True)
     ]
-    setting = _Setting(
+    require_rates(config.training.local, common, planned_sums(config, facts.silos))
+    footprints = (one.footprint(capacity) for one, capacity in zip(trainings, capacities, strict=True))
+    return _Setting(
         config=config,
         facts=facts,
-        footprints=tuple(
-            training.footprint(capacity) for training, capacity in zip(trainings, capacities, strict=True)
-        ),
+        footprints=tuple(footprints),
         sharing=sharing_of(trainings, config.privacy.accept_assumptions),
         thresholds=thresholds,
         timetable=timetable,
     )
-    if config.aggregation.rotation and setting.worst.releases > 1:
-        raise ConfigurationError(
-            "'aggregation.rotation' must be false for noisy-steps, whose integers are summed over steps."
-        )
-    if setting.contributions > 1 and setting.worst.releases > 1:
-        raise ConfigurationError(
-            "'data.person.most_silos' must be 1 for noisy-steps of several steps, whose noise is proven for "
-            f"one silo; got {setting.contributions}."
-        )
-    if config.aggregation.noise_first:
-        _require_noise_first(setting)
-    if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
-        grid, multiplier = _counts_and_noise(setting)
-    else:
-        grid, multiplier = _grid_and_noise(setting)
-    release = setting.release(grid, multiplier)
-    own = tuple(setting.release_of(one, grid, multiplier) for one in setting.shown)
-    plan = Plan(config, facts, capacities, grid, release, thresholds, (), _evaluation(config, facts), own)
-    guarantees = tuple(
-        plan.against(adversary, honest, rounds=plan.releases, silo=silo)
-        for adversary, honest, silo in plan.rows()
-    )
-    return dataclasses.replace(plan, guarantees=guarantees)
 
 
 def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
@@ -310,7 +399,7 @@ def _require_noise_first(setting: _Setting) -> None:
         )
 
 
-def _counts_and_noise(setting: _Setting) -> tuple[Grid, float]:
+def _counts_and_noise(setting: _Setting) -> tuple[list[Grid], float]:
     """Chooses the discrete Laplace noise of counts, which are integers as they are: nothing is rounded."""
     config, privacy = setting.config, setting.config.privacy
     if config.ask is None or config.aggregation.rotation:
@@ -335,35 +424,40 @@ def _counts_and_noise(setting: _Setting) -> tuple[Grid, float]:
     multiplier = privacy.noise_multiplier
     if multiplier is None and privacy.epsilon is not None:
         least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
-        reached = setting.most_epsilon(lambda one: setting.event(one, grid, most / _INTEGER_COST))
+        event, target = partial(_event, (setting,), (grid,)), _Target.of(setting)
+        reached = target.reached(event, most / _INTEGER_COST)
         if not reached <= privacy.epsilon:
             raise ConfigurationError(
                 f"'privacy.epsilon' must be at least {reached:.3g} with the widest discrete-laplace noise "
                 f"that can be drawn; got {privacy.epsilon:g}. Raise it, or use rounded-gaussian.",
                 see=HowTo.EPSILON,
             )
-        multiplier = setting.calibrated(
-            lambda one, z: setting.event(one, grid, z),
-            privacy.epsilon,
-            least * _INTEGER_COST,
-            most / _INTEGER_COST,
-        )
+        multiplier = target.calibrated(event, privacy.epsilon, least * _INTEGER_COST, most / _INTEGER_COST)
     multiplier = multiplier or 0.0
     share = setting.release(grid, multiplier).share
-    return _with_requested_bits(grid.with_noise(share), config), multiplier
+    return [_with_requested_bits(grid.with_noise(share), config)], multiplier
 
 
-def _grid_and_noise(setting: _Setting) -> tuple[Grid, float]:
-    """Chooses the coarsest grid on which integers cost almost nothing, and the noise on it."""
-    privacy = setting.config.privacy
-    multiplier, target = _gaussian_baseline(setting)
-    min_stddev = 0.0
+def _grids_and_noise(settings: Sequence[_Setting]) -> tuple[list[Grid], float]:
+    """Chooses for each stage the coarsest grid on which integers cost almost nothing, and the noise on it.
+
+    One factor on the noise of all stages lets the whole training meet the target.
+    """
+    privacy, target = settings[0].config.privacy, _Target.of(settings[0])
+    multiplier, epsilon = _gaussian_baseline(settings, target)
+    least = [0.0] * len(settings)
     for _ in range(_MOST_REFINEMENTS):
-        grid = plan_grid(_grid_request(setting, multiplier, min_stddev))
-        shown = partial(setting.event, grid=grid, multiplier=multiplier * _INTEGER_COST)
-        if setting.most_epsilon(shown) <= target:
+        grids = [
+            plan_grid(_grid_request(setting, multiplier, min_stddev))
+            for setting, min_stddev in zip(settings, least, strict=True)
+        ]
+        event = partial(_event, settings, grids)
+        if target.reached(event, multiplier * _INTEGER_COST) <= epsilon:
             break
-        min_stddev = 2.0 * multiplier * grid.l2_sensitivity
+        least = [
+            2.0 * multiplier * setting.noise_scale * grid.l2_sensitivity
+            for setting, grid in zip(settings, grids, strict=True)
+        ]
     else:
         raise ConfigurationError(
             f"the target must be reachable with {privacy.mechanism} noise; no grid is fine enough. "
@@ -371,37 +465,32 @@ def _grid_and_noise(setting: _Setting) -> tuple[Grid, float]:
             see=HowTo.EPSILON,
         )
     if privacy.noise_multiplier is None:
-        multiplier = setting.calibrated(
-            lambda one, z: setting.event(one, grid, z),
-            target,
-            multiplier / _INTEGER_COST,
-            multiplier * _INTEGER_COST,
-        )
+        multiplier = target.calibrated(event, epsilon, multiplier / _INTEGER_COST, multiplier * _INTEGER_COST)
+    made = [_widened(setting, grid, multiplier) for setting, grid in zip(settings, grids, strict=True)]
+    # One ring for all rounds, so that every message is as long as any other.
+    bits = max(grid.bits for grid in made)
+    return [dataclasses.replace(grid, bits=bits) for grid in made], multiplier
+
+
+def _widened(setting: _Setting, grid: Grid, multiplier: float) -> Grid:
+    """Returns the grid in a ring that holds the noise as well."""
     grid = grid.with_noise(setting.release(grid, multiplier).share)
     grid = dataclasses.replace(grid, bits=grid.bits + setting.worst.extra_bits)
-    return _with_requested_bits(grid, setting.config), multiplier
+    return _with_requested_bits(grid, setting.config)
 
 
-def _gaussian_baseline(setting: _Setting) -> tuple[float, float]:
+def _gaussian_baseline(settings: Sequence[_Setting], target: _Target) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
-    privacy, worst = setting.config.privacy, setting.worst
+    privacy = settings[0].config.privacy
 
-    def event(one: _Shown, multiplier: float) -> Event:
-        sampling, silos = one.sampling, setting.contributions
-        if silos > 1:
-            sampling = repeated(sampling, silos)
-        moved = 1.0 if isinstance(sampling, RepeatedPoissonSampling) else float(silos)
-        # The multiplier is that of the largest contribution.
-        moved *= one.l2_sensitivity / worst.l2_sensitivity
-        noisy = Release(GaussianNoise(multiplier), moved, setting.dimension, sampling, worst.change)
-        return Repeated(noisy, one.rounds * one.releases)
+    def event(one: _Shown | None, multiplier: float) -> Event:
+        return composed(setting.gaussian_event(one, multiplier) for setting in settings)
 
     if privacy.noise_multiplier is not None:
-        stated = privacy.noise_multiplier
-        return stated, setting.most_epsilon(lambda one: event(one, stated))
+        return privacy.noise_multiplier, target.reached(event, privacy.noise_multiplier)
     if privacy.epsilon is None:
         raise ConfigurationError("one of 'privacy.epsilon' and 'privacy.noise_multiplier' must be given.")
-    multiplier = setting.calibrated(event, privacy.epsilon, _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER)
+    multiplier = target.calibrated(event, privacy.epsilon, _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER)
     return multiplier, privacy.epsilon
 
 
@@ -413,7 +502,7 @@ def _grid_request(setting: _Setting, multiplier: float, min_stddev: float) -> Gr
         num_honest=setting.certain_shares,
         dimension=setting.dimension,
         rounds=setting.releases,
-        noise_multiplier=multiplier,
+        noise_multiplier=multiplier * setting.noise_scale,
         min_stddev=min_stddev,
         rounding_beta=rare(setting.config, setting.releases),
         rotated=setting.config.aggregation.rotation,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
 from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
-from discreet.plan.releases import of_several
+from discreet.plan.releases import RoundRelease, of_several
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit
@@ -48,10 +48,9 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
         found = (
             adversary_guarantee(
                 plan.config,
-                of_several(plan.release_of(silo), count),
+                _of_several(plan, plan.rounds, count, silo),
                 adversary=adversary,
                 honest_silos=honest,
-                rounds=plan.contributions(plan.rounds, silo),
             )
             for silo in plan.unlike_silos
         )
@@ -60,10 +59,9 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     events = tuple(
         adversary_event(
             part.config,
-            of_several(part.release, count),
+            _of_several(part, releases, count, None),
             adversary=adversary,
             honest_silos=honest,
-            rounds=releases,
         )
         for part, releases in plan.parts(plan.releases)
     )
@@ -73,3 +71,10 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     )
     status = max(both.status, one.status, key=list(Status).index)
     return replace(one, epsilon=both.epsilon, status=status)
+
+
+def _of_several(
+    plan: Plan, rounds: int, count: int, silo: str | None
+) -> tuple[tuple[RoundRelease, int], ...]:
+    """Returns the plan's rounds as they show ``count`` records of ``silo``, or of any."""
+    return tuple((of_several(release, count), number) for release, number in plan.composition(rounds, silo))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,14 +22,13 @@ from discreet.kinds import (
     LocalConfig,
     NoisySteps,
     QuantileClipping,
-    QuantileNormConfig,
     SamplingConfig,
+    ServerRule,
     SiloTraining,
     Timetable,
 )
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
-from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
@@ -40,11 +40,13 @@ from discreet.plan.releases import (
     adversaries,
     against_server,
     budget_adversary,
+    composed,
     event_for,
     most_setups,
     of_several,
 )
 from discreet.plan.silos import local_of, own_text, sampling_of, training_of
+from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
 from discreet.privacy.adversary import (
@@ -80,14 +82,15 @@ class Plan:
         facts: public names and shapes.
         capacities: public bound on the training records, or persons, of each silo, in the order of
             ``facts.silos``.
-        grid: the integers that travel: scale, ring, sensitivity after rounding.
-        release: what one round releases of any silo's units: where silos differ, nowhere below what it does.
+        grid: the integers that travel in rounds of the first stage: scale, ring, sensitivity after rounding.
+        release: what one of those rounds releases.
         thresholds: survivors, colluders, shares.
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
         own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
-            do not differ.
+            do not differ. ``release`` is then nowhere below any of them.
     """
 
     config: Config
@@ -98,6 +101,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    segments: tuple[Stage, ...] = ()
     own: tuple[RoundRelease, ...] = ()
 
     @property
@@ -183,6 +187,43 @@ class Plan:
         """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
         return self.rounds if self._interleaving is None else self._interleaving.releases
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Rounds that are alike, in order: one stage, unless the training has segments."""
+        return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
+
+    def stage_of(self, release: int) -> Stage:
+        """Returns the stage of a release, from 1; of one beyond the plan, the last."""
+        left = self.round_of(release)
+        for stage in self.stages:
+            if left <= stage.rounds:
+                return stage
+            left -= stage.rounds
+        return self.stages[-1]
+
+    def at(self, release: int) -> Plan:
+        """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
+        if not self.segments:
+            return self
+        stage = self.stage_of(release)
+        return dataclasses.replace(
+            self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
+        )
+
+    def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in.
+
+        Of the units of ``silo``; of those of any, without one.
+        """
+        if not self.segments:
+            return ((self.release_of(silo), self.contributions(rounds, silo if self.own else None)),)
+        found, left = [], rounds
+        for stage in self.stages:
+            found.append((stage.release, min(left, stage.rounds)))
+            left -= found[-1][1]
+        # Nobody says of which stage those are that are too many.
+        return tuple((release, count + left) for release, count in found)
+
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
         return self._interleaving is not None and self._interleaving.evaluates(release)
@@ -223,19 +264,21 @@ class Plan:
             return None
         return Interleaving(self.rounds, stated.every)
 
-    @property
-    def unit_length(self) -> float:
+    def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
 
-        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        Where the norm follows a quantile, what travels is measured in units of the round's norm; where the
+        rate of local steps decays and the update with it, in units of the round's factor.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        if self.norm_rule is not None:
+            return self.norm_rule.initial
+        return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.privacy.clip_norm
-        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+        return norm if isinstance(norm, QuantileClipping) else None
 
     @property
     def protocol(self) -> SumProtocol:
@@ -245,28 +288,40 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule(self.rounds)
+        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
 
+    def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
+        """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
+        found, first = [], 1
+        for stated in self.training.segments or ():
+            last = first + stated.rounds - 1
+            own = stated.describe(self.unit.value)
+            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
+            first = last + 1
+        return tuple(found)
+
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        """Of the first stage: deviation of the noise sure to protect a unit, over the rounded sensitivity."""
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
+    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
+        capacity = self.capacities[self.facts.silos.index(silo)]
+        config = self.stage_of(release).config
+        setting = silo_setting(config, self.facts, capacity)
+        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
+
     def local_of(self, silo: str) -> LocalConfig:
         """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""
         return local_of(self.config, silo)
-
-    def silo_training(self, silo: str) -> SiloTraining:
-        """Returns the local training that ``silo`` runs, as of the first round."""
-        capacity = self.capacities[self.facts.silos.index(silo)]
-        return training_of(self.config, silo_setting(self.config, self.facts, capacity), silo, capacity)
 
     def release_of(self, silo: str | None) -> RoundRelease:
         """Returns what one round releases of the units of ``silo``; of a stranger or None, of any silo's."""
@@ -319,8 +374,11 @@ class Plan:
 
         Evaluations are not in it, which are of other units.
         """
-        seen = of_several(self.release, silos_of_a_unit(self.config))
-        return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
+        silos = silos_of_a_unit(self.config)
+        return composed(
+            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
+            for release, count in self.composition(rounds)
+        )
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
@@ -381,10 +439,9 @@ class Plan:
         found = [
             adversary_guarantee(
                 part.config,
-                part.release_of(one),
+                part.composition(count, one),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count, one),
                 aborted=aborted,
                 over=over,
             )
@@ -397,9 +454,8 @@ class Plan:
             return dataclasses.replace(found[0], silo=silo)
         # Assumptions name a number of sums: the most that anybody is in.
         most = max(range(len(about)), key=lambda place: self.contributions(rounds, about[place]))
-        return dataclasses.replace(
-            max(found, key=lambda row: row.epsilon), assumptions=found[most].assumptions
-        )
+        worst = max(found, key=lambda row: row.epsilon)
+        return dataclasses.replace(worst, assumptions=found[most].assumptions)
 
     def event_against(
         self, adversary: Adversary, honest_silos: int, *, rounds: int, silo: str | None = None
@@ -412,17 +468,16 @@ class Plan:
         events = tuple(
             adversary_event(
                 part.config,
-                part.release_of(silo),
+                part.composition(count, silo),
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count, silo if self.own else None),
             )
             for part, count in self.parts(rounds)
         )
         return events[0] if len(events) == 1 else Composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number of units that ``survivors`` put into a sum."""
+        """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
         alike: dict[SamplingConfig, list[str]] = {}
         for silo in self.facts.silos:
@@ -431,7 +486,7 @@ class Plan:
             self.training.local.normaliser(
                 sampling,
                 {silo: capacities[silo] for silo in silos},
-                tuple(silo for silo in survivors if silo in set(silos)),
+                tuple(silo for silo in survivors if silo in silos),
             )
             for sampling, silos in alike.items()
         )
@@ -443,22 +498,23 @@ class Plan:
         that as many contributions of everybody move it as far as the same number of rounds.
         """
         if self.timetable is None:
-            return self.normaliser(survivors)
+            return self.at(release).normaliser(survivors)
         part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
         return self.normaliser(survivors) * part
 
     def decoded(
-        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+        self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
 
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        training = self.silo_training(self.facts.silos[0])
+        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
         if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
-        return decode(total, self.grid, rotation)
+            return training.weights().move(from_ring(total, grid.bits), grid.scale)
+        decoded = decode(total, grid, rotation)
+        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
@@ -469,7 +525,7 @@ class Plan:
         return {
             "version": PLAN_VERSION,
             "config": agreement,
-            "facts": _plain(self.facts),
+            "facts": _facts_json(self.facts),
             "capacities": list(self.capacities),
             "grid": _plain(self.grid),
             "release": _release_json(self.release),
@@ -477,6 +533,7 @@ class Plan:
             "guarantees": to_json(self.guarantees),
             **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
             **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
+            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
     def digest(self) -> str:
@@ -514,15 +571,14 @@ class Plan:
 
 def adversary_guarantee(
     config: Config,
-    release: RoundRelease,
+    releases: Sequence[tuple[RoundRelease, int]],
     *,
     adversary: Adversary,
     honest_silos: int,
-    rounds: int,
     aborted: int = 0,
     over: bool = False,
 ) -> Guarantee:
-    """Returns the guarantee of ``rounds`` rounds against one adversary.
+    """Returns the guarantee of a training's rounds against one adversary.
 
     For the client unit presence is public, since a client that is not there adds no noise either: what nobody
     can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
@@ -530,17 +586,16 @@ def adversary_guarantee(
 
     Args:
         config: what was asked for.
-        release: what one round releases.
+        releases: what a round releases, with how many are charged, of those that one silo is in.
         adversary: who looks.
         honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged, of those that one silo is in.
         aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
     """
     unit = Unit(config.privacy.unit)
-    event = adversary_event(
-        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
-    )
+    event = adversary_event(config, releases, adversary=adversary, honest_silos=honest_silos, aborted=aborted)
+    # Stages are of one kind: they differ neither in relation, nor in how noise is shared, nor in words.
+    release, rounds = releases[0][0], sum(count for _, count in releases)
     found = guarantee(
         event,
         delta=config.privacy.delta,
@@ -561,23 +616,29 @@ def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
 
 def adversary_event(
     config: Config,
-    release: RoundRelease,
+    releases: Sequence[tuple[RoundRelease, int]],
     *,
     adversary: Adversary,
     honest_silos: int,
-    rounds: int,
     aborted: int = 0,
 ) -> Event:
-    """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
+    """Returns the event of a training's rounds against one adversary; `adversary_guarantee` says the rest."""
     # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
     # of its own, in every attempt. Composed, these bound one message too.
     silos = silos_of_a_unit(config)
     if isinstance(adversary, WithoutSecureAggregation):
-        return event_for(release, honest_silos=honest_silos, rounds=(rounds + aborted) * silos)
-    shown = of_several(release, silos)
-    event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
+        # Where rounds differ, an aborted attempt counts as one of each: nobody says which it was.
+        return composed(
+            event_for(release, honest_silos=honest_silos, rounds=(count + aborted) * silos)
+            for release, count in releases
+        )
+    event = composed(
+        event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
+        for release, count in releases
+    )
     if isinstance(adversary, AggregationServer | ServerWithColluders):
-        return against_server(event, release, setups=most_setups(rounds + aborted))
+        setups = most_setups(sum(count for _, count in releases) + aborted)
+        return against_server(event, releases[0][0], setups=setups)
     return event
 
 
@@ -606,6 +667,19 @@ def _evaluation_json(plan: Plan) -> Json:
     }
 
 
+def _stage_json(stage: Stage) -> Json:
+    """Returns what a stage does not share with the plan; the rest follows from its config."""
+    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
+
+
+def _facts_json(facts: FederationFacts) -> Json:
+    """Returns the facts; what only models with batch norm have is left out of others' plans."""
+    plain = _plain(facts)
+    if facts.batch_norm_channels == 0:
+        del plain["batch_norm_channels"]
+    return plain
+
+
 def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
@@ -621,7 +695,7 @@ def _indented(document: Json) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Any) -> dict[str, Any]:
     """Returns a flat dataclass as JSON; tuples become lists."""
     flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

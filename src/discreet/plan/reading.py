@@ -17,6 +17,7 @@ from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import LOCAL, OWN_FIELDS, PLAN_VERSION, Plan
 from discreet.plan.releases import RoundRelease, Thresholds
+from discreet.plan.stages import Stage, asked_stages
 from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, digest, from_json
 
@@ -102,6 +103,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "guarantees": from_json(data["guarantees"]),
             "own": _own(data.get("own", []), release, facts),
             "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
+            "segments": _segments(data.get("segments", []), config),
         },
     )
     for part in (plan, *([] if plan.evaluation is None else [plan.evaluation])):
@@ -136,6 +138,14 @@ def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, th
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
         },
+    )
+
+
+def _segments(data: list[dict[str, Any]], config: Config) -> tuple[Stage, ...]:
+    """Builds the stages of a training with segments, whose configs follow from its own."""
+    return tuple(
+        Stage(one.config, one.rounds, _flat(Grid, stated["grid"]), _release_from_json(stated["release"]))
+        for one, stated in zip(asked_stages(config), data, strict=True)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from discreet.errors import UnsupportedAnalysisError
@@ -107,6 +108,12 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
     if distance > 0:
         events.append(StatisticalDistance(distance, "the sampler differs from its law"))
     return Composed(tuple(events))
+
+
+def composed(events: Iterable[Event]) -> Event:
+    """Returns the event of several, one after the other; at least one."""
+    several = tuple(events)
+    return several[0] if len(several) == 1 else Composed(several)
 
 
 def of_several(release: RoundRelease, count: int) -> RoundRelease:

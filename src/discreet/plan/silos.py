@@ -21,7 +21,7 @@ from discreet.kinds import (
     LocalConfig,
     NoisySteps,
     NoisyStepsConfig,
-    QuantileNormConfig,
+    QuantileClipping,
     SamplingConfig,
     SiloSetting,
     SiloTraining,
@@ -36,14 +36,17 @@ def sampling_of(config: Config, silo: str) -> SamplingConfig:
     return config.training.sampling if own is None or own.sampling is None else own.sampling
 
 
-def training_of(config: Config, common: SiloSetting, silo: str, capacity: int) -> SiloTraining:
-    """Returns the local training of a silo, as of the first round.
+def training_of(
+    config: Config, common: SiloSetting, silo: str, capacity: int, round_index: int = 0
+) -> SiloTraining:
+    """Returns the local training of a silo in a round, from 0, at the clipping norm of the first.
 
     Args:
         config: what was asked for, with nothing left to the plan.
         common: the setting of silos without settings of their own.
         silo: its name.
         capacity: bound on its training records, or persons.
+        round_index: the round.
 
     Raises:
         ConfigurationError: if the kind, the model and the silo's settings do not fit together.
@@ -53,7 +56,7 @@ def training_of(config: Config, common: SiloSetting, silo: str, capacity: int) -
     if own is not None and own.clip_norm is not None:
         setting = replace(setting, norm=own.clip_norm)
     try:
-        training = local_training(local_of(config, silo), setting)
+        training = local_training(local_of(config, silo), setting, round_index)
     except ConfigurationError as error:
         if own is None:
             raise
@@ -166,6 +169,8 @@ def _one_for_all(config: Config) -> str | None:
         return "where questions are asked, which all silos answer alike"
     if config.evaluate is not None:
         return "with 'evaluate': one guarantee is stated for both sides of all silos"
-    if isinstance(config.privacy.clip_norm, QuantileNormConfig):
+    if config.training.segments is not None:
+        return "with 'training.segments', which are planned for silos that are alike"
+    if isinstance(config.privacy.clip_norm, QuantileClipping):
         return "where the clipping norm follows a quantile, which is one for all silos"
     return None

@@ -7,7 +7,7 @@ from functools import lru_cache
 from discreet.config import Config
 from discreet.config.sections import TrainingConfig
 from discreet.errors import ConfigurationError
-from discreet.kinds import BufferedConfig, QuantileNormConfig, Timetable
+from discreet.kinds import BufferedConfig, QuantileClipping, Timetable
 from discreet.plan.training import silos_of_a_unit
 
 
@@ -66,7 +66,7 @@ def _require_provable(config: Config) -> None:
             "'training.schedule' must be left out for noisy-steps, whose noise is proven for the silo's own "
             "messages. Take another local kind, or leave the schedule out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileNormConfig):
+    if isinstance(config.privacy.clip_norm, QuantileClipping):
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.schedule': silos that train on models of "
             "different ages would clip to different norms."

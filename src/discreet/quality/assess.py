@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import scipy
 
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.errors import DataError
+from discreet.quality.groups import members
 from discreet.quality.intervals import Interval, bounded_mean, harmonic, mean_of, proportion, wilson
 from discreet.quality.levels import assess_levels
 from discreet.quality.owners import NOBODYS, Owners
@@ -78,7 +80,10 @@ def assess(
         calibration=_calibration(answers),
         roc=roc_curve(second, positive) if both else (),
         precision_recall=precision_recall_curve(second, positive) if both else (),
-        groups=tuple(_groups(groups or {}, answers)),
+        groups=tuple(
+            _group(title, name, answers.of(own))
+            for title, name, own in islice(members(groups or {}, len(labels)), MOST_GROUPS)
+        ),
         persons=owners.count,
         levels=assess_levels(answers.named, labels, owners) if ordinal else None,
     )
@@ -193,20 +198,6 @@ def _calibration(answers: _Answers) -> tuple[Bin, ...]:
         )
         for inside in (place == number for number in np.unique(place))
     )
-
-
-def _groups(groups: Mapping[str, Sequence[str]], answers: _Answers) -> list[Group]:
-    found: list[Group] = []
-    for title, texts in groups.items():
-        if len(texts) != len(answers.labels):
-            raise DataError(
-                f"there must be one {title!r} for each of {len(answers.labels)} records; got {len(texts)}."
-            )
-        of_record = np.array(texts, dtype=np.str_)
-        found += [
-            _group(title, str(name), answers.of(of_record == name)) for name in np.unique(of_record) if name
-        ]
-    return found[:MOST_GROUPS]
 
 
 def _group(title: str, name: str, answers: _Answers) -> Group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from discreet.arrays import Floats
 from discreet.errors import DataError
+from discreet.quality.groups import members
 from discreet.quality.intervals import Interval
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.quality.quality import MOST_GROUPS
@@ -137,7 +139,10 @@ def assess_numbers(
         constant_mae=float(found[0, 2]),
         constant_rmse=float(np.sqrt(found[0, 4])),
         gain=_interval(found[:, 2] - found[:, 0]),
-        groups=tuple(_groups(groups or {}, rows, owners)),
+        groups=tuple(
+            _group(title, name, rows[own], owners.among(own))
+            for title, name, own in islice(members(groups or {}, len(rows)), MOST_GROUPS)
+        ),
         persons=owners.count,
     )
 
@@ -172,20 +177,6 @@ def _interval(values: Floats) -> Interval:
     value = float(values[0])
     low, high = np.quantile(values[1:], _ENDS) if len(values) > 1 else (value, value)
     return Interval(value, min(value, float(low)), max(value, float(high)))
-
-
-def _groups(groups: Mapping[str, Sequence[str]], rows: Floats, owners: Owners) -> list[NumberGroup]:
-    found: list[NumberGroup] = []
-    for title, texts in groups.items():
-        if len(texts) != len(rows):
-            raise DataError(f"there must be one {title!r} for each of {len(rows)} records; got {len(texts)}.")
-        of_record = np.array(texts, dtype=np.str_)
-        found += [
-            _group(title, str(name), rows[of_record == name], owners.among(of_record == name))
-            for name in np.unique(of_record)
-            if name
-        ]
-    return found[:MOST_GROUPS]
 
 
 def _group(title: str, name: str, rows: Floats, owners: Owners) -> NumberGroup:

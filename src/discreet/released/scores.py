@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from discreet.learning import evaluation
 from discreet.learning.metrics import probabilities
 from discreet.models import OrdinalHead
 from discreet.quality import AnyQuality, assess, assess_numbers
+from discreet.quality.groups import between
 from discreet.quality.owners import NOBODYS, Owners
 from discreet.released.model import Model
 
@@ -69,13 +71,20 @@ class Evaluated:
     notes: tuple[str, ...]
 
 
-def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Scores:
+def score_file(
+    model: Model,
+    path: str | Path,
+    *,
+    id_column: str | None = None,
+    written: Mapping[str, str] = MappingProxyType({}),
+) -> Scores:
     """Predicts the class, or number, of every row of a CSV or Parquet file; the file needs no label.
 
     Args:
         model: what predicts.
         path: the file; its columns may stand in any order.
         id_column: names the rows; left out, they have their number in the file, from 1.
+        written: separator, encoding and decimal of a CSV file; left out, they are guessed from its bytes.
 
     Raises:
         ConfigurationError: if the model was not trained on tables.
@@ -83,7 +92,7 @@ def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Sco
     """
     rules = model.require_rules()
     used = [*rules.used, *([id_column] if id_column is not None else [])]
-    file, names = rules.file(path), list[str]()
+    (file, told), names = rules.file(Path(path), written), list[str]()
     outputs, counted = list[torch.Tensor](), list[Counted]()
     for table in file.tables(used):
         features, found = rules.features(table)
@@ -97,7 +106,7 @@ def score_file(model: Model, path: Path, *, id_column: str | None = None) -> Sco
         predictions=predictions,
         classes=model.classes,
         probabilities=shares,
-        notes=rules.notes(file, used, counted),
+        notes=(*told, *rules.notes(file, used, counted)),
     )
 
 
@@ -113,7 +122,13 @@ def _numbers(logits: torch.Tensor, outcome: Outcome) -> Floats:
     return outcome.numbers(logits[:, 0].double().numpy())
 
 
-def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evaluated:
+def evaluate_file(
+    model: Model,
+    path: str | Path,
+    *,
+    by: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    written: Mapping[str, str] = MappingProxyType({}),
+) -> Evaluated:
     """Compares predictions with the label column of a CSV or Parquet file; rows without a label are left out.
 
     Where persons were protected, the file's person column says whose the rows are, if it has one.
@@ -121,14 +136,16 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
     Args:
         model: what predicts.
         path: the file.
-        by: columns of texts; the quality is measured for each text of them as well.
+        by: columns; the quality is measured for each of their texts as well, or where edges are given, for
+            the numbers between them.
+        written: as of `score_file`.
 
     Raises:
         ConfigurationError: if the model was not trained on tables.
         DataError: if the file cannot be read, a column is missing, or no row has a label.
     """
     rules = model.require_rules()
-    file, counted = rules.file(path), list[Counted]()
+    (file, told), counted = rules.file(Path(path), written), list[Counted]()
     person = model.plan.data.person
     whose = [] if person is None else [column for column in file.header() if column == person.column]
     used = [*rules.used, rules.schema.label, *by, *whose]
@@ -143,12 +160,12 @@ def evaluate_file(model: Model, path: Path, *, by: Sequence[str] = ()) -> Evalua
         outputs.append(model.outputs(features))
         counted.append(replace(found, left_out=table.left_out))
         every.append(labels)
-        for column in by:
-            groups[column] += known.column(column)
+        for column, edges in by.items():
+            groups[column] += between(known.numbers(column), edges) if edges else known.column(column)
         for column in whose:
             names += known.column(column)
     labels, logits = np.concatenate(every), torch.cat(outputs)
-    notes = (*rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
+    notes = (*told, *rules.label_notes(file.name, tally), *rules.notes(file, used, counted))
     if person is not None and not whose:
         alone = f"there is no column {person.column!r}, so every row is taken for another person's"
         notes = (*notes, f"{file.name}: {alone}.")

@@ -6,7 +6,7 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileNormConfig, timetable_text
+from discreet.kinds import QuantileClipping, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
 from discreet.privacy.notation import pair_text
@@ -46,6 +46,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         *_own_settings(plan),
         *_schedule(plan),
+        *_segments(plan),
         Fact(
             "Server",
             plan.training.server.describe(),
@@ -68,6 +69,20 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Schedule", schedule.describe(), "public, and known before the first round"),
         Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
+        Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),
+    )
+
+
+def _segments(plan: Plan) -> tuple[Fact, ...]:
+    """Says what each segment has of its own, and its noise; the facts of noise are those of the first."""
+    return tuple(
+        Fact(
+            f"Segment {number}",
+            f"{text}; noise multiplier {stage.noise_multiplier:.4g}, sensitivity "
+            f"{stage.release.l2_sensitivity / stage.grid.scale:.4g} in weights",
+            "known before the first round; sensitivity, noise and grid below are of the first",
+        )
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
     )
 
 
@@ -82,8 +97,8 @@ def _model(plan: Plan) -> Fact:
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
-    clip = plan.privacy.clip_norm
-    measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
+    clip = plan.at(1).privacy.clip_norm
+    measure = "clipping norms" if isinstance(clip, QuantileClipping) else "in weights"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
@@ -141,13 +156,13 @@ def _twice(plan: Plan) -> str:
     return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
-def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asks: bool) -> Fact:
+def _clipping(clip: float | QuantileClipping | None, unit: str, *, asks: bool) -> Fact:
     match clip:
         case None:
             source = "questions" if asks else "model and its bounded features"
             meaning = f"the sensitivity follows from the {source}"
             return Fact("Clipping", "none", meaning)
-        case QuantileNormConfig():
+        case QuantileClipping():
             value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
             meaning = (
                 f"it starts at {clip.initial:g} and follows a noisy count, which is one more coordinate of "

@@ -189,8 +189,14 @@ def model_shapes(run: RunRecord) -> Shapes:
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
     weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
-    noise = weight_noise(run.plan, [done.survivors for done in completed])
+    noise = weight_noise(run.plan, _survivors_of_rounds(run))
     return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise)
+
+
+def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
+    """Returns the survivors of each completed release that moved the model."""
+    completed = run.spending.completed
+    return {done.release: done.survivors for done in completed if not run.plan.evaluates(done.release)}
 
 
 def shown_rules(plan: Plan) -> TableRules | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.encoding import Rotation
 from discreet.kinds import QuantileClipping
+from discreet.kinds.model_facts import LEAST_VARIANCE
 from discreet.plan import Plan
 from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
@@ -67,7 +68,7 @@ class Training:
 def initial_state(plan: Plan, parameters: Vector) -> Training:
     """Returns the state before the first round, from the public initial weights."""
     rule = plan.norm_rule
-    clip_norm = None if rule is None else rule.initial_norm
+    clip_norm = None if rule is None else rule.initial
     history = None if plan.timetable is None else History.beginning(plan.timetable, parameters)
     return Training(parameters, plan.server_rule.init(len(parameters)), clip_norm, history)
 
@@ -95,11 +96,13 @@ def update(
     plan: Plan, state: Training, release: int, outcome: RoundSum, rotation: Rotation | None = None
 ) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
-    total, units = plan.decoded(outcome.total, rotation), plan.divisor(release, outcome.survivors)
+    total = plan.decoded(outcome.total, release, rotation)
+    units = plan.divisor(release, outcome.survivors)
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)
-    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units)
+    server, parameters = plan.server_rule.step(state.server, state.parameters, total / units, plan.rounds)
+    parameters = _with_variances(parameters, plan.facts.batch_norm_channels)
     history = None if state.history is None else state.history.after(release, parameters)
     return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
 
@@ -112,6 +115,14 @@ def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Train
 def over(plan: Plan, state: Training, charged: int) -> bool:
     """Says whether nothing more is released: all that was planned is charged, or evaluations say to stop."""
     return charged >= plan.releases or stops(plan, state.evaluated)
+
+
+def _with_variances(parameters: Vector, channels: int) -> Vector:
+    """Returns the weights with running variances of at least `LEAST_VARIANCE`, whatever noise did to them."""
+    if channels == 0:
+        return parameters
+    variances = np.maximum(parameters[-channels:], LEAST_VARIANCE)
+    return np.concatenate([parameters[:-channels], variances])
 
 
 def _unscaled(rule: QuantileClipping, norm: float, total: Vector, units: float) -> tuple[Vector, float]:

@@ -31,7 +31,8 @@ from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
 from discreet.rounds.phases import RoundSeconds, Stopwatch
 from discreet.rounds.state import Training, Vector, judge, over, round_order, update
 
-_MOST_ABORTS_IN_A_ROW = 3
+# Attempts at one round; or, by a timetable, sums one after the other.
+_MOST_FAILURES_IN_A_ROW = 3
 
 Measure = Callable[[Vector], dict[str, float]]
 
@@ -98,9 +99,10 @@ def train(
         permit: is asked before every attempt, when nothing of it is charged; raises to stop here.
 
     Raises:
-        DiscreetError: if a round fails for good; the ledger says what was spent.
+        DiscreetError: if a round fails for good, or three sums of a timetable in a row; the ledger says what
+            was spent.
     """
-    state = start
+    state, left_out = start, 0
     while not over(plan, state, charged := spending(ledger.entries).charged):
         release = charged + 1
         watch, evaluates = Stopwatch(), plan.evaluates(release)
@@ -109,7 +111,17 @@ def train(
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
-        summed = watch.lap()
+        except NotEnoughSurvivors as abort:
+            left_out += 1
+            if plan.timetable is None:
+                raise
+            if left_out == _MOST_FAILURES_IN_A_ROW:
+                raise NotEnoughSurvivors(
+                    abort.code,
+                    f"{abort} That was the third sum in a row; resume the training when they are there.",
+                ) from None
+            continue
+        summed, left_out = watch.lap(), 0
         clip_norm = None if evaluates else state.clip_norm
         if evaluates:
             state = judge(plan, state, release, outcome)
@@ -248,9 +260,13 @@ def _secure_sum(
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
+    A sum of a timetable is tried once: those who are in it go on to their next, with the messages that were
+    planned for them and no others (docs/theory/schedules.md).
+
     Returns the sum and the place of its intent in the ledger.
     """
-    for attempt in range(_MOST_ABORTS_IN_A_ROW):
+    once = wanted.plan.timetable is not None
+    for attempt in range(_MOST_FAILURES_IN_A_ROW):
         permit()
         place = wanted.place(ledger.entries)
         ledger.append(Intent(wanted.number, hashlib.sha256(wanted.announced.tobytes()).hexdigest()))
@@ -259,8 +275,11 @@ def _secure_sum(
         except UnmaskingIncomplete:
             raise
         except NotEnoughSurvivors as abort:
+            if once:
+                ledger.append(Lost(wanted.number, f"{abort.code}: too few silos were left for this sum"))
+                raise
             ledger.append(Aborted(wanted.number, abort.code))
-            if attempt == _MOST_ABORTS_IN_A_ROW - 1:
+            if attempt == _MOST_FAILURES_IN_A_ROW - 1:
                 raise
     raise AssertionError("unreachable")
 

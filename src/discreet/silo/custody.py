@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from discreet.data.dialect import COMMAS
+from discreet.data.dialect import Dialects
 from discreet.data.table_files import TABLES, table_files
 from discreet.errors import ConfigurationError
 from discreet.silo.policy import Policy
@@ -48,7 +48,7 @@ def require_custody(policy_path: Path, policy: Policy, *, shared_machine: bool) 
         files.append((policy.data.residual, _WRITABLE))
     scheme, _, rest = policy.data.source.partition(":")
     if policy.data.source.startswith(TABLES):
-        found = table_files(policy.data.source, COMMAS).files.values()
+        found = table_files(policy.data.source, Dialects()).files.values()
         files += [(file.path, others) for file in found]
     elif scheme == "npz":
         files.append((Path(rest), others))

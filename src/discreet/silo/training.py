@@ -146,7 +146,7 @@ class SiloTraining:
                 "a silo must begin early only for a sum whose model is older by the plan's timetable; "
                 f"{asked.release} is none.",
             )
-        self._check_model(asked.parameters)
+        self._check_model(asked.release, asked.parameters)
         purpose = self._purpose(asked.release, asked.attempt, asked.parameters)
         busy = self._early.busy
         if busy == purpose:
@@ -190,7 +190,7 @@ class SiloTraining:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."
             )
-        self._check_model(delivery.parameters)
+        self._check_model(start.terms.round_index, delivery.parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         trainings = self._ledger.trainings()
@@ -230,7 +230,7 @@ class SiloTraining:
         last = self._start
         return trusts_server and last is not None and last.terms.round_index == start.terms.round_index
 
-    def _check_model(self, parameters: bytes) -> None:
+    def _check_model(self, release: int, parameters: bytes) -> None:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
         if len(parameters) != self.model_bytes:
             raise PolicyRefusal(
@@ -245,7 +245,7 @@ class SiloTraining:
                 "one is not.",
             )
         try:
-            round_training(plan, self._policy.silo, vector)
+            round_training(plan, self._policy.silo, release, vector)
         except DiscreetError as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 
@@ -301,6 +301,7 @@ class SiloTraining:
         return contribute(
             plan,
             silo,
+            purpose.release,
             model=self._approval.model,
             parameters=_numbers(parameters),
             records=records,

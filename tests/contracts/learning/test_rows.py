@@ -41,7 +41,7 @@ def per_layer(_: Crafted) -> SingleStep:
 
 
 def quantile(crafted: Crafted) -> QuantileClipped:
-    return QuantileClipped(single_step(crafted), QuantileClipping(C))
+    return QuantileClipped(single_step(crafted), QuantileClipping(quantile=0.5, initial=C))
 
 
 def tangent(crafted: Crafted) -> TangentSteps:

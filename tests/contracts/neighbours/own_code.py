@@ -32,6 +32,13 @@ def smooth(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(size, 12), nn.Tanh(), nn.Linear(12, num_classes))
 
 
+def normalised(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Batch norm, which mixes the records of a step."""
+    size = math.prod(feature_shape)
+    layers = nn.Linear(size, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, num_classes)
+    return nn.Sequential(nn.Flatten(), *layers)
+
+
 def pooled(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """A convolution whose outputs tie in max-pooling on flat images, and a ReLU."""
     rows, columns = feature_shape

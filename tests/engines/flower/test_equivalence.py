@@ -81,7 +81,7 @@ def test_other_ways_to_aggregate_give_the_same_bytes_too(
     "local",
     [
         {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2},
-        {"kind": "sharded", "learning_rate": 0.1, "num_shards": 4},
+        {"kind": "sharded", "learning_rate": 0.1, "groups": 4},
         {"kind": "clipped-update", "learning_rate": 0.1},
     ],
     ids=lambda local: local["kind"],
@@ -98,6 +98,26 @@ def test_other_kinds_of_training_give_the_same_bytes_too(
         training={"rounds": 2, "local": local},
         privacy={"unit": unit, "epsilon": 8.0, "delta": 1e-3, "clip_norm": 1.0},
     )
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    "schedule", [None, {"kind": "buffered", "buffer": 3, "pace": {"switzerland": 2}}], ids=["all", "paces"]
+)
+def test_rates_that_decay_give_the_same_bytes_too(
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+    schedule: dict[str, Any] | None,
+) -> None:
+    """Also where a silo trains early for a later sum, at the rate of that sum."""
+    local = {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16, "decay": 0.7}
+    training = {"rounds": 3, "local": local} | ({} if schedule is None else {"schedule": schedule})
+    config = small_config(training=training)
     consortium = make_consortium(config)
     expected = local_model(config, tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)

@@ -194,6 +194,32 @@ def test_a_silo_that_is_out_for_a_sum_comes_back_for_its_next(
     assert slow.folder.server.run.model.read_bytes() == expected
 
 
+def test_a_sum_without_room_that_loses_a_silo_is_left_out_and_charged_as_planned(
+    slow: SmallConsortium, config: Config, tmp_path: Path
+) -> None:
+    """Its members masked once, as planned, and train on; the model is the local engine's."""
+    invited: list[int] = []
+
+    def tamper(at: int, request: Request) -> Request | None:
+        if at == slow.node("cleveland") and isinstance(request, Deliver) and request.models:
+            invited.append(at)
+        lost = at == slow.node("hungary") and isinstance(request, Deliver) and request.models
+        return None if lost and len(invited) == 1 else request
+
+    serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
+    planned = slow.plan.timetable
+    assert planned is not None
+    assert len(planned.sums[0].silos) == slow.plan.thresholds.min_survivors
+    spent = spending(line.entry for line in read_ledger(slow.folder.server.run.ledger))
+    assert (spent.lost, spent.aborted, spent.charged) == ((1,), 0, len(planned.sums))
+    for name in slow.plan.facts.silos:
+        assert charged(slow, name) == planned.contributions_of(name) - (name == "hungary")
+    missing = Dropout(silo="hungary", round=1, stage="mask")
+    dropping = config.run.model_copy(update={"dropouts": (missing,)})
+    expected = local_model(config.model_copy(update={"run": dropping}), tmp_path / "local")
+    assert slow.folder.server.run.model.read_bytes() == expected
+
+
 def test_a_silo_that_lost_its_early_work_trains_when_it_is_asked(
     slow: SmallConsortium, config: Config, tmp_path: Path
 ) -> None:

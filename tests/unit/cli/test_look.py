@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -91,7 +92,6 @@ def test_a_plain_table_needs_no_dialect_and_its_label_is_guessed(tmp_path: Path)
         (["absent.csv"], r"the tables must be files that are there; there is no absent\.csv\."),
         (["sub"], r"the tables must be files; sub is a folder\. Name the files in it"),
         (["one.csv", "--label", "zzz"], "there is no column 'zzz'"),
-        (["one.csv", "other.csv"], "must be written alike"),
         (["one.csv", "sub/one.csv"], "must be a silo of its own name"),
         (["wide.csv"], "it is UTF-16"),
     ],
@@ -103,10 +103,56 @@ def test_what_cannot_be_drafted_is_one_line(
     Path("sub").mkdir()
     write(Path("one.csv"), 9)
     write(Path("sub/one.csv"), 9)
-    write(Path("other.csv"), 9, separator="|")
     Path("wide.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
     with pytest.raises(DataError, match=message):
         CliRunner().invoke(app, ["look", *arguments], catch_exceptions=False)
+
+
+def test_files_that_are_written_differently_are_said_to_be_by_silo(tmp_path: Path) -> None:
+    write(tmp_path / "north.csv", 100)
+    write(tmp_path / "south.csv", 100, separator=",", encoding="utf-8", decimal=".")
+    write(tmp_path / "east.csv", 100, separator="\t", encoding="utf-8")
+    data = look(*(tmp_path / f"{silo}.csv" for silo in ("north", "south", "east")), "--label", "krank")
+    comma, latin = (f"draft: {one}; replace by public knowledge" for one in (",", "cp1252"))
+    assert data["separator"] == {"north": ";", "east": "\t"}
+    assert data["encoding"] == {"north": latin}
+    assert data["decimal"] == {"north": comma, "east": comma}
+    data |= {
+        "encoding": {"north": "cp1252"},
+        "decimal": {"north": ",", "east": ","},
+        "classes": ["nein", "ja"],
+    }
+    data |= {"id": "patient", "record_capacity": 500, "ranges": {"alter": [18, 90], "wert": [0, 20]}}
+    data |= {"categories": {"größe": ["groß", "klein"]}}
+    data["dates"] = {"tag": {"from": "2010-01-01", "to": "2020-12-31", "order": "dmy"}}
+    found = federation_of(parse_data(data))
+    assert found.warnings == ()
+    # All hold the same records.
+    held = [np.concatenate([silo.train.features, silo.test.features]) for silo in found.silos]
+    assert len({np.sort(rows, axis=0).tobytes() for rows in held}) == 1
+    with pytest.raises(DataError, match=r"a silo that has one \(east, north, south\); got 'nord'"):
+        federation_of(parse_data(data | {"encoding": {"nord": "cp1252"}}))
+
+
+@pytest.mark.parametrize("label", ["1.0", "1,0", "1"])
+def test_the_decimal_sign_is_that_of_the_fractions_and_not_of_a_whole_label(
+    tmp_path: Path, label: str
+) -> None:
+    rows = [f"{n % 60 + 20};{n // 7},{n % 90 + 1};{label.replace('1', str(n % 2))}" for n in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["age;crp;ill", *rows]))
+    data = look(tmp_path / "t.csv", "--label", "ill")
+    assert data["decimal"].startswith("draft: ,;")
+    assert set(data["ranges"]) == {"age", "crp"}
+    assert "drop" not in data
+
+
+def test_a_column_of_another_decimal_sign_is_not_dropped_and_no_plan_takes_it(tmp_path: Path) -> None:
+    rows = [f"{n / 7:.2f};{n / 9:.2f};{n / 8:.2f};{n % 2}".replace(".", ",", 2) for n in range(1, 100)]
+    (tmp_path / "t.csv").write_text("\n".join(["crp;hb;dose;ill", *rows]))
+    data = look(tmp_path / "t.csv", "--label", "ill")
+    assert data["ranges"]["dose"].startswith("draft: another decimal sign")
+    with pytest.raises(ConfigurationError, match=r"ranges\.dose"):
+        parse_data(data)
 
 
 def test_a_damaged_archive_is_one_line(tmp_path: Path) -> None:

@@ -114,6 +114,35 @@ def test_the_numbers_of_an_evaluation_are_scikit_learns(
     assert "exact functions of labelled.csv, and not private" in shown.out
 
 
+def test_a_file_of_another_dialect_is_guessed_and_told_or_read_as_stated(
+    run: Run, csv_file: Write, tmp_path: Path, discreet: Discreet
+) -> None:
+    usual = csv_file()
+    text = usual.read_text(encoding="utf-8").replace(",", ";").replace(".", ",")
+    (tmp_path / "german.csv").write_bytes(text.encode("cp1252"))
+    expected = discreet("predict", run.path, usual).out
+    guessed = discreet("predict", run.path, tmp_path / "german.csv")
+    assert guessed.out == expected
+    assert "german.csv is read with separator ';'" in guessed.err
+    stated = ("--separator", ";", "--decimal", ",", "--encoding", "cp1252")
+    said = discreet("predict", run.path, tmp_path / "german.csv", *stated)
+    assert said.out == expected
+    assert "is read with" not in said.err
+    assert "is read with" not in discreet("predict", run.path, usual).err
+
+
+def test_an_evaluation_groups_by_where_a_number_lies(run: Run, csv_file: Write, discreet: Discreet) -> None:
+    file = csv_file("labelled.csv", ill=LABELS)
+    found = json.loads(discreet("evaluate", run.path, file, "--by", "weight=60,100", "--json").out)
+    weights = [float(one) for one in ROWS["weight"] if one]
+    expected = [sum(one < 60 for one in weights), sum(60 <= one < 100 for one in weights)]
+    names = {group["name"]: group["records"] for group in found["groups"]}
+    assert [names.get("below 60", 0), names.get("60 to 100", 0)] == expected
+    assert list(names) == [name for name in ("below 60", "60 to 100", "100 or more") if name in names]
+    said = discreet("evaluate", run.path, file, "--by", "weight=100,60", expect=2)
+    assert "increasing numbers as in age=40,60" in said.err
+
+
 def test_rows_without_a_label_are_left_out_and_counted(run: Run, csv_file: Write) -> None:
     labels: list[Any] = ["no", "", "yes", "perhaps", "no"]
     found = evaluate_file(run.released, csv_file("labelled.csv", ill=labels))

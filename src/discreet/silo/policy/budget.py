@@ -40,6 +40,13 @@ class Charge:
         Raises:
             PolicyRefusal: if its guarantee cannot be added to others, being about another relation.
         """
+        if plan.segments:
+            raise PolicyRefusal(
+                RefusalCode.NOT_ALLOWED,
+                "the plan's rounds must all be alike, since this silo's ledger counts contributions and not "
+                f"which round each is of; got 'training.segments' of {len(plan.segments)}. `discreet run` "
+                "carries them out.",
+            )
         if plan.release.neighboring is not NeighboringRelation.ADD_REMOVE:
             raise PolicyRefusal(
                 RefusalCode.NOT_ALLOWED,

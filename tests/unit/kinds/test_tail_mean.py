@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.arrays import Floats
-from discreet.errors import ConfigurationError
 from discreet.kinds import TailMeanConfig
-from discreet.optim import Averaging, TailMean
 from discreet.rounds.memory import from_arrays, to_arrays
 
 MOVES = [np.array([1.0, -2.0]), np.array([3.0, 0.5]), np.array([-1.0, 4.0]), np.array([2.0, 2.0])]
@@ -16,10 +14,10 @@ MOVES = [np.array([1.0, -2.0]), np.array([3.0, 0.5]), np.array([-1.0, 4.0]), np.
 
 def models(rounds: int) -> list[Floats]:
     """The models of ``rounds`` rounds, with a checkpoint after every one."""
-    rule = TailMeanConfig(kind="tail-mean").rule(rounds)
+    rule = TailMeanConfig(kind="tail-mean")
     state, model, found = rule.init(2), np.zeros(2), []
     for move in MOVES[:rounds]:
-        state, model = rule.step(state, model, move)
+        state, model = rule.step(state, model, move, rounds)
         state = from_arrays(rule.init(2), to_arrays(state))
         found.append(model)
     return found
@@ -31,8 +29,3 @@ def test_the_mean_of_the_last_half(rounds: int) -> None:
     found = models(rounds)
     np.testing.assert_array_equal(np.reshape(found[:-1], (-1, 2)), path[:-1])
     np.testing.assert_allclose(found[-1], path[-((rounds + 1) // 2) :].mean(axis=0))
-
-
-def test_no_round_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="'rounds'"):
-        TailMean(Averaging(), 0)
