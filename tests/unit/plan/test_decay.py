@@ -56,7 +56,7 @@ def test_a_servers_rate_may_fall_with_the_inverse_of_time(kind: str) -> None:
     rule, place = plan.server_rule, np.zeros(1)
     state, moved = rule.init(1), []
     for _ in range(3):
-        state, after = rule.step(state, place, np.ones(1))
+        state, after = rule.step(state, place, np.ones(1), plan.rounds)
         moved.append(float(after[0] - place[0]))
         place = after
     assert moved == pytest.approx([0.5, 0.5 / 3.0, 0.5 / 5.0])
