@@ -27,6 +27,7 @@ from discreet.kinds import (
     SiloTraining,
 )
 from discreet.kinds.footprint import NoiseSharing
+from discreet.plan.releases import RoundRelease
 from discreet.plan.training import local_training
 
 
@@ -132,6 +133,23 @@ def _said(own: SiloConfig, unit: str) -> str:
     stated = own.model_dump(exclude={"sampling"}, exclude_none=True)
     sampling = [] if own.sampling is None else [f"sampling {own.sampling.describe(f'a {unit}')}"]
     return ", ".join([*(f"{key} {value}" for key, value in stated.items()), *sampling])
+
+
+def require_alike(own: Sequence[RoundRelease], what: str) -> None:
+    """Refuses silos that differ where all are taken for alike.
+
+    Args:
+        own: of a plan.
+        what: what is asked for, such as "an audit".
+
+    Raises:
+        ConfigurationError: if they differ.
+    """
+    if own:
+        raise ConfigurationError(
+            f"'silos' must have no settings that a guarantee depends on for {what}, which takes all for "
+            "alike. Give all of them those of the silo that you ask about."
+        )
 
 
 def require_provable(config: Config, silos: tuple[str, ...]) -> None:

@@ -332,7 +332,7 @@ def test_fixed_sizes_of_their_own_are_of_places(three_sorts: Plan) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_two_silos_rows_are_those_of_another_library(seed: int) -> None:
-    """dp-accounting, told each silo's sensitivity and coins at the plan's noise, finds each silo's own row."""
+    """dp-accounting, told each silo's sensitivity and coins at the plan's noise, finds each silo's row."""
     source = SeededRandom(seed)
     clips, coins = 0.3 + 2.0 * source.uniform(2), 0.02 + 0.5 * source.uniform(2)
     rounds = int(1 + source.integers_below(1, 40)[0])
