@@ -1,8 +1,8 @@
 """One hospital asks for a stronger guarantee than the others: what that costs, by how it is given.
 
-The bundled heart-disease federation, ε = 1 for everybody, and one hospital that wants ε = 0.3. Either everybody
-gets 0.3, or that hospital alone: by a lower learning rate, or by sampling, each chosen from the plan's numbers
-so that its own row is 0.3. All else is what the plan works out from public numbers: nothing looked at a record.
+The bundled heart-disease federation, ε = 1 for everybody, and one hospital that wants ε = 0.3. Either
+everybody gets 0.3, or that hospital alone: by a lower learning rate, or by sampling, each chosen from
+the plan's numbers so that its own row is 0.3. All else is what the plan works out from public numbers, too.
 
     python bench/own_settings.py --seeds 20
 """
