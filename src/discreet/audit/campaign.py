@@ -106,7 +106,8 @@ def audit(
     findings: list[Finding] = list(
         _canary_findings(plan, [run.scores for run in runs], "gradient-space", settings)
     )
-    if plan.unit is Unit.RECORD and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
+    crafted_units = (Unit.RECORD, Unit.PERSON) if plan.questions else (Unit.RECORD,)
+    if plan.unit in crafted_units and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
         crafted = _record_runs(prepared, settings, source.derive("records"), progress)
         findings.extend(_canary_findings(plan, crafted, "input-space", settings))
     findings.extend(_noise(plan, runs, settings.confidence))

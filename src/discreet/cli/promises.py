@@ -15,6 +15,7 @@ from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.plan.held_out import evaluation_text
+from discreet.plan.preparation import preparation_text
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -126,6 +127,7 @@ def _what(plan: Plan) -> dict[str, str]:
         "local training": plan.training.local.kind,
         **_class_weights(plan),
         **_own_settings(plan),
+        **({} if plan.preparation is None else {"preparation": preparation_text(plan)}),
         **_rounds(plan),
         **_segments(plan),
         **_evaluations(plan),

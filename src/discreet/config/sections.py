@@ -23,6 +23,7 @@ from discreet.kinds import (
     ClipNorm,
     FixedSizeConfig,
     LocalConfig,
+    NoisyStepsConfig,
     NoSamplingConfig,
     QuestionsConfig,
     SamplingConfig,
@@ -316,6 +317,32 @@ class Config(Section):
             raise ValueError(
                 f"'privacy.unit' must be person where 'data.person' is given; got {unit}. Set it, or leave "
                 "'data.person' out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _preparation_is_proven(self) -> Config:
+        """Refuses a preparation beside what it is not proven with (docs/theory/questions.md)."""
+        if self.data.standardise is None or self.ask is not None:
+            return self
+        if self.privacy.unit == "client":
+            raise ValueError(
+                "'data.standardise' must be without the client unit: it asks records, and a client has any "
+                "number of them"
+            )
+        if isinstance(self.training.sampling, FixedSizeConfig):
+            raise ValueError(
+                "'data.standardise' must be without fixed-size sampling, where a record is exchanged for "
+                "another and not added or removed. Use poisson sampling"
+            )
+        if self.training.schedule is not None:
+            raise ValueError(
+                "'data.standardise' must be without 'training.schedule', where sums ask some silos only"
+            )
+        if isinstance(self.training.local, NoisyStepsConfig):
+            raise ValueError(
+                "'data.standardise' must be without noisy-steps, whose noise need not add up over silos as "
+                "that of its sum does"
             )
         return self
 

@@ -39,7 +39,8 @@ class SegmentConfig(Section):
         own = [f"noise multiplier times {self.noise_scale:g}"] if self.noise_scale != 1.0 else []
         own += [] if self.clip_norm is None else [f"clipping norm {self.clip_norm:g}"]
         own += [] if self.sampling is None else [self.sampling.describe(unit)]
-        own += [f"{name.replace('_', ' ')} {value}" for name, value in (self.local or {}).items()]
+        for name, value in (self.local or {}).items():
+            own.append(" ".join(f"{name.replace('_', ' ')} {value}".split()))
         return ", ".join(own)
 
     def local_table(self, local: LocalConfig) -> LocalConfig:
@@ -65,4 +66,5 @@ class SegmentConfig(Section):
             raise ValueError(f"'local{key}': {first['msg'].removeprefix('Value error, ')}") from None
 
 
-Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=1000)]
+Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=100)]
+"""More take whoever reads a plan minutes to account for."""

@@ -24,6 +24,8 @@ from discreet.errors import ConfigurationError
 from discreet.models.batch_norm import running_statistics
 
 _ABOUT = "discreet"
+# No name of a tensor of torch has a slash by itself.
+_PREPARED = "discreet/prepared"
 
 
 def trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
@@ -81,22 +83,27 @@ class ModelFile:
     Attributes:
         tensors: weights and buffers by name.
         about: where they come from, as whoever wrote it put it.
+        prepared: the values of the public map that records are prepared by; None where they are not.
     """
 
     tensors: Mapping[str, npt.NDArray[Any]]
     about: str
+    prepared: Floats | None = None
 
 
-def model_file(model: nn.Module, parameters: Floats, about: str) -> bytes:
+def model_file(model: nn.Module, parameters: Floats, about: str, prepared: Floats | None = None) -> bytes:
     """Returns the file of a released model, ``model.safetensors``: tensors by name, and no code.
 
     Args:
         model: gives names, shapes and buffers; it holds ``parameters`` afterwards.
         parameters: trainable weights, shape ``(d,)``.
         about: what the file says of itself, in its metadata.
+        prepared: as `ModelFile` has it.
     """
     load_flat(model, parameters)
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    if prepared is not None:
+        tensors[_PREPARED] = np.ascontiguousarray(prepared)
     return save(tensors, metadata={_ABOUT: about})
 
 
@@ -116,7 +123,7 @@ def read_model_file(data: bytes, *, name: str) -> ModelFile:
         raise ConfigurationError(
             f"{name} must be a model that discreet released; the file does not say what it is."
         ) from None
-    return ModelFile(tensors, about)
+    return ModelFile(tensors, about, tensors.pop(_PREPARED, None))
 
 
 def load_tensors(model: nn.Module, file: ModelFile, *, name: str) -> None:

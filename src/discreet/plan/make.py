@@ -20,6 +20,7 @@ from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.failures import rare
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import Plan
+from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -258,14 +259,18 @@ _EventOf = Callable[[_Shown | None, float], Event]
 
 
 def _event(
-    settings: Sequence[_Setting], grids: Sequence[Grid], one: _Shown | None, multiplier: float
+    settings: Sequence[_Setting],
+    grids: Sequence[Grid],
+    before: Sequence[Event],
+    one: _Shown | None,
+    multiplier: float,
 ) -> Event:
     """Returns the whole training's event against the strongest reported adversary, stage by stage."""
     event = composed(
         setting.event(one, grid, multiplier) for setting, grid in zip(settings, grids, strict=True)
     )
     of_keys = settings[0].release(grids[0], multiplier)
-    return against_server(event, of_keys, setups=most_setups(settings[0].sums))
+    return composed((*before, against_server(event, of_keys, setups=most_setups(settings[0].sums))))
 
 
 def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
@@ -290,8 +295,18 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         ConfigurationError: if something does not fit together; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    config = settled(config, facts)
+    if config.data.asked == "training":
+        raise ConfigurationError(
+            "'data.asked' must not be \"training\" but in a preparation, which the plan makes; state "
+            "'data.standardise'."
+        )
+    return _made(settled(config, facts), facts)
+
+
+def _made(config: Config, facts: FederationFacts) -> Plan:
+    """Works out the plan of settings that are settled."""
     _require_as_many_silos(config, facts)
+    preparation = _preparation(config, facts)
     thresholds = plan_thresholds(config, len(facts.silos))
     capacities = record_capacities(config, facts.silos)
     require_provable(config, facts.silos)
@@ -312,12 +327,14 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
     if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
         grids, multiplier = _counts_and_noise(first)
     else:
-        grids, multiplier = _grids_and_noise(settings)
+        grids, multiplier = _grids_and_noise(
+            settings, [] if preparation is None else [_event_of(preparation)]
+        )
     made = [(grid, one.release(grid, multiplier)) for one, grid in zip(settings, grids, strict=True)]
     own = tuple(first.release_of(one, grids[0], multiplier) for one in first.own)
-    plan = Plan(config, facts, capacities, *made[0], thresholds, (), _evaluation(config, facts))
+    evaluation = _evaluation(config, facts)
     stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
-    plan = dataclasses.replace(plan, segments=stages, own=own)
+    plan = Plan(config, facts, capacities, *made[0], thresholds, (), evaluation, preparation, stages, own)
     guarantees = tuple(
         plan.against(adversary, honest, rounds=plan.releases, silo=silo)
         for adversary, honest, silo in plan.rows()
@@ -386,6 +403,27 @@ def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
         raise ConfigurationError(f"'evaluate': {error}") from None
 
 
+def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
+    """Returns the plan of questions that training records are asked before the first round, if they are.
+
+    Raises:
+        ConfigurationError: saying that it is about them.
+    """
+    if config.data.standardise is None or config.ask is not None:
+        return None
+    asked = preparation_config(config, facts)
+    try:
+        return _made(asked, preparation_facts(asked, facts))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"'data.standardise': {error}") from None
+
+
+def _event_of(preparation: Plan) -> Event:
+    """Returns the event of a preparation against the adversary that targets are for."""
+    honest, release = preparation.thresholds.honest_survivors, preparation.release
+    return against_server(preparation.event(honest, 1), release, setups=most_setups(1))
+
+
 def _require_noise_first(setting: _Setting) -> None:
     """Checks that the noise can come before the rounding: real noise, rounded once with the update."""
     if setting.config.privacy.mechanism != NoiseFamily.ROUNDED_GAUSSIAN.value:
@@ -424,7 +462,7 @@ def _counts_and_noise(setting: _Setting) -> tuple[list[Grid], float]:
     multiplier = privacy.noise_multiplier
     if multiplier is None and privacy.epsilon is not None:
         least, most = (PolyaNoise(scale, 1, 1).variance ** 0.5 / length for scale in LAPLACE_SCALES)
-        event, target = partial(_event, (setting,), (grid,)), _Target.of(setting)
+        event, target = partial(_event, (setting,), (grid,), ()), _Target.of(setting)
         reached = target.reached(event, most / _INTEGER_COST)
         if not reached <= privacy.epsilon:
             raise ConfigurationError(
@@ -438,21 +476,22 @@ def _counts_and_noise(setting: _Setting) -> tuple[list[Grid], float]:
     return [_with_requested_bits(grid.with_noise(share), config)], multiplier
 
 
-def _grids_and_noise(settings: Sequence[_Setting]) -> tuple[list[Grid], float]:
+def _grids_and_noise(settings: Sequence[_Setting], before: Sequence[Event]) -> tuple[list[Grid], float]:
     """Chooses for each stage the coarsest grid on which integers cost almost nothing, and the noise on it.
 
-    One factor on the noise of all stages lets the whole training meet the target.
+    One factor on the noise of all stages lets the whole training meet the target, with what was released
+    ``before`` it.
     """
     privacy, target = settings[0].config.privacy, _Target.of(settings[0])
-    multiplier, epsilon = _gaussian_baseline(settings, target)
+    multiplier, needed = _gaussian_baseline(settings, before, target)
     least = [0.0] * len(settings)
     for _ in range(_MOST_REFINEMENTS):
         grids = [
             plan_grid(_grid_request(setting, multiplier, min_stddev))
             for setting, min_stddev in zip(settings, least, strict=True)
         ]
-        event = partial(_event, settings, grids)
-        if target.reached(event, multiplier * _INTEGER_COST) <= epsilon:
+        event = partial(_event, settings, grids, before)
+        if target.reached(event, multiplier * _INTEGER_COST) <= needed:
             break
         least = [
             2.0 * multiplier * setting.noise_scale * grid.l2_sensitivity
@@ -465,7 +504,7 @@ def _grids_and_noise(settings: Sequence[_Setting]) -> tuple[list[Grid], float]:
             see=HowTo.EPSILON,
         )
     if privacy.noise_multiplier is None:
-        multiplier = target.calibrated(event, epsilon, multiplier / _INTEGER_COST, multiplier * _INTEGER_COST)
+        multiplier = target.calibrated(event, needed, multiplier / _INTEGER_COST, multiplier * _INTEGER_COST)
     made = [_widened(setting, grid, multiplier) for setting, grid in zip(settings, grids, strict=True)]
     # One ring for all rounds, so that every message is as long as any other.
     bits = max(grid.bits for grid in made)
@@ -479,12 +518,14 @@ def _widened(setting: _Setting, grid: Grid, multiplier: float) -> Grid:
     return _with_requested_bits(grid, setting.config)
 
 
-def _gaussian_baseline(settings: Sequence[_Setting], target: _Target) -> tuple[float, float]:
+def _gaussian_baseline(
+    settings: Sequence[_Setting], before: Sequence[Event], target: _Target
+) -> tuple[float, float]:
     """Returns the multiplier that real Gaussian noise would need, and the ε that integers must reach."""
     privacy = settings[0].config.privacy
 
     def event(one: _Shown | None, multiplier: float) -> Event:
-        return composed(setting.gaussian_event(one, multiplier) for setting in settings)
+        return composed((*before, *(setting.gaussian_event(one, multiplier) for setting in settings)))
 
     if privacy.noise_multiplier is not None:
         return privacy.noise_multiplier, target.reached(event, privacy.noise_multiplier)

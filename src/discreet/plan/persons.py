@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
-from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
-from discreet.plan.releases import RoundRelease, of_several
+from discreet.plan.plan import Plan
+from discreet.plan.seen import adversary_event, adversary_guarantee
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit
@@ -47,22 +47,19 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     if plan.evaluation is None:
         found = (
             adversary_guarantee(
-                plan.config,
-                _of_several(plan, plan.rounds, count, silo),
+                plan,
                 adversary=adversary,
                 honest_silos=honest,
+                rounds=plan.releases,
+                records=count,
+                silo=silo,
             )
             for silo in plan.unlike_silos
         )
         return max(found, key=lambda row: row.epsilon)
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
-        adversary_event(
-            part.config,
-            _of_several(part, releases, count, None),
-            adversary=adversary,
-            honest_silos=honest,
-        )
+        adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)
         for part, releases in plan.parts(plan.releases)
     )
     one = plan.spent(plan.releases)
@@ -71,10 +68,3 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
     )
     status = max(both.status, one.status, key=list(Status).index)
     return replace(one, epsilon=both.epsilon, status=status)
-
-
-def _of_several(
-    plan: Plan, rounds: int, count: int, silo: str | None
-) -> tuple[tuple[RoundRelease, int], ...]:
-    """Returns the plan's rounds as they show ``count`` records of ``silo``, or of any."""
-    return tuple((of_several(release, count), number) for release, number in plan.composition(rounds, silo))

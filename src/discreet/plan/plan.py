@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
@@ -30,35 +29,28 @@ from discreet.kinds import (
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
-from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
     adversaries,
-    against_server,
     budget_adversary,
     composed,
     event_for,
-    most_setups,
     of_several,
 )
+from discreet.plan.seen import adversary_event, adversary_guarantee, relation_of, weakest
 from discreet.plan.silos import local_of, own_text, sampling_of, training_of
 from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
-from discreet.privacy.adversary import (
-    Adversary,
-    AggregationServer,
-    ServerWithColluders,
-    WithoutSecureAggregation,
-)
-from discreet.privacy.events import Composed, Event
+from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
+from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
@@ -89,6 +81,8 @@ class Plan:
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
         segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
+        preparation: the plan of questions that training records are asked before the first round, composed
+            with the rounds in ``guarantees``; None where records are used as they are read.
         own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
             do not differ. ``release`` is then nowhere below any of them.
     """
@@ -101,6 +95,7 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    preparation: Plan | None = None
     segments: tuple[Stage, ...] = ()
     own: tuple[RoundRelease, ...] = ()
 
@@ -184,8 +179,16 @@ class Plan:
 
     @property
     def releases(self) -> int:
-        """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
-        return self.rounds if self._interleaving is None else self._interleaving.releases
+        """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
+        return self._interleaving.releases
+
+    def prepares(self, release: int) -> bool:
+        """Says whether a release, from 1, asks training records what they are prepared by."""
+        return release <= self._interleaving.preparing
+
+    def trains(self, release: int) -> bool:
+        """Says whether a release, from 1, is a round."""
+        return not (self.prepares(release) or self.evaluates(release))
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -210,6 +213,14 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
+    def of_stage(self, stage: Stage) -> Plan:
+        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
+        if not self.segments:
+            return self
+        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
+        config = stage.config.model_copy(update={"training": training})
+        return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
+
     def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
         """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in.
 
@@ -226,15 +237,65 @@ class Plan:
 
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
-        return self._interleaving is not None and self._interleaving.evaluates(release)
+        return self._interleaving.evaluates(release)
+
+    @property
+    def every_part(self) -> Mapping[str | None, Plan]:
+        """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
+
+    def part_of(self, release: int) -> str | None:
+        """Returns the name of the part that a release, from 1, is of."""
+        return EVALUATION if self.evaluates(release) else None
+
+    def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
+        """Returns what silos carry out in a release before which the server announced a vector."""
+        return self.questions_about(announced) if self.evaluates(release) else self
+
+    def announced_length(self, release: int) -> int:
+        """Returns how many numbers the server announces before a release."""
+        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def covering(self, contributed: Mapping[str | None, int]) -> int:
+        """Returns after how many releases, in their order, every sort had at least so many.
+
+        Behind the last one they begin anew. So whoever was in some releases of each sort is charged for those
+        at least (docs/theory/questions.md).
+
+        Args:
+            contributed: number of releases by the name that `sort_of` gives them.
+        """
+        count = sum(contributed.values())
+        while any(self._of_sort(name, count) < own for name, own in contributed.items()):
+            count += 1
+        return count
+
+    def sort_of(self, release: int) -> str | None:
+        """Returns by which name a silo's ledger counts a release: its part, or its segment."""
+        part = self.part_of(release)
+        if part is not None or not self.segments:
+            return part
+        return _segment_name(self.segments.index(self.stage_of(release)))
+
+    def _of_sort(self, name: str | None, releases: int) -> int:
+        """Returns how many of the first so many releases are of a sort."""
+        order = self._interleaving
+        rounds = order.round_of(releases)
+        by_name = {
+            None: rounds,
+            EVALUATION: order.evaluated(releases),
+            **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
+        }
+        return by_name[name]
 
     def round_of(self, release: int) -> int:
-        """Returns the round that a release is, or that it follows."""
-        order = self._interleaving
-        return release if order is None else release - order.evaluated(release)
+        """Returns the round that a release is, or that it follows; 0 before the first."""
+        return self._interleaving.round_of(release)
 
     def release_text(self, release: int) -> str:
         """Says which release this is, for a person."""
+        if self.prepares(release):
+            return "preparation, before round 1"
         number = f"round {self.round_of(release)}/{self.rounds}"
         return f"held out, after {number}" if self.evaluates(release) else number
 
@@ -251,18 +312,28 @@ class Plan:
             No unit's records are in two of them, so that all releases together satisfy the weakest of the
             guarantees of the parts (docs/theory/questions.md).
         """
-        if self.evaluation is None or self._interleaving is None:
+        if self.evaluation is None:
             return ((self, releases),)
         evaluated = self._interleaving.evaluated(releases)
         alone = dataclasses.replace(self, evaluation=None)
         return (alone, releases - evaluated), (self.evaluation, evaluated)
 
+    def one_after_the_other(self, releases: int) -> tuple[tuple[Plan, int], ...]:
+        """Returns plans of one kind of release, with how many of the first so many are theirs, in order.
+
+        Guarantee:
+            They are about the same units: their events compose. For a plan without evaluations (`parts`).
+        """
+        if self.preparation is None:
+            return ((self, releases),)
+        prepared = self._interleaving.prepared(releases)
+        alone = dataclasses.replace(self, preparation=None)
+        return (self.preparation, prepared), (alone, releases - prepared)
+
     @property
-    def _interleaving(self) -> Interleaving | None:
-        stated = self.evaluating
-        if self.evaluation is None or stated is None:
-            return None
-        return Interleaving(self.rounds, stated.every)
+    def _interleaving(self) -> Interleaving:
+        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
+        return Interleaving(self.rounds, every, preparing=int(self.preparation is not None))
 
     def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
@@ -315,7 +386,7 @@ class Plan:
     def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
         """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.stage_of(release).config
+        config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
         return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
 
@@ -356,7 +427,7 @@ class Plan:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
         asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.rounds)
+        return asked or self.contributions(self.releases)
 
     @property
     def by_contribution(self) -> Plan:
@@ -370,14 +441,15 @@ class Plan:
         return dataclasses.replace(self, config=self.config.model_copy(update={"training": training}))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
-        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise.
+        """Returns the event of the first so many releases against whoever faces so many shares of noise.
 
-        Evaluations are not in it, which are of other units.
+        Evaluations are not in it, nor counted, which are of other units.
         """
         silos = silos_of_a_unit(self.config)
         return composed(
-            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
-            for release, count in self.composition(rounds)
+            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=number)
+            for part, count in self.one_after_the_other(rounds)
+            for release, number in part.composition(count)
         )
 
     def budget_adversary(self) -> tuple[Adversary, int]:
@@ -438,18 +510,20 @@ class Plan:
         about = self.unlike_silos if own is None or not self.own else (own,)
         found = [
             adversary_guarantee(
-                part.config,
-                part.composition(count, one),
+                part,
                 adversary=adversary,
                 honest_silos=honest_silos,
+                rounds=count,
                 aborted=aborted,
                 over=over,
+                besides=rounds - count,
+                silo=one,
             )
             for part, count in self.parts(rounds)
             for one in about
         ]
         if self.evaluation is not None:
-            return _weakest(found)
+            return weakest(found)
         if silo is not None and self.own:
             return dataclasses.replace(found[0], silo=silo)
         # Assumptions name a number of sums: the most that anybody is in.
@@ -467,14 +541,16 @@ class Plan:
         """
         events = tuple(
             adversary_event(
-                part.config,
-                part.composition(count, silo),
+                part,
                 adversary=adversary,
                 honest_silos=honest_silos,
+                rounds=count,
+                besides=rounds - count,
+                silo=silo,
             )
             for part, count in self.parts(rounds)
         )
-        return events[0] if len(events) == 1 else Composed(events)
+        return composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
@@ -532,7 +608,8 @@ class Plan:
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
             **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
-            **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
+            **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
+            **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
             **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
@@ -554,8 +631,9 @@ class Plan:
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
-        evaluated = "" if self._interleaving is None else f" and {self._interleaving.evaluations} evaluations"
-        what = f"{self.rounds} rounds{evaluated} over {', '.join(named)}"
+        prepared = "" if self.preparation is None else "a preparation, "
+        evaluated = "" if self.evaluation is None else f" and {self._interleaving.evaluations} evaluations"
+        what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:
@@ -569,102 +647,18 @@ class Plan:
         path.write_bytes(self.file())
 
 
-def adversary_guarantee(
-    config: Config,
-    releases: Sequence[tuple[RoundRelease, int]],
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    aborted: int = 0,
-    over: bool = False,
-) -> Guarantee:
-    """Returns the guarantee of a training's rounds against one adversary.
-
-    For the client unit presence is public, since a client that is not there adds no noise either: what nobody
-    can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
-    one is exchanged for another (replace-one).
-
-    Args:
-        config: what was asked for.
-        releases: what a round releases, with how many are charged, of those that one silo is in.
-        adversary: who looks.
-        honest_silos: how many shares of noise stand between it and a unit.
-        aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
-        over: True if there will be no further attempt; else a guarantee that this matters to says so.
-    """
-    unit = Unit(config.privacy.unit)
-    event = adversary_event(config, releases, adversary=adversary, honest_silos=honest_silos, aborted=aborted)
-    # Stages are of one kind: they differ neither in relation, nor in how noise is shared, nor in words.
-    release, rounds = releases[0][0], sum(count for _, count in releases)
-    found = guarantee(
-        event,
-        delta=config.privacy.delta,
-        unit=unit,
-        neighboring=relation_of(unit, release),
-        adversary=adversary,
-    )
-    if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
-        assumptions = (*found.assumptions, *release.sharing.assumptions)
-        found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
-
-
-def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
-    """Returns between which data a plan's guarantees hold; `adversary_guarantee` says why."""
-    return NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring
-
-
-def adversary_event(
-    config: Config,
-    releases: Sequence[tuple[RoundRelease, int]],
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    aborted: int = 0,
-) -> Event:
-    """Returns the event of a training's rounds against one adversary; `adversary_guarantee` says the rest."""
-    # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
-    # of its own, in every attempt. Composed, these bound one message too.
-    silos = silos_of_a_unit(config)
-    if isinstance(adversary, WithoutSecureAggregation):
-        # Where rounds differ, an aborted attempt counts as one of each: nobody says which it was.
-        return composed(
-            event_for(release, honest_silos=honest_silos, rounds=(count + aborted) * silos)
-            for release, count in releases
-        )
-    event = composed(
-        event_for(of_several(release, silos), honest_silos=honest_silos, rounds=count)
-        for release, count in releases
-    )
-    if isinstance(adversary, AggregationServer | ServerWithColluders):
-        setups = most_setups(sum(count for _, count in releases) + aborted)
-        return against_server(event, releases[0][0], setups=setups)
-    return event
-
-
-def _weakest(found: list[Guarantee]) -> Guarantee:
-    """Returns the guarantee of a unit of either side (docs/theory/questions.md)."""
-    largest = max(found, key=lambda one: one.epsilon)
-    status = max((one.status for one in found), key=list(Status).index)
-    assumptions = dict.fromkeys(text for one in found for text in one.assumptions)
-    citations = dict.fromkeys(text for one in found for text in one.citations)
-    return dataclasses.replace(
-        largest,
-        delta=max(one.delta for one in found),
-        status=status,
-        assumptions=(*assumptions, TWO_SIDES, NOT_MEASURED),
-        citations=tuple(citations),
-    )
-
-
-def _evaluation_json(plan: Plan) -> Json:
-    """Returns what evaluations do not share with their training, or follow from its config and facts."""
+def _questions_json(plan: Plan) -> Json:
+    """Returns what questions do not share with their training, or follow from its config and facts."""
     return {
         "capacities": list(plan.capacities),
         "grid": _plain(plan.grid),
         "release": _release_json(plan.release),
         "guarantees": to_json(plan.guarantees),
     }
+
+
+def _segment_name(place: int) -> str:
+    return f"segment {place + 1}"
 
 
 def _stage_json(stage: Stage) -> Json:

@@ -16,6 +16,7 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.plan import LOCAL, OWN_FIELDS, PLAN_VERSION, Plan
+from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.plan.stages import Stage, asked_stages
 from discreet.privacy.typed import build
@@ -90,6 +91,11 @@ def _from_json(data: dict[str, Any]) -> Plan:
         raise ConfigurationError(
             "'evaluation' of a plan must be there if its config asks for one; it differs."
         )
+    prepared = data.get("preparation")
+    if (prepared is None) != (config.data.standardise is None):
+        raise ConfigurationError(
+            "'preparation' of a plan must be there if its config asks for one; it differs."
+        )
     release = _release_from_json(data["release"])
     plan = build(
         Plan,
@@ -104,9 +110,10 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "own": _own(data.get("own", []), release, facts),
             "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
             "segments": _segments(data.get("segments", []), config),
+            "preparation": None if prepared is None else _preparation(prepared, config, facts, thresholds),
         },
     )
-    for part in (plan, *([] if plan.evaluation is None else [plan.evaluation])):
+    for part in filter(None, (plan, plan.evaluation, plan.preparation)):
         if len(part.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in part.capacities):
             raise ConfigurationError("'capacities' must hold a positive number for every silo; it does not.")
     return plan
@@ -127,11 +134,23 @@ def _own(
 def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
     """Builds the plan of a training's evaluations, whose questions follow from its config and facts."""
     asked = evaluation_config(config, facts)
+    return _questions(data, asked, evaluation_facts(asked, facts), thresholds)
+
+
+def _preparation(
+    data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds
+) -> Plan:
+    """Builds the plan of a training's preparation, likewise."""
+    asked = preparation_config(config, facts)
+    return _questions(data, asked, preparation_facts(asked, facts), thresholds)
+
+
+def _questions(data: dict[str, Any], asked: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
     return build(
         Plan,
         {
             "config": asked,
-            "facts": evaluation_facts(asked, facts),
+            "facts": facts,
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
             "release": _release_from_json(data["release"]),

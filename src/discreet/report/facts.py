@@ -9,6 +9,7 @@ from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileClipping, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
+from discreet.plan.preparation import preparation_text
 from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
@@ -20,6 +21,7 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         *_training_facts(plan),
         *_noise_facts(plan),
+        *_preparation_facts(plan),
         *_evaluation_facts(plan),
         *_aggregation_facts(plan),
     )
@@ -119,6 +121,21 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             f"{plan.noise_multiplier:.4g}",
             f"noise of the {plan.thresholds.honest_survivors} silos that the target counts, "
             "over the sensitivity",
+        ),
+    )
+
+
+def _preparation_facts(plan: Plan) -> tuple[Fact, ...]:
+    """Says what training records are asked before the first round, and what that costs by itself."""
+    if plan.preparation is None:
+        return ()
+    alone = plan.spent(1)
+    return (
+        Fact(
+            "Preparation",
+            f"{preparation_text(plan)}; {pair_text(alone.epsilon, alone.delta)} by itself, against "
+            f"{plan.budget_adversary()[0].describe()}",
+            "composed with the rounds in every guarantee; a public map of one record follows from it",
         ),
     )
 

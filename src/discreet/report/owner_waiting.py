@@ -123,6 +123,7 @@ def _asked(one: Waiting) -> list[tuple[str, str]]:
         ("Protects", UNITS[plan.unit]),
         does,
         ("In each round, here", foreign(plan.local_of(one.silo).describe(), LONGEST_TEXT)),
+        *(("But in", foreign(text, LONGEST_TEXT)) for text, _ in plan.segment_plans()),
     ]
 
 

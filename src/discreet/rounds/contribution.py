@@ -111,6 +111,15 @@ def silo_source(randomness: _Source, sequence: int, silo: str) -> _Source:
     return randomness.derive("release", sequence, "silo", silo)
 
 
+def part_source(plan: Plan, release: int, randomness: _Source) -> _Source:
+    """Returns the source of all that silos draw in the part of the plan that a release is of.
+
+    Rounds draw the same from a seed, whether there are other parts or not.
+    """
+    part = plan.part_of(release)
+    return randomness if part is None else randomness.derive(part)
+
+
 def train_silo(
     plan: Plan,
     silo: str,

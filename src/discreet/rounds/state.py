@@ -16,6 +16,13 @@ from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
 from discreet.rounds.judging import Evaluated, evaluated, evaluated_arrays, evaluated_from, stops
 from discreet.rounds.memory import Arrays, from_arrays, to_arrays
+from discreet.rounds.preparing import (
+    PreparedBy,
+    announced_map,
+    prepared_arrays,
+    prepared_by,
+    prepared_from,
+)
 
 Vector = npt.NDArray[np.float64]
 
@@ -32,6 +39,8 @@ class Training:
         clip_norm: the clipping norm of the next round if it follows a quantile; None if it does not move.
         history: the models before this one that a timetable still needs; None without one.
         evaluated: what held-out units were asked so far, in order.
+        prepared: what training units were asked before the first round; None before that, without it, and
+            where its sum was lost: records are then used as they are read.
     """
 
     parameters: Vector
@@ -39,6 +48,7 @@ class Training:
     clip_norm: float | None = None
     history: History | None = None
     evaluated: tuple[Evaluated, ...] = ()
+    prepared: PreparedBy | None = None
 
     def announced(self) -> Vector:
         """Returns what the next round starts from, as every silo is told: weights, then a moving norm."""
@@ -51,7 +61,7 @@ class Training:
             arrays[_CLIP_NORM] = np.array([self.clip_norm])
         if self.history is not None:
             arrays |= self.history.to_arrays()
-        return arrays | evaluated_arrays(self.evaluated)
+        return arrays | evaluated_arrays(self.evaluated) | prepared_arrays(self.prepared)
 
     def from_arrays(self, arrays: Arrays) -> Training:
         """Returns the state of the same training that `to_arrays` gave.
@@ -62,7 +72,7 @@ class Training:
         clip_norm = None if self.clip_norm is None else float(arrays[_CLIP_NORM][0])
         history = None if self.history is None else self.history.from_arrays(arrays)
         server, asked = from_arrays(self.server, arrays), evaluated_from(arrays)
-        return Training(arrays[_PARAMETERS], server, clip_norm, history, asked)
+        return Training(arrays[_PARAMETERS], server, clip_norm, history, asked, prepared_from(arrays))
 
 
 def initial_state(plan: Plan, parameters: Vector) -> Training:
@@ -84,7 +94,7 @@ def round_order(plan: Plan, state: Training, release: int, sequence: int) -> Rou
     """
     timetable, history = plan.timetable, state.history
     if timetable is None or history is None:
-        return RoundOrder(release, sequence, state.announced())
+        return RoundOrder(release, sequence, state.announced(), prepared=told(plan, state))
     turns = timetable.sums[release - 1].turns
     # One array a version, by whose identity silos that start alike are told.
     models = {base: history.version(base) for base in {turn.base for turn in turns}}
@@ -105,6 +115,16 @@ def update(
     parameters = _with_variances(parameters, plan.facts.batch_norm_channels)
     history = None if state.history is None else state.history.after(release, parameters)
     return replace(state, parameters=parameters, server=server, clip_norm=norm, history=history)
+
+
+def told(plan: Plan, state: Training) -> Vector | None:
+    """Returns what silos are told to prepare records by; None for records as they are read."""
+    return None if state.prepared is None else announced_map(plan, state.prepared)
+
+
+def prepare(plan: Plan, state: Training, outcome: RoundSum) -> Training:
+    """Returns the state after a preparation: the same model, and what training units were asked."""
+    return replace(state, prepared=prepared_by(plan, outcome))
 
 
 def judge(plan: Plan, state: Training, release: int, outcome: RoundSum) -> Training:

@@ -5,7 +5,6 @@ This module is the same for every engine. It sees sums only, never a silo's cont
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -29,12 +28,12 @@ from discreet.rounds.directory import Made, RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
 from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
 from discreet.rounds.phases import RoundSeconds, Stopwatch
-from discreet.rounds.state import Training, Vector, judge, over, round_order, update
+from discreet.rounds.state import Training, judge, over, prepare, round_order, told, update
 
 # Attempts at one round; or, by a timetable, sums one after the other.
 _MOST_FAILURES_IN_A_ROW = 3
 
-Measure = Callable[[Vector], dict[str, float]]
+Measure = Callable[[Training], dict[str, float]]
 
 
 def _always() -> None:
@@ -94,7 +93,7 @@ def train(
         directory: where state and metrics go.
         ledger: open for this plan.
         start: the state to go on from.
-        measure: measures a model on held-out records.
+        measure: measures the model of a state on held-out records.
         observe: is told of every round.
         permit: is asked before every attempt, when nothing of it is charged; raises to stop here.
 
@@ -122,15 +121,18 @@ def train(
                 ) from None
             continue
         summed, left_out = watch.lap(), 0
-        clip_norm = None if evaluates else state.clip_norm
-        if evaluates:
+        prepares = plan.prepares(release)
+        clip_norm = None if evaluates or prepares else state.clip_norm
+        if prepares:
+            state = prepare(plan, state, outcome)
+        elif evaluates:
             state = judge(plan, state, release, outcome)
         else:
             state = update(plan, state, release, outcome, round_rotation(plan, place))
         updated = watch.lap()
         _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
-        metrics = measure(state.parameters)
+        metrics = measure(state)
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
         report = RoundReport(
             release,
@@ -232,14 +234,16 @@ class _Release:
     state: Training
 
     @property
-    def announced(self) -> Vector:
-        """The newest vector that silos are told."""
-        return self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+    def announced(self) -> bytes:
+        """The digest of the newest values that silos are told: model, and what prepares their records."""
+        own = self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+        return RoundOrder(self.number, 0, own, prepared=told(self.plan, self.state)).context()
 
     def order(self, place: int) -> RoundOrder:
         """Returns what the server asks, ``place`` naming the randomness."""
         if self.plan.evaluates(self.number):
-            return RoundOrder(self.number, place, self.announced)
+            prepared = told(self.plan, self.state)
+            return RoundOrder(self.number, place, self.state.parameters, prepared=prepared)
         return round_order(self.plan, self.state, self.number, place)
 
     def place(self, entries: Iterable[Entry]) -> int:
@@ -269,7 +273,7 @@ def _secure_sum(
     for attempt in range(_MOST_FAILURES_IN_A_ROW):
         permit()
         place = wanted.place(ledger.entries)
-        ledger.append(Intent(wanted.number, hashlib.sha256(wanted.announced.tobytes()).hexdigest()))
+        ledger.append(Intent(wanted.number, wanted.announced.hex()))
         try:
             return engine.sum_round(wanted.order(place)), place
         except UnmaskingIncomplete:

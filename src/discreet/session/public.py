@@ -110,6 +110,7 @@ def plan_training(
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
     evaluate: Mapping[str, Any] | None = None,
+    standardise: Mapping[str, Any] | None = None,
     name: str = "training",
 ) -> Plan:
     """Works out noise, grid and every guarantee from public facts; no record is opened.
@@ -133,6 +134,8 @@ def plan_training(
         privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
         evaluate: the config's table ``evaluate``, such as ``{"every": 5, "epsilon": 0.2}``: between rounds,
             held-out records are asked how good the model is, under the guarantee; `Run.evaluations` has it.
+        standardise: the config's key ``data.standardise``, such as ``{"kind": "private", "share": 0.1}``:
+            numbers are centred and scaled by what one release before the first round says of them.
         name: what to call the training in its report.
 
     Raises:
@@ -140,6 +143,7 @@ def plan_training(
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     target.require_unit_of(data)
+    prepared = {} if standardise is None else {"standardise": dict(standardise)}
     named = (
         model
         if isinstance(model, str)
@@ -160,7 +164,7 @@ def plan_training(
     training |= {name: table for name, table in further.items() if table is not None}
     tables = {
         "name": name,
-        "data": data.model_dump(exclude_none=True),
+        "data": data.model_dump(exclude_none=True) | prepared,
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},

@@ -13,7 +13,7 @@ from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
-from discreet.plan import Plan, sum_terms
+from discreet.plan import Plan, wire_terms
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
@@ -230,9 +230,9 @@ class Silo:
         approval = self._review(plan)
         self._early.wait()  # what follows uses torch, as the thread of early work does
         require_rows_alike_for(approval.plan, approval.model, [self.name])
-        records = self._records(approval.plan)
+        records = {name: self._records(part) for name, part in approval.plan.every_part.items()}
         protocol = _masking_protocol(approval.plan)
-        agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)
+        agreement = protocol.agreement(wire_terms(approval.plan, proposal.session), identities)
         session = ClientSession(
             agreement,
             self.name,
@@ -283,7 +283,7 @@ class Silo:
             return review(
                 plan,
                 self._policy,
-                self._state.account(self._ledger.trainings(), self._ledger.of_year(today.year)),
+                self._state.account(self._ledger.charged(), self._ledger.charged(today.year)),
                 today=today,
                 approved=self._state.approved(),
             )

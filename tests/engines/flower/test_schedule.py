@@ -119,10 +119,10 @@ def test_a_slow_silo_holds_up_no_sum_that_it_is_not_in(
     first, before = stale_sums(slow, SLOW)[0], threading.Event()
     real, held = SiloTraining._values, list[bool]()
 
-    def values(self: SiloTraining, records: Any, purpose: Any, parameters: bytes) -> Any:
+    def values(self: SiloTraining, purpose: Any, parameters: bytes, **named: Any) -> Any:
         if self._policy.silo == SLOW and purpose.release == first and not held:
             held.append(before.wait(HELD))
-        return real(self, records, purpose, parameters)
+        return real(self, purpose, parameters, **named)
 
     def tamper(_: int, request: Request) -> Request:
         if isinstance(request, Deliver) and request.models and len(waited) + 1 == first:
@@ -388,10 +388,10 @@ def test_one_contribution_at_a_time_is_computed(lying: Lying, monkeypatch: pytes
     parameters = first_order(consortium, 1).parameters.tobytes()
     go_on, real, trained = threading.Event(), SiloTraining._values, list[int]()
 
-    def values(self: SiloTraining, records: Any, purpose: Any, start: bytes) -> Any:
+    def values(self: SiloTraining, purpose: Any, start: bytes, **named: Any) -> Any:
         trained.append(purpose.attempt)
         go_on.wait(HELD)
-        return real(self, records, purpose, start)
+        return real(self, purpose, start, **named)
 
     monkeypatch.setattr(SiloTraining, "_values", values)
     assert silo.handle(Begin(release, 1, parameters)) == Replied(b"")
