@@ -25,6 +25,7 @@ from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan
+from discreet.plan.silos import require_alike
 from discreet.plan.stages import require_no_segments
 from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.adversary import Adversary
@@ -90,7 +91,8 @@ def audit(
         progress: called with what is being done, how much of it is done, and how much there is.
 
     Raises:
-        ConfigurationError: for a training with a schedule, or with a release before the first round.
+        ConfigurationError: for a training with a schedule, with segments, with a release before the first
+            round, or of silos that differ.
         UnsupportedAnalysisError: for a single noisy step, which is audited as single-step.
     """
     require_no_timetable(prepared.plan.training, "an audit")
@@ -100,6 +102,7 @@ def audit(
             "them. Audit the training without it."
         )
     require_no_segments(prepared.plan.training, "an audit")
+    require_alike(prepared.plan.own, "an audit")
     plan, source = prepared.plan, SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
     if plan.release.steps > 1:

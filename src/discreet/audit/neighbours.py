@@ -108,7 +108,8 @@ class Rounds:
         training, _ = round_training(self.plan, self.silo, self.release, self._announced())
         exchanged = 2.0 if is_exchange(self.plan) else 1.0
         replaced = 2.0 if self._replaces() else 1.0
-        return exchanged * training.l2_sensitivity(), exchanged * replaced * self.stage.grid.l2_sensitivity
+        sent = self.plan.at(self.release).release_of(self.silo).l2_sensitivity
+        return exchanged * training.l2_sensitivity(), exchanged * replaced * sent
 
     def _replaces(self) -> bool:
         return self.stage.release.change is SampledChange.REPLACED
@@ -130,7 +131,7 @@ class Rounds:
         training, weights = round_training(plan, self.silo, self.release, parameters)
         if isinstance(training, NoisySteps):
             # Later steps start from what the first released; the claim is about each step by itself.
-            first = replace(training, rates=training.rates[:1])
+            first = replace(training, rates=training.rates[:1], weight_unit=None)
             noise = StepNoise(grid, law)
             sent = noisy_update(
                 first, self.model, weights, records, coins.derive("training"), noise=noise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Group
 from rich.table import Table
@@ -20,6 +21,8 @@ from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 
+# Silos that share a row, by name.
+_MOST_NAMED = 4
 _COLUMNS = ("against", "ε", "δ", "status", "judgement", "assumes")
 
 
@@ -77,20 +80,26 @@ _ONE: dict[type[Adversary], str] = {
 
 
 def _merged(guarantees: Sequence[Guarantee]) -> list[tuple[str, Guarantee]]:
-    """Names each row, merging the local guarantees of silos that differ in nothing but the silo."""
+    """Names each row, merging those of silos that differ in nothing but the silo."""
     rows: list[tuple[str, Guarantee]] = []
     local: dict[tuple[object, ...], list[tuple[str, Guarantee]]] = {}
+    own: dict[tuple[object, ...], list[Guarantee]] = {}
     for row in guarantees:
-        who = row.adversary.describe()
+        same = (row.epsilon, row.delta, row.neighboring, row.status, row.assumptions)
         if isinstance(row.adversary, WithoutSecureAggregation | SiloMessages):
-            same = (row.epsilon, row.delta, row.neighboring, row.status, row.assumptions)
-            local.setdefault(same, []).append((who, row))
+            local.setdefault(same, []).append((row.against, row))
+        elif row.silo is not None:
+            own.setdefault(same, []).append(row)
         else:
-            rows.append((who, row))
+            rows.append((row.against, row))
+    for alike in own.values():
+        first, count = alike[0], len(alike)
+        names = ", ".join(row.silo or "" for row in alike) if count <= _MOST_NAMED else f"{count} silos, each"
+        rows.append((replace(first, silo=names).against, first))
     for group in local.values():
         who, row = group[0]
-        count = f"{_ONE[type(row.adversary)]} ({len(group)} silos, each)"
-        rows.append((who if len(group) == 1 else count, row))
+        of_each = f"{_ONE[type(row.adversary)]} ({len(group)} silos, each)"
+        rows.append((who if len(group) == 1 else of_each, row))
     return rows
 
 
@@ -132,6 +141,7 @@ def _what(plan: Plan) -> dict[str, str]:
     return {
         "local training": plan.training.local.kind,
         **_class_weights(plan),
+        **_own_settings(plan),
         **({} if plan.preparation is None else {"preparation": preparation_text(plan)}),
         **_rounds(plan),
         **_segments(plan),
@@ -177,6 +187,11 @@ def _evaluations(plan: Plan) -> dict[str, str]:
         "evaluations": f"{count}, {evaluation_text(plan)}; noise multiplier {asked.noise_multiplier:.4g}",
         "each side alone": f"ε {training} for records in the training, ε {held_out} for held-out ones",
     }
+
+
+def _own_settings(plan: Plan) -> dict[str, str]:
+    """The line on silos with settings of their own, if there are any."""
+    return {"of their own": plan.own_settings} if plan.own_settings else {}
 
 
 def _class_weights(plan: Plan) -> dict[str, str]:

@@ -82,7 +82,7 @@ class PersonConfig(Section):
         column: the column, or array of an npz file, that says whose a record is. It is no feature; a record
             without an entry is left out, and all records of a person are held out together.
         capacity: public upper bound on the training persons of a silo: one number, or one for each silo by
-            name. It takes the place of ``record_capacity``.
+            name ("*" is every other one). It takes the place of ``record_capacity``.
         most_records: public: further records of a person, in the order of the source, are left out.
         most_silos: public: how many silos may hold records of one person. A silo cannot see the others, so
             that this is an assumption; noise grows with it.
@@ -141,8 +141,9 @@ class DataConfig(Section):
             end in ``/`` for a folder: each file is then the silo of its name. It may hold environment
             variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be counted from private data. Surplus records
-            are left out. With fixed-size sampling it is the number of places from which records are drawn.
+            silo by name ("*" is every other one). It is part of the plan, so it must not be counted from
+            private data. Surplus records are left out. With fixed-size sampling it is the number of places
+            from which records are drawn.
         test_fraction: probability that a record is held out for measurements; 0 holds none out, and then
             nothing is measured.
         id: column, or array of an npz file, that says whose record it is: records of equal id are held out

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.segments import Segments
+from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
@@ -241,6 +242,7 @@ class Config(Section):
         ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
             say so, and are left out of a file.
         evaluate: how good the model is on held-out records, asked between rounds under a guarantee.
+        silos: settings of single silos, by name, in place of everybody's.
     """
 
     name: Annotated[str, Field(max_length=200), AfterValidator(one_line)] = "training"
@@ -250,6 +252,7 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig
     evaluate: EvaluateConfig | None = None
+    silos: Annotated[dict[str, SiloConfig], Field(min_length=1)] | None = None
     privacy: PrivacyConfig
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
@@ -268,6 +271,12 @@ class Config(Section):
     def measures(self) -> bool:
         """Whether models are measured on held-out records, without noise."""
         return self.run.evaluate and self.ask is None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said_of_all(cls, data: Any) -> Any:
+        """Keeps capacities and paces of silos where they are said of all."""
+        return folded(data) if isinstance(data, Mapping) else data
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from discreet.config import Config
 from discreet.config.data import part_taken
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
+from discreet.data.split import OTHERS
 from discreet.documents import shown
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.model_facts import ModelFacts
@@ -138,9 +139,11 @@ def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]
         )
     if isinstance(capacity, int):
         return (capacity,) * len(silos)
-    if set(capacity) != set(silos):
-        odd = sorted(set(capacity) ^ set(silos))
+    others = dict.fromkeys(silos, capacity[OTHERS]) if OTHERS in capacity else {}
+    named = others | {silo: bound for silo, bound in capacity.items() if silo != OTHERS}
+    if set(named) != set(silos):
+        odd = sorted(set(named) ^ set(silos))
         raise ConfigurationError(
             f"'{key}' must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
         )
-    return tuple(capacity[silo] for silo in silos)
+    return tuple(named[silo] for silo in silos)

@@ -45,17 +45,26 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
 def _for_several(plan: Plan, count: int) -> Guarantee:
     adversary, honest = plan.budget_adversary()
     if plan.evaluation is None:
-        return adversary_guarantee(
-            plan, adversary=adversary, honest_silos=honest, rounds=plan.releases, records=count
+        found = (
+            adversary_guarantee(
+                plan,
+                adversary=adversary,
+                honest_silos=honest,
+                rounds=plan.releases,
+                records=count,
+                silo=silo,
+            )
+            for silo in plan.unlike_silos
         )
+        return max(found, key=lambda row: row.epsilon)
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
         adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)
         for part, releases in plan.parts(plan.releases)
     )
     one = plan.spent(plan.releases)
-    found = guarantee(
+    both = guarantee(
         Composed(events), delta=one.delta, unit=one.unit, neighboring=one.neighboring, adversary=adversary
     )
-    status = max(found.status, one.status, key=list(Status).index)
-    return replace(one, epsilon=found.epsilon, status=status)
+    status = max(both.status, one.status, key=list(Status).index)
+    return replace(one, epsilon=both.epsilon, status=status)

@@ -18,8 +18,10 @@ from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
 from discreet.kinds import (
+    LocalConfig,
     NoisySteps,
     QuantileClipping,
+    SamplingConfig,
     ServerRule,
     SiloTraining,
     Timetable,
@@ -40,13 +42,11 @@ from discreet.plan.releases import (
     of_several,
 )
 from discreet.plan.seen import adversary_event, adversary_guarantee, relation_of, weakest
+from discreet.plan.silos import local_of, own_text, sampling_of, training_of
 from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
-from discreet.privacy.adversary import (
-    Adversary,
-    SiloMessages,
-)
+from discreet.plan.training import silo_setting, silos_of_a_unit
+from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
@@ -55,6 +55,7 @@ from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
+OWN_FIELDS = ("l2_sensitivity", "rounding_failure_prob", "sampling", "steps")
 LOCAL = frozenset({"run", "speed"})
 
 # Names of silos in a one-line description.
@@ -82,6 +83,8 @@ class Plan:
         segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
         preparation: the plan of questions that training records are asked before the first round, composed
             with the rounds in ``guarantees``; None where records are used as they are read.
+        own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
+            do not differ. ``release`` is then nowhere below any of them.
     """
 
     config: Config
@@ -94,6 +97,7 @@ class Plan:
     evaluation: Plan | None = None
     preparation: Plan | None = None
     segments: tuple[Stage, ...] = ()
+    own: tuple[RoundRelease, ...] = ()
 
     @property
     def name(self) -> str:
@@ -142,6 +146,11 @@ class Plan:
     def evaluating(self) -> EvaluateConfig | None:
         """When held-out records are asked between rounds, and what ends the training; or None."""
         return self.config.evaluate
+
+    @property
+    def own_settings(self) -> str:
+        """Which silos have which settings in place of everybody's, in one line; empty if none has."""
+        return own_text(self.config)
 
     @property
     def aggregation(self) -> AggregationConfig:
@@ -213,9 +222,12 @@ class Plan:
         return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
 
     def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
-        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in."""
+        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in.
+
+        Of the units of ``silo``; of those of any, without one.
+        """
         if not self.segments:
-            return ((self.release, self.contributions(rounds, silo)),)
+            return ((self.release_of(silo), self.contributions(rounds, silo)),)
         found, left = [], rounds
         for stage in self.stages:
             found.append((stage.release, min(left, stage.rounds)))
@@ -376,7 +388,29 @@ class Plan:
         capacity = self.capacities[self.facts.silos.index(silo)]
         config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
-        return local_training(config.training.local, setting, self.round_of(release) - 1)
+        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
+
+    def local_of(self, silo: str) -> LocalConfig:
+        """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""
+        return local_of(self.config, silo)
+
+    def release_of(self, silo: str | None) -> RoundRelease:
+        """Returns what one round releases of the units of ``silo``; of a stranger or None, of any silo's."""
+        known = self.own and silo in self.facts.silos
+        return self.own[self.facts.silos.index(silo)] if known and silo is not None else self.release
+
+    @property
+    def unlike_silos(self) -> tuple[str | None, ...]:
+        """One silo of each sort in which they differ; None alone where they do not."""
+        if not self.own:
+            return (None,)
+        # Which sums a timetable has a silo in matters before the last one.
+        if self.timetable is not None:
+            return self.facts.silos
+        first: dict[RoundRelease, str] = {}
+        for silo, release in zip(self.facts.silos, self.own, strict=True):
+            first.setdefault(release, silo)
+        return tuple(first.values())
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
@@ -432,13 +466,50 @@ class Plan:
         """Returns the guarantee against the budget adversary after ``rounds`` charged releases."""
         return self.against(*self.budget_adversary(), rounds=rounds)
 
+    def rows(self) -> tuple[tuple[Adversary, int, str | None], ...]:
+        """Returns every guarantee that there is: the adversary, its shares of noise, and whose units.
+
+        None is everybody's. Where silos differ, each has a row of its own against the budget adversary.
+        """
+        adversary, honest = self.budget_adversary()
+        of_all = ((who, shares, None) for who, shares in self.adversaries())
+        return (*of_all, *((adversary, honest, silo) for silo in (self.facts.silos if self.own else ())))
+
+    def guarantees_for(self, silo: str) -> tuple[Guarantee, ...]:
+        """Returns the guarantees of everything planned that concern the units of one silo."""
+        concern = [
+            row
+            for row in self.guarantees
+            if row.silo is None
+            and not (isinstance(row.adversary, WithoutSecureAggregation) and row.adversary.silo != silo)
+        ]
+        if not self.own:
+            return tuple(concern)
+        shares = dict(self.adversaries())
+        return tuple(
+            row
+            if isinstance(row.adversary, WithoutSecureAggregation)
+            else self.against(row.adversary, shares[row.adversary], rounds=self.releases, silo=silo)
+            for row in concern
+        )
+
     def against(
-        self, adversary: Adversary, honest_silos: int, *, rounds: int, aborted: int = 0, over: bool = False
+        self,
+        adversary: Adversary,
+        honest_silos: int,
+        *,
+        rounds: int,
+        aborted: int = 0,
+        over: bool = False,
+        silo: str | None = None,
     ) -> Guarantee:
         """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
 
-        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`).
+        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
+        differ, it is that of the units of ``silo``, or the weakest of all silos'.
         """
+        own = adversary.silo if isinstance(adversary, WithoutSecureAggregation | SiloMessages) else silo
+        about = self.unlike_silos if own is None or not self.own else (own,)
         found = [
             adversary_guarantee(
                 part,
@@ -448,19 +519,36 @@ class Plan:
                 aborted=aborted,
                 over=over,
                 besides=rounds - count,
+                silo=one,
             )
             for part, count in self.parts(rounds)
+            for one in about
         ]
-        return found[0] if len(found) == 1 else weakest(found)
+        if self.evaluation is not None:
+            return weakest(found)
+        if silo is not None and self.own:
+            return dataclasses.replace(found[0], silo=silo)
+        # Assumptions name a number of sums: the most that anybody is in.
+        most = max(range(len(about)), key=lambda place: self.contributions(rounds, about[place]))
+        worst = max(found, key=lambda row: row.epsilon)
+        return dataclasses.replace(worst, assumptions=found[most].assumptions)
 
-    def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
-        """Returns the event of ``rounds`` releases as an adversary sees them.
+    def event_against(
+        self, adversary: Adversary, honest_silos: int, *, rounds: int, silo: str | None = None
+    ) -> Event:
+        """Returns the event of ``rounds`` releases as an adversary sees them, for the units of ``silo``.
 
-        Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
+        Where held-out units are asked, it is as if a unit were on both sides, and where silos differ and none
+        is named, as if it were at the worst of them in every respect; neither is ever too little.
         """
         events = tuple(
             adversary_event(
-                part, adversary=adversary, honest_silos=honest_silos, rounds=count, besides=rounds - count
+                part,
+                adversary=adversary,
+                honest_silos=honest_silos,
+                rounds=count,
+                besides=rounds - count,
+                silo=silo,
             )
             for part, count in self.parts(rounds)
         )
@@ -469,8 +557,17 @@ class Plan:
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
-        training = self.training
-        return training.local.normaliser(training.sampling, capacities, survivors)
+        alike: dict[SamplingConfig, list[str]] = {}
+        for silo in self.facts.silos:
+            alike.setdefault(sampling_of(self.config, silo), []).append(silo)
+        return sum(
+            self.training.local.normaliser(
+                sampling,
+                {silo: capacities[silo] for silo in silos},
+                tuple(silo for silo in survivors if silo in silos),
+            )
+            for sampling, silos in alike.items()
+        )
 
     def divisor(self, release: int, survivors: tuple[str, ...]) -> float:
         """Returns the public number that the sum of a release over ``survivors`` is divided by.
@@ -512,6 +609,7 @@ class Plan:
             "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
+            **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
             **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
             **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
             **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
@@ -582,6 +680,11 @@ def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
     return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
+
+
+def _own_json(release: RoundRelease) -> Json:
+    """Returns in what a silo's release may differ from the plan's."""
+    return {name: to_json(getattr(release, name)) for name in OWN_FIELDS}
 
 
 def _indented(document: Json) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config, evaluation_facts
-from discreet.plan.plan import LOCAL, PLAN_VERSION, Plan
+from discreet.plan.plan import LOCAL, OWN_FIELDS, PLAN_VERSION, Plan
 from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.plan.stages import Stage, asked_stages
@@ -97,6 +98,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
         raise ConfigurationError(
             "'preparation' of a plan must be there if its config asks for one; it differs."
         )
+    release = _release_from_json(data["release"])
     plan = build(
         Plan,
         {
@@ -104,9 +106,10 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "facts": facts,
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
-            "release": _release_from_json(data["release"]),
+            "release": release,
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
+            "own": _own(data.get("own", []), release, facts),
             "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
             "segments": _segments(data.get("segments", []), config),
             "preparation": None if prepared is None else _preparation(prepared, config, facts, thresholds),
@@ -119,6 +122,18 @@ def _from_json(data: dict[str, Any]) -> Plan:
                 f"{shown(str(part.capacities), 100)}. Plan again."
             )
     return plan
+
+
+def _own(
+    stated: list[dict[str, Json]], release: RoundRelease, facts: FederationFacts
+) -> tuple[RoundRelease, ...]:
+    """Builds the releases of silos that differ from the plan's in some fields."""
+    if stated and (len(stated) != len(facts.silos) or any(set(one) != set(OWN_FIELDS) for one in stated)):
+        raise ConfigurationError("'own' of a plan must say the same fields for every silo; it does not.")
+    base = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    return tuple(
+        build(RoundRelease, {**base, **{name: from_json(one[name]) for name in OWN_FIELDS}}) for one in stated
+    )
 
 
 def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:

@@ -37,6 +37,7 @@ def adversary_guarantee(
     over: bool = False,
     records: int = 1,
     besides: int = 0,
+    silo: str | None = None,
 ) -> Guarantee:
     """Returns the guarantee of the first ``rounds`` releases of a plan against one adversary.
 
@@ -53,6 +54,7 @@ def adversary_guarantee(
         over: True if there will be no further attempt; else a guarantee that this matters to says so.
         records: how many records of one silo it is about.
         besides: releases of other parts, for which keys may be made as well.
+        silo: whose units it is about; without one, any silo's.
     """
     config, release, unit = plan.config, plan.release, plan.unit
     event = adversary_event(
@@ -63,6 +65,7 @@ def adversary_guarantee(
         aborted=aborted,
         records=records,
         besides=besides,
+        silo=silo,
     )
     found = guarantee(
         event,
@@ -76,8 +79,8 @@ def adversary_guarantee(
         found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
     # Stages of a training are of one kind: they differ neither in relation, nor in how noise is shared, nor
     # in words.
-    of = _seen_alone(adversary)
-    sums = sum(_sums(part.composition(count, of)) for part, count in plan.one_after_the_other(rounds))
+    about = _about(plan, adversary, silo)
+    sums = sum(_sums(part.composition(count, about)) for part, count in plan.one_after_the_other(rounds))
     return assuming(config, release, found, rounds=sums, aborted=aborted, over=over)
 
 
@@ -95,16 +98,17 @@ def adversary_event(
     aborted: int = 0,
     records: int = 1,
     besides: int = 0,
+    silo: str | None = None,
 ) -> Event:
     """Returns the event of ``rounds`` releases against one adversary; `adversary_guarantee` says the rest.
 
     An attempt that came to nothing counts as one of each sort, since nobody says of which it was.
     """
-    of = _seen_alone(adversary)
+    about = _about(plan, adversary, silo)
     parts = [
         (
             part.config,
-            [(of_several(release, records), number) for release, number in part.composition(count, of)],
+            [(of_several(release, records), number) for release, number in part.composition(count, about)],
         )
         for part, count in plan.one_after_the_other(rounds)
     ]
@@ -155,9 +159,14 @@ def _event(
     )
 
 
-def _seen_alone(adversary: Adversary) -> str | None:
-    """Returns the one silo whose contributions an adversary sees by themselves, where none are summed."""
-    return adversary.silo if isinstance(adversary, SiloMessages) else None
+def _about(plan: Plan, adversary: Adversary, silo: str | None) -> str | None:
+    """Returns of whose units the contributions count; None for any silo's, where silos do not differ.
+
+    Whoever sees the messages of one silo, where none are summed, sees those of its units alone.
+    """
+    if isinstance(adversary, SiloMessages):
+        return adversary.silo
+    return silo if plan.own else None
 
 
 def _sums(releases: Iterable[tuple[RoundRelease, int]]) -> int:

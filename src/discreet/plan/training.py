@@ -24,7 +24,7 @@ _LEAST_RATE = 2.0**-64
 
 
 def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloSetting:
-    """Returns the public setting of a silo that holds at most ``capacity`` records.
+    """Returns the public setting of a silo without settings of its own, of at most ``capacity`` records.
 
     Raises:
         ConfigurationError: if unit and local kind do not fit together.

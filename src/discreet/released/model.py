@@ -260,18 +260,18 @@ def _require_no_more_than_planned(origin: Origin, name: str) -> None:
         raise ConfigurationError(
             f"{name} must hold a plan that follows from its config; {difference}. Take the file as made."
         )
-    planned = {row.adversary: row for row in origin.plan.guarantees}
-    stated = {row.adversary: row for row in origin.guarantees}
+    planned = {row.against: row for row in origin.plan.guarantees}
+    stated = {row.against: row for row in origin.guarantees}
     if stated.keys() != planned.keys():
         raise ConfigurationError(
             f"{name} must state a guarantee for every adversary of its plan, and no more."
         )
-    for adversary, row in stated.items():
-        least = planned[adversary]
+    for against, row in stated.items():
+        least = planned[against]
         same = (row.unit, row.neighboring, row.status) == (least.unit, least.neighboring, least.status)
         if not (same and row.epsilon >= least.epsilon and row.delta >= least.delta):
             raise ConfigurationError(
-                f"{name} must state for {adversary.describe()} what its plan gives, "
+                f"{name} must state for {against} what its plan gives, "
                 f"epsilon {least.epsilon} at delta {least.delta}, {least.status.value}; "
                 f"it states {row.epsilon} at {row.delta}, {row.status.value}."
             )

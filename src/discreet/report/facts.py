@@ -46,6 +46,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             plan.training.local.describe(),
             "what a silo computes in one round",
         ),
+        *_own_settings(plan),
         *_schedule(plan),
         *_segments(plan),
         Fact(
@@ -55,6 +56,12 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
         ),
         Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
     )
+
+
+def _own_settings(plan: Plan) -> tuple[Fact, ...]:
+    if not plan.own_settings:
+        return ()
+    return (Fact("Settings of single silos", plan.own_settings, "in place of everybody's"),)
 
 
 def _schedule(plan: Plan) -> tuple[Fact, ...]:

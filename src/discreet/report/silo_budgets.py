@@ -160,7 +160,7 @@ def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, Account]:
 
 
 def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
-    charge = Charge(plan, stated.max_colluding)
+    charge = Charge(plan, stated.max_colluding, stated.silo)
     return SiloBudget(
         silo=stated.silo,
         training=charge.cost(max(plan.contributions(charged), stated.charged or 0)),

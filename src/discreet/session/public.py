@@ -12,6 +12,7 @@ from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
+from discreet.data.split import OTHERS
 from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
@@ -204,7 +205,7 @@ def plan_without_data(config: Config) -> Plan:
     shape = _shape(config)
     data = config.data
     capacity = data.unit_capacity
-    if not isinstance(capacity, dict):
+    if not isinstance(capacity, dict) or OTHERS in capacity:
         counted = counted_unit(config.data)
         key = "data.record_capacity" if config.data.person is None else "data.person.capacity"
         raise ConfigurationError(

@@ -20,7 +20,7 @@ from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """How one training is charged at a silo: its plan, and how many others are assumed to collude.
+    """How one training is charged at a silo: its plan, how many others are assumed to collude, its name.
 
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
@@ -29,6 +29,7 @@ class Charge:
 
     plan: Plan
     max_colluding: int
+    silo: str | None = None
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shares: dict[AdaptiveFilter, tuple[tuple[Cost, ...], ...]] = field(
@@ -48,7 +49,7 @@ class Charge:
                 "the plan's guarantee must be about a record that is present or absent, as this silo's "
                 f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
             )
-        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
+        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding), policy.silo)
 
     @property
     def honest_silos(self) -> int:
@@ -72,7 +73,9 @@ class Charge:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
             plan = self.plan.by_contribution
-            self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
+            self._known[releases] = plan.against(
+                self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+            )
         return self._known[releases]
 
     def of_filter(self, empty: AdaptiveFilter, releases: int) -> Cost:
@@ -108,7 +111,7 @@ class Charge:
             [
                 (one.of_stage(stage), count)
                 for one, begun in part.one_after_the_other(own)
-                for stage, (_, count) in zip(one.stages, one.composition(begun), strict=True)
+                for stage, (_, count) in zip(one.stages, one.composition(begun, self.silo), strict=True)
             ]
             for part, own in self.plan.by_contribution.parts(releases)
         ]
@@ -121,6 +124,7 @@ class Charge:
             honest_silos=self.honest_silos,
             rounds=alike.rounds,
             besides=self.plan.by_contribution.releases - alike.rounds,
+            silo=self.silo,
         )
         try:
             return Cost().plus(empty.cost(event), 1.0 / alike.rounds)
