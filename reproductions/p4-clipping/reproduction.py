@@ -73,6 +73,7 @@ TANGENT: dict[Scale, dict[str, Any]] = {
         "privacy.clip_norm": 2.0,
     },
     Scale.FULL: {
+        "training.rounds": 10,
         "training.local": {
             "kind": "tangent-steps",
             "learning_rate": 6.7e-4,

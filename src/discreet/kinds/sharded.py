@@ -79,8 +79,8 @@ class ShardedConfig(DecayingSection):
         """
         if not self.group_count <= setting.capacity:
             raise ConfigurationError(
-                f"'training.local.groups' must be at most the record capacity of every silo, or groups are "
-                f"empty; got {self.group_count} for a capacity of {setting.capacity}. Lower it.",
+                "'training.local.groups' must be at most the records (persons) that each silo may hold, or "
+                f"some stay empty; got {self.group_count} for a capacity of {setting.capacity}. Lower it.",
                 see=HowTo.LOCAL_KIND,
             )
         setting.require_batch(self.expected_batch(setting.capacity))

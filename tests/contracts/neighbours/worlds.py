@@ -49,7 +49,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "privacy": {"clip_norm": 1.0, "epsilon": 20.0},
     },
     "sharded": {
-        "local": {"kind": "sharded", "learning_rate": 0.1, "groups": 45},
+        "local": {"kind": "sharded", "learning_rate": 0.1, "groups": 40},
         "privacy": CLIP,
     },
     "stable-steps": {"local": {"kind": "stable-steps", "learning_rate": 0.01, "steps": 3}, "privacy": {}},
