@@ -226,7 +226,7 @@ class EvaluationQuestion(QuestionSection):
         trained: SHA-256 of the plan that it was trained under.
         silos: those of that plan, by whose names records were held out.
         bins: at which edges, or into how many of equal width, probabilities are cut; for two classes.
-        by: a column of texts: every group is measured too.
+        by: a column of texts, or one that the training cut into bins: every group is measured too.
     """
 
     kind: Literal["evaluation"]
@@ -259,6 +259,11 @@ class EvaluationQuestion(QuestionSection):
         score = Axis(Score(self.weights, label.texts), self._cuts() if classes == 2 else ())
         axes = [score, Axis(label)]
         if self.by is not None:
+            if self.by not in variables:
+                raise ConfigurationError(
+                    f"'by' must name a column of texts, or of numbers that the training cut into bins; got "
+                    f"{self.by!r}. Put it under 'bins' when you train."
+                )
             group = known(variables, self.by, "by")
             if not isinstance(group, Choice | Contrast):
                 raise ConfigurationError(f"'by' must name a column of texts; {self.by!r} is none.")

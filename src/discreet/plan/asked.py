@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from discreet.config import Config
 from discreet.config.data import DataConfig
@@ -123,7 +124,7 @@ def variables(data: DataConfig) -> dict[str, Variable]:
 
 
 def _variable(column: Column, place: int, data: DataConfig) -> Variable | None:
-    """Returns what can be asked of a column; None of a number that is scaled, or in bins, for a model."""
+    """Returns what can be asked of a column; None of a number that is scaled for a model."""
     match column:
         case Numeric() | Days():
             if data.asked not in (True, "training"):
@@ -136,4 +137,6 @@ def _variable(column: Column, place: int, data: DataConfig) -> Variable | None:
         case Contrast():
             return known.Contrast(column.column, (column.negative, column.positive), place)
         case Bins():
-            return None
+            ends = (column.low, *column.cuts, column.high)
+            texts = tuple(f"{low:.12g} to {high:.12g}" for low, high in pairwise(ends))
+            return known.Choice(column.column, texts, place)

@@ -82,7 +82,7 @@ def plan_evaluation(
         target: what must be guaranteed for the held-out units; its unit must be the training's.
         source: where the records are; left out, as in the training, whose plan knows no folders.
         bins: at which edges, or into how many of equal width, predicted probabilities are cut.
-        by: a column of texts: every group is measured too.
+        by: a column of texts, or one that the training cut into bins: every group is measured too.
         aggregation: the config's table ``aggregation``; left out, the training's.
         privacy: further keys of the config's table ``privacy``; ``{"mechanism": "discrete-laplace"}`` halves
             the noise of one evaluation of records.

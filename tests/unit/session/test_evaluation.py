@@ -71,6 +71,21 @@ def test_groups_add_up_to_the_whole(trained: Run, tmp_path: Path) -> None:
     assert "cannot be told" in found["sex = other or missing: AUC"].remark
 
 
+def test_bins_of_the_training_are_groups_and_other_numbers_are_none(trained: Run, tmp_path: Path) -> None:
+    own = hospitals(bins={"age": [40, 60]})
+    plan = plan_training(own.public(capacity=300), target=Target(8.0), rounds=1)
+    binned = train(plan, own, out=tmp_path / "t", seed=1)
+    asked = plan_evaluation(binned.released, capacity=200, target=Target(100.0), by="age")
+    found = numbers(train(asked, own, out=tmp_path / "e", seed=2))
+    federation = federation_of(plan.data, by_silo=own.by_silo)
+    for text in ("20 to 40", "40 to 60", "60 to 90"):
+        place = federation.feature_names.index(f"age {text}")
+        exact = (federation.pooled_test().features[:, place] > 0).sum()
+        assert found[f"age = {text}: units"].value == pytest.approx(exact, abs=15)
+    with pytest.raises(ConfigurationError, match=r"'by' must name .* cut into bins; got 'age'"):
+        plan_evaluation(trained.released, capacity=150, target=Target(8.0), by="age")
+
+
 @pytest.mark.parametrize("person", [False, True], ids=["record", "person"])
 def test_each_record_is_on_one_side(person: bool) -> None:
     changes: dict[str, Any] = {"person": {"column": "who", "most_records": 5}} if person else {}
