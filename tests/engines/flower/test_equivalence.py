@@ -15,7 +15,7 @@ from discreet.config import Config
 from discreet.engines.flower.service import serve_training
 from discreet.engines.flower.wire import Posted
 from discreet.engines.local import run
-from discreet.privacy.ledger import charged_in, read_ledger
+from discreet.privacy.ledger import charged_in, read_ledger, spending
 from discreet.secagg import Stage
 from discreet.silo.requests import Deliver, Propose, Request
 from tests.engines.conftest import DirectWire, SmallConsortium

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
@@ -93,7 +94,7 @@ def test_what_only_the_time_depends_on_gives_no_rows() -> None:
     assert not own_rows(made)
     assert made.release == alike.release
     assert made.digest() != alike.digest()
-    assert made.silo_training("silo-1").steps == 60  # type: ignore[union-attr]
+    assert made.silo_training("silo-1").steps == 60
 
 
 def test_capacity_and_pace_are_said_where_they_are_said_of_all() -> None:
@@ -243,7 +244,7 @@ class TestNoisySteps:
             rounds=2,
             own={"silo-1": {"steps": 5}, "silo-2": {"learning_rate": 0.04}},
         )
-        source, total, moved = SeededRandom(1), 0, 0.0
+        source, total, moved = SeededRandom(1), np.zeros(4, dtype=np.int64), np.zeros(4)
         for silo in made.facts.silos:
             training = made.silo_training(silo)
             assert isinstance(training, NoisySteps)
