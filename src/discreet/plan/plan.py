@@ -281,7 +281,7 @@ class Plan:
         """Returns how many of the first so many releases are of a sort."""
         order = self._interleaving
         rounds = order.round_of(releases)
-        by_name = {
+        by_name: dict[str | None, int] = {
             None: rounds,
             EVALUATION: order.evaluated(releases),
             **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
