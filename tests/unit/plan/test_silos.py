@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
@@ -245,8 +246,7 @@ class TestNoisySteps:
             rounds=2,
             own={"silo-1": {"steps": 5}, "silo-2": {"learning_rate": 0.04}},
         )
-        source, moved = SeededRandom(1), 0.0
-        total: Any = 0
+        source, total, moved = SeededRandom(1), np.zeros(4, dtype=np.int64), np.zeros(4)
         for silo in made.facts.silos:
             training = made.silo_training(silo)
             assert isinstance(training, NoisySteps)
