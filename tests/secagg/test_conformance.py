@@ -15,7 +15,6 @@ from discreet.secagg import (
     Bonawitz,
     Ideal,
     Malicious,
-    NoiseRemoval,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
@@ -25,12 +24,10 @@ from discreet.secagg import (
     default_threshold,
 )
 
-ZERO_NOISE = NoiseRemoval("zero", lambda _seed, _component, length: np.zeros(length, dtype=np.int64))
 SMALL = [
     Ideal(),
     Bonawitz(Malicious(), rounds_per_setup=1),
     Bonawitz(Malicious(), rounds_per_setup=3, speed=Speed(threads=2)),
-    Bonawitz(Malicious(), noise=ZERO_NOISE),
     Bonawitz(SemiHonest()),
     Bonawitz(SemiHonest(one_phase=True)),
     Bell(SemiHonest()),
