@@ -18,7 +18,6 @@ from discreet.secagg import (
     RoundTerms,
     SemiHonest,
     SemiMalicious,
-    Speed,
     Stage,
     SumTerms,
     default_threshold,
@@ -27,7 +26,7 @@ from discreet.secagg import (
 SMALL = [
     Ideal(),
     Bonawitz(Malicious(), rounds_per_setup=1),
-    Bonawitz(Malicious(), rounds_per_setup=3, speed=Speed(threads=2)),
+    Bonawitz(Malicious(), rounds_per_setup=3),
     Bonawitz(SemiHonest()),
     Bonawitz(SemiHonest(one_phase=True)),
     Bell(SemiHonest()),
