@@ -15,22 +15,18 @@ from discreet.secagg import (
     Bonawitz,
     Ideal,
     Malicious,
-    NoiseRemoval,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
-    Speed,
     Stage,
     SumTerms,
     default_threshold,
 )
 
-ZERO_NOISE = NoiseRemoval("zero", lambda _seed, _component, length: np.zeros(length, dtype=np.int64))
 SMALL = [
     Ideal(),
     Bonawitz(Malicious(), rounds_per_setup=1),
-    Bonawitz(Malicious(), rounds_per_setup=3, speed=Speed(threads=2)),
-    Bonawitz(Malicious(), noise=ZERO_NOISE),
+    Bonawitz(Malicious(), rounds_per_setup=3),
     Bonawitz(SemiHonest()),
     Bonawitz(SemiHonest(one_phase=True)),
     Bell(SemiHonest()),
@@ -55,7 +51,6 @@ def oracle_check(
         assert got.survivors == expected.survivors
         assert len(got.transcript) == 32
         assert got.bytes_per_client > 0
-        assert got.server_bytes >= got.bytes_per_client
 
 
 def draw(terms: SumTerms, seed: int, signed: bool = True) -> dict[str, np.ndarray]:

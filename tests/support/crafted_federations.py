@@ -26,7 +26,7 @@ from discreet.kinds import (
 from discreet.kinds.heads import head_on
 from discreet.learning import local_update
 from discreet.models import LinearHead, convexity, flatten
-from discreet.models.outputs import count_outputs
+from discreet.models.described import count_outputs
 from discreet.privacy.events import GaussianNoise, Release
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom

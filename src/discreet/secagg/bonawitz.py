@@ -17,9 +17,7 @@ from discreet.secagg.modes import (
     check_quorum,
     trust_model,
 )
-from discreet.secagg.noise_removal import NoiseRemoval
-from discreet.secagg.pairwise import Speed, open_in_process
-from discreet.secagg.run import InProcessRun
+from discreet.secagg.run import InProcessRun, open_in_process
 from discreet.secagg.terms import SumTerms
 
 DEFAULT_ROUNDS_PER_SETUP = 8
@@ -33,8 +31,6 @@ class Bonawitz:
         mode: whom the clients trust; `Malicious` adds a round in which they confirm the survivors.
         rounds_per_setup: one-time key slots made by one setup. More slots mean fewer setups and larger ones;
             a client whose machine is seized exposes the rounds of its open setup only.
-        noise: noise that is taken off again when fewer clients drop out than planned.
-        speed: threads.
 
     Example:
         >>> import numpy as np
@@ -48,8 +44,6 @@ class Bonawitz:
 
     mode: SemiHonest | Malicious = field(default_factory=Malicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
-    noise: NoiseRemoval | None = None
-    speed: Speed = field(default_factory=Speed)
     name: ClassVar[str] = "bonawitz"
 
     @property
@@ -81,8 +75,8 @@ class Bonawitz:
             ConfigurationError: as `check`, or for an identity that is missing.
         """
         self.check(terms)
-        return Agreement(terms, self.mode, CompleteGraph(), self.rounds_per_setup, self.noise, identities)
+        return Agreement(terms, self.mode, CompleteGraph(), self.rounds_per_setup, identities)
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""
-        return open_in_process(self, terms, randomness)
+        return open_in_process(self.agreement, terms, randomness)

@@ -57,5 +57,4 @@ class UnmaskedRun:
             survivors=arrived,
             transcript=hashlib.sha256(self._context + round_terms.body() + names).digest(),
             bytes_per_client=size,
-            server_bytes=size * len(arrived),
         )

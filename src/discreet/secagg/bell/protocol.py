@@ -24,9 +24,7 @@ from discreet.secagg.modes import (
     confirm_quorum,
     trust_model,
 )
-from discreet.secagg.noise_removal import NoiseRemoval
-from discreet.secagg.pairwise import Speed, open_in_process
-from discreet.secagg.run import InProcessRun
+from discreet.secagg.run import InProcessRun, open_in_process
 from discreet.secagg.terms import SumTerms
 
 COMPLETE_UP_TO = 50
@@ -51,15 +49,11 @@ class Bell:
         mode: whom the clients trust. On the complete graph `SemiMalicious` is carried out as `Malicious`,
             which is stronger.
         rounds_per_setup: one-time key slots made by one setup.
-        noise: noise that is taken off again when fewer clients drop out than planned.
-        speed: threads.
         security_bits: a sparse graph hides too little with probability at most 2^-security_bits.
     """
 
     mode: SemiHonest | SemiMalicious = field(default_factory=SemiMalicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
-    noise: NoiseRemoval | None = None
-    speed: Speed = field(default_factory=Speed)
     security_bits: int = SECURITY_BITS
     name: ClassVar[str] = "bell"
 
@@ -125,11 +119,11 @@ class Bell:
         """
         self.check(terms)
         mode, graph = self._mode(terms), self._graph(terms)
-        return Agreement(terms, mode, graph, self.rounds_per_setup, self.noise, identities)
+        return Agreement(terms, mode, graph, self.rounds_per_setup, identities)
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""
-        return open_in_process(self, terms, randomness)
+        return open_in_process(self.agreement, terms, randomness)
 
     def _sparsity(self, terms: SumTerms) -> Sparsity:
         """Returns the graph that the terms ask for."""
