@@ -5,7 +5,7 @@
     python bench/secagg.py --peer-python PYTHON   # adds Flower's SecAgg+ (an environment with flwr==1.41.0)
 
 The ring is 2^32. Times are processor seconds of one core, the best of a few repetitions, so that neighbours
-on the same machine do not count.
+on the same machine do not count; only the speed-up by threads is taken on the wall clock.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ REPEATS = 3
 class Parties:
     """All parties of one epoch, every call timed by who makes it."""
 
-    def __init__(self, protocol: Bonawitz | Bell, terms: SumTerms) -> None:
+    def __init__(self, protocol: Bonawitz | Bell, terms: SumTerms, threads: int = 1) -> None:
         identities = {name: Identity.generate(SeededRandom(3).derive(name)) for name in terms.clients}
         allow_list = AllowList({name: identity.public_key for name, identity in identities.items()})
         self.agreement = protocol.agreement(terms, allow_list)
         self.names = terms.clients
-        self.server = ServerSession(self.agreement, 1)
+        self.server = ServerSession(self.agreement, 1, threads=threads)
         self.clients = {
             name: ClientSession(
                 self.agreement,
@@ -74,6 +74,7 @@ class Parties:
                 identity=identities[name],
                 randomness=SeededRandom(4).derive(name),
                 journal=MemoryJournal(),
+                threads=threads,
             )
             for name in self.names
         }
@@ -191,6 +192,18 @@ def bench_masks(length: int) -> None:
     report("mask expansion + add / keystream alone", fused / alone, "x", 1.3)
 
 
+def bench_threads(length: int) -> None:
+    keys = [bytes([index]) * 32 for index in range(64)]
+    vector = np.zeros(length, dtype=np.uint32)
+
+    def timed(threads: int) -> float:
+        start = time.perf_counter()
+        add_masks(vector, keys, [], threads=threads)
+        return time.perf_counter() - start
+
+    report("two threads on one mask, speed-up", best(lambda: timed(1)) / best(lambda: timed(2)), "x")
+
+
 def bench_round(length: int) -> None:
     """Client and server, n = 100, complete graph, a tenth dropped out after the setup."""
     n = 100
@@ -242,7 +255,7 @@ def bench_sparse(length: int) -> None:
         terms = SumTerms(bytes(32), names, threshold, n - bad, bad, BITS, length, bytes(32))
         current = released_round(sparse_agreement(terms, mode, graph), bad)
         start = time.process_time()
-        current.finish()
+        current.finish(threads=1)
         seconds = time.process_time() - start
         what = f"server unmasks, n={n}, k={graph.degree} {mode.name}, {count_masks(current)} masks"
         report(what, seconds, "s", bar)
@@ -310,6 +323,7 @@ def one_thread() -> dict[str, str]:
 def main() -> None:
     sections: dict[str, Callable[[], None]] = {
         "masks": lambda: bench_masks(1_000_000),
+        "threads": lambda: bench_threads(4_000_000),
         "round": lambda: bench_round(1_000_000),
         "control": bench_control,
         "memory": lambda: bench_memory(2_000_000),

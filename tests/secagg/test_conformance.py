@@ -18,6 +18,7 @@ from discreet.secagg import (
     RoundTerms,
     SemiHonest,
     SemiMalicious,
+    Speed,
     Stage,
     SumTerms,
     default_threshold,
@@ -26,7 +27,7 @@ from discreet.secagg import (
 SMALL = [
     Ideal(),
     Bonawitz(Malicious(), rounds_per_setup=1),
-    Bonawitz(Malicious(), rounds_per_setup=3),
+    Bonawitz(Malicious(), rounds_per_setup=3, speed=Speed(threads=2)),
     Bonawitz(SemiHonest()),
     Bonawitz(SemiHonest(one_phase=True)),
     Bell(SemiHonest()),

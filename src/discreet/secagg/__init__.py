@@ -22,6 +22,7 @@ from discreet.secagg.ideal import Ideal
 from discreet.secagg.identity import AllowList, Identity
 from discreet.secagg.journal import FileJournal, Journal, MemoryJournal
 from discreet.secagg.modes import Malicious, SemiHonest, SemiMalicious, TrustModel, default_threshold
+from discreet.secagg.pairwise import Speed
 from discreet.secagg.protocol import SumProtocol, SumRun, validate_terms
 from discreet.secagg.server import Accepted, Rejected, ServerSession, Verdict
 from discreet.secagg.terms import ClientId, RoundTerms, Stage, SumOutcome, SumTerms
@@ -46,6 +47,7 @@ __all__ = [
     "SemiHonest",
     "SemiMalicious",
     "ServerSession",
+    "Speed",
     "Stage",
     "SumOutcome",
     "SumProtocol",

@@ -17,7 +17,8 @@ from discreet.secagg.modes import (
     check_quorum,
     trust_model,
 )
-from discreet.secagg.run import InProcessRun, open_in_process
+from discreet.secagg.pairwise import Speed, open_in_process
+from discreet.secagg.run import InProcessRun
 from discreet.secagg.terms import SumTerms
 
 DEFAULT_ROUNDS_PER_SETUP = 8
@@ -31,6 +32,7 @@ class Bonawitz:
         mode: whom the clients trust; `Malicious` adds a round in which they confirm the survivors.
         rounds_per_setup: one-time key slots made by one setup. More slots mean fewer setups and larger ones;
             a client whose machine is seized exposes the rounds of its open setup only.
+        speed: threads.
 
     Example:
         >>> import numpy as np
@@ -44,6 +46,7 @@ class Bonawitz:
 
     mode: SemiHonest | Malicious = field(default_factory=Malicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
+    speed: Speed = field(default_factory=Speed)
     name: ClassVar[str] = "bonawitz"
 
     @property
@@ -79,4 +82,4 @@ class Bonawitz:
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""
-        return open_in_process(self.agreement, terms, randomness)
+        return open_in_process(self, terms, randomness)

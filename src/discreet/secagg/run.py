@@ -6,19 +6,19 @@ The engines that talk to real silos drive the same machines; this is the referen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from discreet.errors import PeerProtocolError
 from discreet.randomness import RandomSource
 from discreet.secagg.agreement import Agreement
 from discreet.secagg.client import ClientSession
-from discreet.secagg.identity import AllowList, Identity
+from discreet.secagg.identity import Identity
 from discreet.secagg.invitations import NO_DROPOUTS, RoundOrder, check_invitations
 from discreet.secagg.journal import MemoryJournal
 from discreet.secagg.ring import InputVector, to_ring
 from discreet.secagg.server import Accepted, ServerSession
 from discreet.secagg.server.rounds import RoundResult
-from discreet.secagg.terms import ClientId, RoundTerms, Stage, SumOutcome, SumTerms
+from discreet.secagg.terms import ClientId, RoundTerms, Stage, SumOutcome
 from discreet.secagg.transitions import ClientState, ServerState
 
 _STAGE_OF = {
@@ -47,10 +47,12 @@ class InProcessRun:
         agreement: Agreement,
         identities: Mapping[ClientId, Identity],
         randomness: RandomSource,
+        threads: int,
     ) -> None:
         self._agreement = agreement
         self._identities = identities
         self._randomness = randomness
+        self._threads = threads
         self._journals = {client: MemoryJournal() for client in agreement.terms.clients}
         self._order = RoundOrder()
         self._epoch = 0
@@ -102,7 +104,7 @@ class InProcessRun:
         for session in self._sessions.values():
             # Secrets of an epoch that nobody will use again.
             session.close()
-        server = ServerSession(self._agreement, self._epoch)
+        server = ServerSession(self._agreement, self._epoch, threads=self._threads)
         self._sessions = {client: self._client(client) for client in inputs}
         for client, session in self._sessions.items():
             if _sends(client, Stage.ADVERTISE, dropouts):
@@ -122,6 +124,7 @@ class InProcessRun:
             # Another stream for every epoch: with the same keys again, slots would serve twice.
             randomness=self._randomness.derive("client", client, "epoch", self._epoch),
             journal=self._journals[client],
+            threads=self._threads,
         )
 
     def _deliver(
@@ -158,17 +161,6 @@ class InProcessRun:
             transcript=result.transcript,
             bytes_per_client=max(self._traffic.values()),
         )
-
-
-def open_in_process(
-    agreement: Callable[[SumTerms, AllowList], Agreement], terms: SumTerms, randomness: RandomSource
-) -> InProcessRun:
-    """Enrols a fresh identity for every client and opens a run of their ``agreement``."""
-    identities = {
-        client: Identity.generate(randomness.derive("identity", client)) for client in terms.clients
-    }
-    allow_list = AllowList({client: identity.public_key for client, identity in identities.items()})
-    return InProcessRun(agreement(terms, allow_list), identities, randomness)
 
 
 def _sends(client: ClientId, stage: Stage, dropouts: Mapping[ClientId, Stage]) -> bool:

@@ -140,9 +140,9 @@ def test_20_no_key_or_mask_occurs_twice_in_a_run(
     used: list[bytes] = []
     original = add_masks
 
-    def spy(vector: npt.NDArray[np.uint32], plus: list[bytes], minus: list[Any]) -> None:
+    def spy(vector: npt.NDArray[np.uint32], plus: list[bytes], minus: list[Any], *, threads: int) -> None:
         used.extend([*plus, *minus])
-        original(vector, plus, minus)
+        original(vector, plus, minus, threads=threads)
 
     monkeypatch.setattr(rounds, "add_masks", spy)
     terms = terms_of()

@@ -36,17 +36,20 @@ def test_counter_is_big_endian_over_the_whole_block() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["<u2", "<u4", "<u8"])
-def test_chunks_do_not_change_a_bit(dtype: str) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_and_chunks_do_not_change_a_bit(dtype: str, threads: int) -> None:
     length = 150_001
     keys = [bytes([index]) * 32 for index in range(5)]
-    masked = np.arange(length).astype(dtype)
-    add_masks(masked, keys[:3], keys[3:])
+    one, many = np.arange(length).astype(dtype), np.arange(length).astype(dtype)
+    add_masks(one, keys[:3], keys[3:], threads=1)
+    add_masks(many, keys[:3], keys[3:], threads=threads)
+    assert np.array_equal(one, many)
     expected = np.arange(length).astype(dtype)
     for key in keys[:3]:
         expected += mask(key, length, dtype)
     for key in keys[3:]:
         expected -= mask(key, length, dtype)
-    assert np.array_equal(masked, expected)
+    assert np.array_equal(one, expected)
 
 
 def test_more_keys_than_one_batch() -> None:

@@ -24,7 +24,8 @@ from discreet.secagg.modes import (
     confirm_quorum,
     trust_model,
 )
-from discreet.secagg.run import InProcessRun, open_in_process
+from discreet.secagg.pairwise import Speed, open_in_process
+from discreet.secagg.run import InProcessRun
 from discreet.secagg.terms import SumTerms
 
 COMPLETE_UP_TO = 50
@@ -49,11 +50,13 @@ class Bell:
         mode: whom the clients trust. On the complete graph `SemiMalicious` is carried out as `Malicious`,
             which is stronger.
         rounds_per_setup: one-time key slots made by one setup.
+        speed: threads.
         security_bits: a sparse graph hides too little with probability at most 2^-security_bits.
     """
 
     mode: SemiHonest | SemiMalicious = field(default_factory=SemiMalicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
+    speed: Speed = field(default_factory=Speed)
     security_bits: int = SECURITY_BITS
     name: ClassVar[str] = "bell"
 
@@ -123,7 +126,7 @@ class Bell:
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""
-        return open_in_process(self.agreement, terms, randomness)
+        return open_in_process(self, terms, randomness)
 
     def _sparsity(self, terms: SumTerms) -> Sparsity:
         """Returns the graph that the terms ask for."""

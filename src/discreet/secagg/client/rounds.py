@@ -60,6 +60,8 @@ def mask(
     current: OpenRound,
     secrets: SlotSecrets,
     vector: RingVector,
+    *,
+    threads: int,
 ) -> None:
     """Covers an input with all masks of this round, in place."""
     # A mask shared with somebody who is not invited would have nobody to cancel it.
@@ -77,7 +79,7 @@ def mask(
     # et al. 2017, double masking).
     if agreement.mode.double_masks:
         plus.append(keyring.derive(secrets.seeds[0], current.digest, binding.self_purpose(place.me)))
-    add_masks(vector, plus, minus)
+    add_masks(vector, plus, minus, threads=threads)
     reduce_words(vector, agreement.terms.bits)
 
 

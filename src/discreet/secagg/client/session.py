@@ -54,6 +54,7 @@ class ClientSession:
         identity: this client's signing key.
         randomness: source of all its secrets.
         journal: what it did before; outlives the session.
+        threads: how many ranges of a vector are masked at once.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class ClientSession:
         identity: Identity,
         randomness: RandomSource,
         journal: Journal,
+        threads: int = 1,
     ) -> None:
         if agreement.identities.keys.get(client) != identity.public_key:
             raise LocalProtocolError(
@@ -76,6 +78,7 @@ class ClientSession:
         self._identity = identity
         self._randomness = randomness
         self._journal = journal
+        self._threads = threads
         self._table = client_table(agreement.mode)
         channel = keyring.generate(randomness)
         self._memory = ClientMemory(epoch, channel, setup.draw_slots(agreement, randomness))
@@ -154,7 +157,7 @@ class ClientSession:
             # table forbids that while the process lives, the journal after a crash.
             self._claim_round(Deed.SEND_MASKED)
             current, secrets = self._current(), self._memory.slots[self._memory.start.slot]
-            rounds.mask(self._agreement, self._place(), current, secrets, vector)
+            rounds.mask(self._agreement, self._place(), current, secrets, vector, threads=self._threads)
             # From here our holders alone can bring these secrets back. Who seizes the machine now and has
             # recorded the masked input cannot open it (ADR 40).
             secrets.wipe()

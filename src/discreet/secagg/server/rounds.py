@@ -104,7 +104,7 @@ class ServerRound:
         for owner, share in shares.items():
             self.released.setdefault(owner, {})[sender] = share
 
-    def finish(self) -> RoundResult:
+    def finish(self, threads: int) -> RoundResult:
         """Takes off every mask that does not cancel.
 
         Raises:
@@ -115,7 +115,7 @@ class ServerRound:
         recovered = recover_all([self._released(owner) for owner in owners], self.agreement.terms.threshold)
         plus, minus = self._mask_keys(recovered.secrets)
         # What clients added is subtracted, and the other way round.
-        add_masks(self.accumulator, minus, plus)
+        add_masks(self.accumulator, minus, plus, threads=threads)
         # Of use only to somebody who breaks into the server and has recorded masked inputs.
         for secret in recovered.secrets.values():
             secret.wipe()

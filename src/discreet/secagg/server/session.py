@@ -57,12 +57,14 @@ class ServerSession:
     Args:
         agreement: what all parties hold in common.
         epoch: the number of this setup; must grow within a session.
+        threads: how many ranges of a vector are unmasked at once.
     """
 
-    def __init__(self, agreement: Agreement, epoch: int) -> None:
+    def __init__(self, agreement: Agreement, epoch: int, *, threads: int = 1) -> None:
         check_epoch(epoch)
         self._agreement = agreement
         self._epoch = epoch
+        self._threads = threads
         self._table = server_table(agreement.mode)
         self._state = ServerState.KEYS
         self._setup = ServerSetup(agreement, epoch)
@@ -223,7 +225,7 @@ class ServerSession:
             return dict.fromkeys(self._answered, ConfirmSet(current.digest, consents))
         # All pairwise masks cancel, and this mode has no others.
         if whole and not mode.double_masks:
-            self._result = current.finish()
+            self._result = current.finish(self._threads)
             return {}
         # Clients ask for the signatures of exactly the survivors (ADR 43).
         attested = tuple(sorted(current.signed_inputs.items())) if mode.attests else ()
@@ -243,7 +245,7 @@ class ServerSession:
         return dict.fromkeys(self._answered, ConfirmSet(current.digest, signatures))
 
     def _close_unmask(self) -> dict[int, Message]:
-        self._result = self._open_round.finish()
+        self._result = self._open_round.finish(self._threads)
         return {}
 
     @property
