@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
+import torch
+
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
@@ -240,6 +242,7 @@ class Silo:
             identity=self._identity,
             randomness=SecureRandom(),
             journal=self._journal,
+            threads=torch.get_num_threads(),
         )
         advertisement = session.start()
         # Only now: a proposal that comes to nothing, such as a late copy, must not end what is under way.

@@ -8,6 +8,7 @@ from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from discreet.documents import shown
 from discreet.engines.flower.greetings import Greetings
@@ -228,7 +229,7 @@ class FlowerEngine:
         """Opens a new epoch with the silos at ``nodes``."""
         self._server = None
         self._epoch += 1
-        server = ServerSession(self._agreement, self._epoch)
+        server = ServerSession(self._agreement, self._epoch, threads=torch.get_num_threads())
         proposal = Propose(
             epoch=self._epoch,
             session=self._session,

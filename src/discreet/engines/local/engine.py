@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+import torch
 from torch import nn
 
 from discreet.config.sections import Dropout
@@ -25,7 +27,10 @@ from discreet.rounds import (
 )
 from discreet.rounds.preparing import RecordsInUse
 from discreet.secagg import (
+    Bell,
+    Bonawitz,
     RoundTerms,
+    Speed,
     Stage,
     SumRun,
 )
@@ -153,7 +158,10 @@ def _opened(plan: Plan, session: RandomSource) -> SumRun:
     name = session.random_bytes(32)
     if not plan.thresholds.summed:
         return UnmaskedRun(plan.grid, name)
-    return plan.protocol.open(sum_terms(plan, name), session.derive("protocol"))
+    protocol = plan.protocol
+    if isinstance(protocol, Bonawitz | Bell):
+        protocol = replace(protocol, speed=Speed(torch.get_num_threads()))
+    return protocol.open(sum_terms(plan, name), session.derive("protocol"))
 
 
 def _training_share(found: Iterable[Contribution]) -> float:
