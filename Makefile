@@ -133,6 +133,11 @@ test-flower: flower
 test-flower-slow: flower
 	$(FLOWER)/bin/python -m pytest tests/engines/flower -m "slow and not loopback" -v
 
+# Ten thousand random timetables, and the server and a silo killed at every request of one: without processes, minutes.
+.PHONY: test-timetables
+test-timetables: flower
+	$(FLOWER)/bin/python -m pytest tests/engines/flower/test_schedule_chaos.py -n 2 -v
+
 # A silo's boundary with three real Unix users, made for the test and removed again: needs root on Linux, skipped elsewhere.
 .PHONY: test-users
 test-users: install

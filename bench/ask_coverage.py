@@ -5,8 +5,8 @@
 Each seed draws records from a known population, sums their blocks, adds normal noise as five questions of
 equal weight get it at δ = 1e-5, or discrete Laplace noise (--laplace), and asks whether each 95 % interval
 holds the truth: the number of these records for counts, the population's value for everything else. Ratios of
-hazards and odds, and all with Laplace noise, have the noise of four silos, one of which drops out and one
-colludes. "told" is how many intervals there were: where the noise hides an answer, none is given, and
+hazards and odds, and all with Laplace noise or --dropout, have that of four silos, one of which drops out
+and one colludes. "told" is how many intervals there were: where the noise hides an answer, none is given, and
 coverage is of those given.
 """
 
@@ -212,6 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--laplace", action="store_true", help="discrete Laplace noise, for counts")
+    parser.add_argument("--dropout", action="store_true", help="four silos, one drops out and one colludes")
     parser.add_argument("--only", choices=[part.__name__ for part in PARTS])
     given = parser.parse_args()
     seeds = given.seeds
@@ -224,7 +225,7 @@ def main() -> None:
             rng = np.random.default_rng([seed, n, part])
             if question is moments and given.laplace:
                 continue
-            survivors = 3 if question is ratios or given.laplace else 2
+            survivors = 3 if question is ratios or given.laplace or given.dropout else 2
             for name, held in question(rng, n, Noise(epsilon, survivors, laplace=given.laplace)):
                 told[name, (epsilon, n)].append(held)
     print(f"{'% of ' + str(seeds) + ' (told, %)':32}" + "".join(f"{f'ε={e:g} n={n}':>16}" for e, n in cells))

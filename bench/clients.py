@@ -20,10 +20,9 @@ import numpy as np
 from discreet.accounting import calibrate
 from discreet.data.norm import with_constant
 from discreet.data.records import Records
-from discreet.kinds import ClippedUpdate
+from discreet.kinds import AveragingConfig, ClippedUpdate, SmoothingConfig
 from discreet.learning import evaluation, local_update, logits
 from discreet.models import LinearHead, flatten, load_flat
-from discreet.optim import Averaging, Circulant, LaplacianSmoothing
 from discreet.privacy.events import GaussianNoise, PoissonSampling, Release, Repeated
 from discreet.randomness import SeededRandom
 
@@ -68,7 +67,7 @@ def accuracy(clients: list[Records], test: Records, stddev: float, sigma: float,
     """Trains for all rounds at noise ``stddev`` in the sum and returns the test accuracy."""
     model = LinearHead(test.features.shape[1], 10)
     parameters = flatten(model)
-    rule = LaplacianSmoothing(Circulant(sigma), Averaging(1.0))
+    rule = AveragingConfig(smoothing=SmoothingConfig(sigma=sigma))
     state, noise = rule.init(len(parameters)), np.random.default_rng([seed, 3])
     for number in range(ROUNDS):
         kind = dataclasses.replace(KIND, learning_rate=KIND.learning_rate * DECAY**number)
@@ -76,7 +75,7 @@ def accuracy(clients: list[Records], test: Records, stddev: float, sigma: float,
         for index, records in enumerate(clients):
             coins = SeededRandom(seed).derive(number, index)
             total += local_update(kind, model, parameters, records, coins).vector
-        state, parameters = rule.step(state, parameters, total / (PROB * CLIENTS))
+        state, parameters = rule.step(state, parameters, total / (PROB * CLIENTS), ROUNDS)
     load_flat(model, parameters)
     return evaluation(logits(model, test), test.labels).accuracy
 

@@ -1,7 +1,7 @@
-"""Training over real silos, measured: phases, bytes, large models, overhead, a deployment, a power cut.
+"""Training over real silos, measured: phases, bytes, large models, overhead, deployments, a sleeping node.
 
     python bench/flower.py --only phases large                 # in this process, seconds
-    python bench/flower.py --only overhead up one-phase kill   # real SuperLink and SuperNodes, minutes
+    python bench/flower.py --only overhead up one-phase kill slow   # real SuperLink and SuperNodes, minutes
 
 Needs the extra: pip install 'discreet[flower]'. Every ratio comes from one run on one machine.
 """
@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import signal
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +32,7 @@ from discreet.engines.flower.engine import FlowerEngine
 from discreet.engines.flower.project import write_app
 from discreet.engines.flower.up import bring_up
 from discreet.engines.flower.up.deployment import Settings, environment, start
+from discreet.engines.flower.up.keeper import descendants
 from discreet.engines.flower.up.processes import Children
 from discreet.engines.flower.wire import NodeId, Posted
 from discreet.models import build_model, flatten
@@ -285,9 +291,76 @@ def up(folder: Path, kill: str | None, mode: str = "malicious") -> None:
     )
 
 
+@dataclass
+class Sleeper:
+    """Stops one SuperNode after the first sum, for so many seconds; notes when sums are made."""
+
+    folder: Path
+    silo: str
+    seconds: float
+    made: list[float] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+
+    def __call__(self, line: str) -> None:
+        """Hears a line of the deployment."""
+        if line.startswith("round "):
+            self.made.append(time.monotonic())
+            if len(self.made) == 1:
+                threading.Thread(target=self._sleep, daemon=True).start()
+
+    def _sleep(self) -> None:
+        key = str(self.folder / "silos" / self.silo / "supernode.key")
+        roots = [number for number in _processes() if key in _command_line(number)]
+        family = {*roots, *(process.number for root in roots for process in descendants(root))}
+        for which in (signal.SIGSTOP, signal.SIGCONT):
+            for number in family:
+                with suppress(ProcessLookupError):
+                    os.kill(number, which)
+            self.slept.append(time.monotonic())
+            if which is signal.SIGSTOP:
+                time.sleep(self.seconds)
+
+    def between(self) -> tuple[list[float], list[float]]:
+        """Returns the seconds of the sums made while it slept, and of those made after."""
+        began, ended = self.slept
+        gaps = [(after, after - before) for before, after in pairwise(self.made)]
+        asleep = [gap for at, gap in gaps if began <= at <= ended]
+        return asleep, [gap for at, gap in gaps if at > ended]
+
+
+def _processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _command_line(number: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""
+
+
+def slow(folder: Path, seconds: float = 30.0, contributions: int = 16) -> None:
+    """A SuperNode that sleeps while the others are summed by a timetable that does not need it yet."""
+    stated = heart(contributions).model_dump(mode="json", exclude_none=True)
+    stated["training"]["schedule"] = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": contributions}}
+    sleeper = Sleeper(folder / "up", "switzerland", seconds)
+    done = bring_up(
+        parse_config(stated), folder / "up", silos=4, kill=None, port=None, patience_seconds=60.0,
+        announce=sleeper,
+    )  # fmt: skip
+    asleep, awake = sleeper.between()
+    lines = [json.loads(line) for line in done.folder.server.run.metrics.read_text().splitlines()]
+    (own,) = (line["release"] for line in lines if "switzerland" in line["survivors"])
+    print(
+        f"slow    4 silos, {len(lines)} sums, TLS and node authentication, one SuperNode asleep for "
+        f"{seconds:.0f} s: {len(asleep)} sums meanwhile, longest {max(asleep):.1f} s, median "
+        f"{statistics.median(asleep):.1f} s; {len(awake)} sums after it, median "
+        f"{statistics.median(awake) if awake else float('nan'):.1f} s; it is in its own sum, {own}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parts = ("phases", "large", "overhead", "up", "one-phase", "kill")
+    parts = ("phases", "large", "overhead", "up", "one-phase", "kill", "slow")
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     parser.add_argument("--rounds", type=int, default=6, help="rounds of the overhead comparison")
     options = parser.parse_args()
@@ -305,6 +378,8 @@ def main() -> None:
                     up(folder, None)
                 case "one-phase":
                     up(folder, None, "one-phase")
+                case "slow":
+                    slow(folder)
                 case _:
                     up(folder, "silo-2@round-3")
 

@@ -20,7 +20,7 @@ from discreet.secagg.server.setup import ServerSetup
 def sparse_agreement(terms: SumTerms, mode: Mode, graph: GraphRule) -> Agreement:
     """Returns an agreement on a given graph."""
     keys = {name: identity_of(name).public_key for name in terms.clients}
-    return Agreement(terms, mode, graph, 1, None, AllowList(keys))
+    return Agreement(terms, mode, graph, 1, AllowList(keys))
 
 
 def identity_of(name: str) -> Identity:

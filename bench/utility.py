@@ -22,12 +22,11 @@ import numpy.typing as npt
 from discreet.accounting import calibrate, epsilon
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.records import Records
-from discreet.kinds import SingleStep, Softmax, StableSteps
+from discreet.kinds import MomentumConfig, SingleStep, Softmax, StableSteps
 from discreet.kinds.capped import capped
 from discreet.learning import evaluation, local_update, logits
 from discreet.models import LinearHead, flatten, load_flat
 from discreet.models.features import FeatureMap, centred_pixels, normalised_scattering
-from discreet.optim import Momentum
 from discreet.privacy.events import GaussianNoise, Release, Repeated
 from discreet.randomness import SeededRandom
 
@@ -118,7 +117,9 @@ def accuracy(silos: list[Records], held_out: Records, settings: Settings, z: flo
     capacity = len(silos[0])
     kind = settings.local_training(capacity)
     model = LinearHead(math.prod(held_out.features.shape[1:]), 10)
-    rule = Momentum(settings.server_rate(capacity), settings.momentum)
+    rule = MomentumConfig(
+        kind="momentum", learning_rate=settings.server_rate(capacity), momentum=settings.momentum
+    )
     parameters = flatten(model)
     state = rule.init(len(parameters))
     noise = np.random.default_rng([seed, 7])
@@ -127,7 +128,7 @@ def accuracy(silos: list[Records], held_out: Records, settings: Settings, z: flo
         for index, records in enumerate(silos):
             coins = SeededRandom(seed).derive("silo", index, "round", number)
             total += local_update(kind, model, parameters, records, coins).vector
-        state, parameters = rule.step(state, parameters, total / SILOS)
+        state, parameters = rule.step(state, parameters, total / SILOS, settings.rounds)
     load_flat(model, parameters)
     return evaluation(logits(model, held_out), held_out.labels).accuracy
 

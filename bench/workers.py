@@ -81,6 +81,7 @@ def ways(made: Prepared, crew: Crew) -> dict[str, Callable[[], object]]:
         return contribute(
             made.plan,
             silo.name,
+            order.release,
             model=model,
             parameters=order.parameters,
             records=silo.train,

@@ -28,7 +28,8 @@ ORDER = (
     "p2-silos-full", "p2-silos-small", "p1-table1-small", "p3-mnist-full",
     "p3-mnist-small", "p3-svhn-full", "p3-svhn-small", "p3-shakespeare-full", "p3-shakespeare-small",
     "schedules-full", "schedules-small", "p3-closed-forms-small", "p3-epsilons-small", "p4-accounting-small",
-    "p4-asynchronous-full", "p4-asynchronous-small",
+    "p4-asynchronous-full", "p4-asynchronous-small", "p4-late-cut-full", "p4-late-cut-small",
+    "p4-clipping-full", "p4-clipping-small",
 )  # fmt: skip
 
 INTRODUCTION = """# Results

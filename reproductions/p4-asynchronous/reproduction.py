@@ -1,9 +1,9 @@
-"""Sums that wait for slow silos, and sums that do not: accuracy over simulated time, and staleness."""
+"""Sums that wait for slow silos, sums that do not, and silos by themselves: accuracy over simulated time."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -25,6 +25,9 @@ from reproducing import (
     curves_of_cells,
 )
 
+NEAR = 0.5
+"""Points of accuracy: half a per cent of the held-out records."""
+
 IMAGES = "fashion_mnist.npz"
 SLOW = "silo-10"
 SEEDS = {Scale.SMALL: (1,), Scale.FULL: (1, 2)}
@@ -33,30 +36,51 @@ AGES = {Scale.SMALL: (0, 4), Scale.FULL: (0, 2, 4, 8)}
 
 @dataclass(frozen=True)
 class Clock:
-    """How long a contribution takes each silo, and how many must be ready for a sum."""
+    """How long a contribution takes each silo, how many a sum needs, and how many each silo makes at most."""
 
     buffer: int
     pace: dict[str, int]
     stale_weight: str = "halving"
+    contributions: int | None = None
 
     def changes(self) -> dict[str, Any]:
         """The part of a config that says so."""
         own = {"buffer": self.buffer, "pace": self.pace, "stale_weight": self.stale_weight}
-        return {"training.schedule": {"kind": "buffered", **own}}
+        more = {} if self.contributions is None else {"training.rounds": self.contributions}
+        return {"training.schedule": {"kind": "buffered", **own}, **more}
 
 
+@dataclass(frozen=True)
+class Alone:
+    """Every silo by itself: no secure sum, all of its own noise."""
+
+    pace: dict[str, int]
+
+    def changes(self) -> dict[str, Any]:
+        """The part of a config that says so."""
+        return {
+            "training.schedule": {"kind": "local", "pace": self.pace},
+            "aggregation": {"protocol": "none"},
+        }
+
+
+TOGETHER = Clock(10, {})
+"""What the others are compared with: everybody is in every sum, and nobody is slow."""
 ONE_SLOW = {SLOW: 10}
 # Of every two silos one takes 1, 2, … 5 ticks.
 MIXED = {f"silo-{number:02}": 1 + (number - 1) // 2 for number in range(1, 11)}
 
 
-def clocks(scale: Scale) -> dict[str, Clock]:
+def clocks(scale: Scale) -> dict[str, Clock | Alone]:
     """All clocks, by the name of the row."""
-    found = {
-        "nobody slow, all wait": Clock(10, {}),
+    found: dict[str, Clock | Alone] = {
+        "nobody slow, all wait": TOGETHER,
         "one 10 times slower, all wait": Clock(10, ONE_SLOW),
         "one 10 times slower, nine are enough": Clock(9, ONE_SLOW),
         "one 10 times slower, nine are enough, equal weights": Clock(9, ONE_SLOW, "equal"),
+        "one 10 times slower, nine are enough, 26 contributions": Clock(9, ONE_SLOW, contributions=26),
+        "nobody slow, each by itself": Alone({}),
+        "one 10 times slower, each by itself": Alone(ONE_SLOW),
         "speeds 1 to 5, all wait": Clock(10, MIXED),
         "speeds 1 to 5, eight are enough": Clock(8, MIXED),
     }
@@ -72,7 +96,7 @@ def cells(context: Context) -> Iterator[Cell | Deferred]:
     for name, clock in clocks(context.scale).items():
         if context.scale is Scale.SMALL:
             config = load_config(context.folder / "digits.toml")
-            yield computed(name, [changed(config, clock.changes())])
+            yield computed(name, [changed(config, one.changes()) for one in (clock, TOGETHER)])
         else:
             yield context.from_file(name, IMAGES, partial(with_scattering, name, context, clock))
 
@@ -82,29 +106,54 @@ def chart(rows: Sequence[Row]) -> Chart:
     return curves_of_cells([row for row in rows if "late" not in row.cell.name], "tick")
 
 
-def with_scattering(name: str, context: Context, clock: Clock, source: Path) -> Computed:
+def with_scattering(name: str, context: Context, clock: Clock | Alone, source: Path) -> Computed:
     """The records of the utility table; a seed also deals them to the silos."""
     config = load_config(context.folder / "scattering.toml")
     with tempfile.TemporaryDirectory() as folder:
         file = subsets.held_out(scattered(source, context.cache), Path(folder), 1)
-        changes = clock.changes() | {"data.source": f"npz:{file}"}
         seeds = ({"run.seed": seed, "data.split_seed": seed} for seed in SEEDS[context.scale])
-        return computed(name, [changed(config, changes | seed) for seed in seeds])
+        return computed(
+            name,
+            *(
+                [
+                    changed(config, one.changes() | {"data.source": f"npz:{file}"} | seed)
+                    for one in (clock, TOGETHER)
+                ]
+                for seed in seeds
+            ),
+        )
 
 
-def computed(name: str, configs: Sequence[Config]) -> Computed:
-    """The accuracy of the last model; the note says when it was made, and the curve how it came about."""
-    curves = [curve(config) for config in configs]
-    ticks = [tick for tick, _ in curves[0]]
-    means = [fmean(value for _, value in at) for at in zip(*curves, strict=True)]
-    last = Score(tuple(values[-1][1] for values in curves))
-    needed = next(tick for tick, mean in zip(ticks, means, strict=True) if mean >= last.mean - 0.5)
-    note = f"{len(ticks)} sums in {ticks[-1]} ticks, within half a point of its end at {needed}; {last.note}"
-    return Computed(name, ours=last.mean, note=note, curve=tuple(zip(map(float, ticks), means, strict=True)))
+def computed(name: str, *configs: Sequence[Config]) -> Computed:
+    """The accuracy of the last model, and when the clock comes near the end of the synchronous training.
+
+    Args:
+        name: of the row.
+        configs: of each seed: the training of the row, and the synchronous one.
+    """
+    own, together = (mean_curve([pair[place] for pair in configs]) for place in (0, 1))
+    last = Score(tuple(curve(pair[0].model_dump_json())[-1][1] for pair in configs))
+    wanted = together[-1][1] - NEAR
+    reached = next((f"at {tick:g}" for tick, mean in own if mean >= wanted), "never")
+    near = f"within {NEAR:g} of the synchronous end {reached}"
+    note = f"{len(own)} sums in {own[-1][0]:g} ticks; {near}; {last.note}"
+    return Computed(name, ours=last.mean, note=note, curve=own)
 
 
-def curve(config: Config) -> list[tuple[int, float]]:
-    """Trains as ``config`` says; the tick of each sum, and the accuracy after it, in per cent."""
+def mean_curve(configs: Sequence[Config]) -> tuple[tuple[float, float], ...]:
+    """The tick of each sum, and the mean accuracy after it, in per cent."""
+    curves = [curve(config.model_dump_json()) for config in configs]
+    return tuple((at[0][0], fmean(value for _, value in at)) for at in zip(*curves, strict=True))
+
+
+@cache
+def curve(config: str) -> tuple[tuple[float, float], ...]:
+    """Trains as a config says; the tick of each sum, and the accuracy after it, in per cent."""
     with tempfile.TemporaryDirectory() as folder:
-        lines = run(config, Path(folder) / "run").directory.read_metrics()
-    return [(line["tick"], 100.0 * line["accuracy"]) for line in lines]
+        lines = run(read(config), Path(folder) / "run").directory.read_metrics()
+    return tuple((float(line["tick"]), 100.0 * line["accuracy"]) for line in lines)
+
+
+def read(config: str) -> Config:
+    """Reads a config that was written down, as a name that equal ones share."""
+    return Config.model_validate_json(config)

@@ -67,7 +67,7 @@ def absence_shown(relation: NeighboringRelation, seed: int = 1) -> float:
 def _sent(rounds: Rounds, name: str, records: Records, source: SeededRandom) -> NDArray[np.float64]:
     start = flatten(rounds.model)
     return contribute(
-        rounds.plan, name, model=rounds.model, parameters=start, records=records, randomness=source
+        rounds.plan, name, 1, model=rounds.model, parameters=start, records=records, randomness=source
     ).values.astype(np.float64)
 
 

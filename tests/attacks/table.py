@@ -15,12 +15,22 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from tests.attacks import on_accounting, on_files, on_records, on_servers, on_silos, on_statements, on_sums
+from tests.attacks import (
+    on_accounting,
+    on_files,
+    on_records,
+    on_schedules,
+    on_servers,
+    on_silos,
+    on_statements,
+    on_sums,
+)
 from tests.attacks.outcome import Outcome
 
 ATTACKS: tuple[Callable[[], Outcome], ...] = (
     *on_records.ATTACKS,
     *on_accounting.ATTACKS,
+    *on_schedules.ATTACKS,
     *on_statements.ATTACKS,
     *on_silos.ATTACKS,
     *on_servers.ATTACKS,

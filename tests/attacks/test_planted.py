@@ -15,6 +15,8 @@ import torch
 from discreet.engines.flower import engine, members
 from discreet.engines.flower.engine import FlowerEngine
 from discreet.errors import DataError
+from discreet.learning import single_step
+from discreet.learning.clipping import clipped_gradient_sum
 from discreet.plan import parse_plan
 from discreet.rounds import contribute
 from discreet.secagg import MemoryJournal
@@ -27,7 +29,7 @@ from discreet.silo.silo import Silo
 from discreet.silo.state import SiloState
 from discreet.silo.training import SiloTraining
 from discreet.verify import manifest, models
-from tests.attacks import on_files, on_servers, on_silos, on_sums
+from tests.attacks import on_files, on_schedules, on_servers, on_silos, on_sums
 from tests.attacks.hospitals import module_of
 
 # `discreet.silo.policy.review` is the function of that module.
@@ -187,6 +189,12 @@ def any_file(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(manifest, "read_manifest", read)
 
 
+def models_at_once(patch: pytest.MonkeyPatch) -> None:
+    """A model that arrives is taken within the batch."""
+    interrupted = on_schedules.at_once(clipped_gradient_sum)
+    patch.setattr(single_step, "clipped_gradient_sum", interrupted)
+
+
 @pytest.mark.parametrize(
     ("attack", "plant"),
     [
@@ -210,6 +218,7 @@ def any_file(patch: pytest.MonkeyPatch) -> None:
         (on_sums.key_in_another_writing, any_writing),
         (on_sums.second_life_of_an_epoch, no_journal),
         (on_silos.older_ledger_put_back, no_anchor),
+        (on_schedules.interrupt_in_a_batch, models_at_once),
         (on_files.code_named_by_a_run, sources_are_imported),
         (on_files.file_outside_a_run, any_file),
         (on_files.untyped_errors, bare_json),

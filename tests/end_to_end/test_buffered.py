@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from discreet.config import Config, parse_config
+from discreet.config import Config, load_config, parse_config
 from discreet.config.sections import Dropout
 from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Opening, RunResult, run
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.kinds import BufferedConfig
 from discreet.privacy.ledger import Completed, LedgerWriter, read_ledger
 from discreet.randomness import Label, SeededRandom
@@ -33,6 +33,7 @@ from tests.end_to_end.test_interruption import (
     killed_before_the_sum,
 )
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "paces.toml"
 SLOW: dict[str, Any] = {"buffer": 3, "pace": {"switzerland": 3}}
 
 
@@ -176,6 +177,42 @@ def test_dropouts_and_lost_sums_never_charge_a_silo_beyond_its_contributions(
     assert max(asked.values()) <= config.training.planned_rounds
     assert "hungary" not in result.spending.completed[1].survivors
     assert all(len(one.survivors) >= 2 for one in result.spending.completed)
+
+
+def with_dropouts(config: Config, *gone: tuple[str, int]) -> Config:
+    """Returns a config in which each of these silos is missing from the sum of that number."""
+    missing = tuple(Dropout(silo=silo, round=number, stage="mask") for silo, number in gone)
+    return config.model_copy(update={"run": config.run.model_copy(update={"dropouts": missing})})
+
+
+def test_a_sum_without_room_that_loses_a_silo_is_left_out_as_it_was_planned(tmp_path: Path) -> None:
+    """The shipped example: three silos are asked and three must survive, while the fourth still trains."""
+    config = load_config(EXAMPLE)
+    whole = run(config, tmp_path / "whole")
+    result = run(with_dropouts(config, ("hungary", 3)), tmp_path / "run")
+    made = result.plan.timetable
+    assert made is not None
+    assert len(made.sums[2].silos) == result.plan.thresholds.min_survivors
+    assert (result.spending.lost, result.spending.aborted) == ((3,), 0)
+    assert result.spending.charged == len(made.sums) == result.plan.rounds
+    assert result.guarantees == whole.guarantees, "nothing that was not planned"
+    assert [one.survivors for one in result.spending.completed] == [
+        one.silos for number, one in enumerate(made.sums, 1) if number != 3
+    ]
+    page = finish(result, None).read_text(encoding="utf-8")
+    assert "too few silos were left for this sum" in page
+    assert "sums ask only the 3 silos that must survive" in page
+    assert [found.subject for found in verify(tmp_path / "run")]
+
+
+def test_three_sums_in_a_row_without_enough_silos_stop_a_training_that_can_go_on(tmp_path: Path) -> None:
+    config = load_config(EXAMPLE)
+    gone = tuple(("hungary", number) for number in (2, 4, 5, 6))
+    with pytest.raises(NotEnoughSurvivors, match=r"third sum in a row; resume the training"):
+        run(with_dropouts(config, *gone), tmp_path / "run")
+    resumed = run(config, tmp_path / "run", opening=Opening.RESUME)
+    assert (resumed.spending.lost, resumed.spending.charged) == ((2, 4, 5, 6), resumed.plan.rounds)
+    assert resumed.spending.aborted == 0
 
 
 @pytest.mark.parametrize(

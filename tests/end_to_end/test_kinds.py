@@ -83,7 +83,7 @@ def test_a_rotated_ring_is_not_wider_and_gives_nearly_the_same_model(heart: Conf
 
 
 def test_sharded_trains_a_network_with_a_proven_guarantee(heart: Config, tmp_path: Path) -> None:
-    local = ShardedConfig(kind="sharded", num_shards=20, learning_rate=0.5, epochs=2)
+    local = ShardedConfig(kind="sharded", groups=20, learning_rate=0.5, epochs=2)
     config = variant(heart, local, Everyone(), clip_norm=0.5, epsilon=8.0)
     config = config.model_copy(update={"model": config.model.model_copy(update={"name": "mlp"})})
     result = run(config, tmp_path / "run")

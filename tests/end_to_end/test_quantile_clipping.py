@@ -155,6 +155,7 @@ def test_a_silo_trains_at_the_norm_that_follows_the_weights() -> None:
         train_silo(
             prepared.plan,
             "cleveland",
+            1,
             model=prepared.model,
             parameters=np.append(weights, norm),
             records=prepared.federation.silo("cleveland").train,

@@ -37,7 +37,7 @@ def test_trainings_with_other_noise_lie_within_the_band_and_use_it(tmp_path: Pat
     for seed in range(SEEDS):
         record = read_record(run(repeated(name, seed), tmp_path / str(seed)).directory.path)
         ends.append(record.directory.load_state().arrays["parameters"])
-    noise = weight_noise(record.plan, [done.survivors for done in record.spending.completed])
+    noise = weight_noise(record.plan, {done.release: done.survivors for done in record.spending.completed})
     assert noise is not None
     weights = np.array(ends)
     away = np.abs(weights - np.median(weights, axis=0))
@@ -59,7 +59,7 @@ def test_where_training_hardly_reacts_the_band_is_exact(tmp_path: Path) -> None:
         config = config.model_copy(update={"training": training})
         record = read_record(run(config, tmp_path / str(seed)).directory.path)
         ends.append(record.directory.load_state().arrays["parameters"])
-    noise = weight_noise(record.plan, [done.survivors for done in record.spending.completed])
+    noise = weight_noise(record.plan, {done.release: done.survivors for done in record.spending.completed})
     assert noise is not None
     assert np.var(ends, axis=0, ddof=1).mean() == pytest.approx(noise.stddev**2, rel=0.12)
 

@@ -55,7 +55,7 @@ def make_unchecked(
         identities = identities_of(chosen.clients)
         allow_list = AllowList({name: one.public_key for name, one in identities.items()})
         graph = ChosenGraph(n - 1, n) if mode.chooses_neighbors else CompleteGraph()
-        return make_session(Agreement(chosen, mode, graph, 2, None, allow_list), 0)
+        return make_session(Agreement(chosen, mode, graph, 2, allow_list), 0)
 
     return make
 

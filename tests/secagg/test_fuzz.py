@@ -144,7 +144,7 @@ class Sparse:
     """Neighbours drawn by five clients, as no protocol would let them."""
 
     def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
-        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
+        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, identities)
 
 
 STAGES = [Bonawitz(Malicious()), Bonawitz(SemiHonest()), Sparse()]

@@ -27,7 +27,6 @@ from discreet.secagg import (
 )
 from discreet.secagg.graph import ChosenGraph, CompleteGraph, HararyGraph
 from discreet.secagg.modes import confirm_quorum
-from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.transitions import ServerState
 from tests.secagg.conftest import World
 
@@ -69,11 +68,8 @@ def random_agreement(
         bits=chance.choice([8, 12, 16, 20, 31, 32, 33, 62]),
         length=chance.randint(1, 70),
     )
-    noise = None
-    if mode.double_masks and chance.random() < 0.3:
-        noise = NoiseRemoval("two", lambda _seed, component, length: np.full(length, 2 * component))
     allow_list = AllowList({name: one.public_key for name, one in identities_of(terms.clients).items()})
-    return Agreement(terms, mode, graph, chance.randint(1, 3), noise, allow_list)
+    return Agreement(terms, mode, graph, chance.randint(1, 3), allow_list)
 
 
 @dataclass
@@ -174,13 +170,10 @@ def play(
 
 
 def exact_total(world: World) -> np.ndarray:
-    """The sum of the survivors' inputs and of the noise that stays."""
+    """The sum of the survivors' inputs."""
     terms = world.agreement.terms
     survivors = [terms.clients[index] for index in world.server.result().survivors]
     total = world.expected(survivors).astype(object)
-    if world.agreement.noise is not None:
-        lost = len(terms.clients) - len(survivors)
-        total = total + len(survivors) * sum(2 * component for component in range(1, lost + 1))
     return np.array(total % (1 << terms.bits), dtype=np.uint64)
 
 

@@ -362,7 +362,7 @@ class Sparse:
     """Neighbours drawn by five clients, as no protocol would let them."""
 
     def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
-        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, None, identities)
+        return Agreement(replace(terms, threshold=2), SemiMalicious(), ChosenGraph(4, 9), 2, identities)
 
 
 def test_a_signed_input_that_is_no_vector_harms_its_sender_only(make_world: MakeWorld) -> None:

@@ -26,7 +26,7 @@ from discreet.kinds import (
 from discreet.kinds.heads import head_on
 from discreet.learning import local_update
 from discreet.models import LinearHead, convexity, flatten
-from discreet.models.outputs import count_outputs
+from discreet.models.described import count_outputs
 from discreet.privacy.events import GaussianNoise, Release
 from discreet.privacy.units import Unit
 from discreet.randomness import SeededRandom
@@ -129,7 +129,7 @@ def _training(number: int, size: _Size) -> tuple[nn.Module, OneRelease]:
             return model, _stable_steps(model, size)
         case 1:
             local = LocalSgd(rate, batch_size=2, epochs=size.steps, momentum=0.5)
-            return model, Sharded(clip_norm=1.0, num_shards=3, local=local)
+            return model, Sharded(clip_norm=1.0, groups=3, local=local)
         case 2:
             return model, ClippedUpdate(1.0, rate, batch_size=2, epochs=size.steps, momentum=0.5)
         case 3:

@@ -6,9 +6,9 @@ the method ``m`` of every reached class, since types are not inferred. Reaching 
 the module's loose statements and what it registers by a decorator such as ``@app.command()``.
 
 Limits. Too generous: methods go by their name alone. Too strict: a name that is put together at run time,
-such as an argument of ``getattr``, is not seen and must be an entry point. Annotations of functions, patterns
-of ``case`` and what ``isinstance`` asks about reach nothing but protocols: telling a value apart does not
-make one.
+such as an argument of ``getattr``, is not seen and must be an entry point. Annotations of functions and of
+dataclasses, unions of types, patterns of ``case`` and what ``isinstance`` asks about reach nothing but
+protocols, aliases and what they call: telling a value apart does not make one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Package:
             seen.add(place)
             named = self._named(place)
             waiting += [(place[0], LOOSE), *named.places]
-            waiting += [other for other in named.annotated if self._is_protocol(other)]
+            waiting += filter(self._names_more, named.annotated)
             for attribute in named.attributes - attributes:
                 waiting += methods.get(attribute, [])
             attributes |= named.attributes
@@ -119,6 +119,12 @@ class Package:
         classes = [node for node in self._nodes(self._home(place)) if isinstance(node, ast.ClassDef)]
         return any(_base_name(base) == "Protocol" for node in classes for base in node.bases)
 
+    def _names_more(self, place: Place) -> bool:
+        """Whether what an annotation names is a protocol or the alias of other types."""
+        nodes = self._nodes(self._home(place))
+        is_alias = bool(nodes) and not any(isinstance(node, (*_FUNCTION, ast.ClassDef)) for node in nodes)
+        return is_alias or self._is_protocol(place)
+
     def _is_called_by_others(self, place: Place, method: str) -> bool:
         """Special methods, declarations of a protocol, and methods that may override one from outside."""
         return method.startswith("__") or self._is_protocol(place) or self._has_outside_base(place)
@@ -145,11 +151,16 @@ class _Text(ast.NodeVisitor):
     def look(self, node: ast.AST) -> None:
         """Visits a definition; a class without its methods, which are places of their own."""
         if not isinstance(node, ast.ClassDef):
-            self.visit(node)
+            # ``Event = Release | Failure`` names types, and makes none of them.
+            self._annotation(node) if isinstance(node, ast.BinOp) else self.visit(node)
             return
         parts = [*node.bases, *node.decorator_list, *(word.value for word in node.keywords)]
         for part in (*parts, *(inner for inner in node.body if not isinstance(inner, _FUNCTION))):
-            self.visit(part)
+            if isinstance(part, ast.AnnAssign) and _is_dataclass(node):
+                self._annotation(part.annotation)
+                self._visit_all([part.value])
+            else:
+                self.visit(part)
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Looks into decorators, defaults and body. A registered function's annotations are read by typer."""
@@ -159,9 +170,7 @@ class _Text(ast.NodeVisitor):
         if _registers(node) or self._module.name.startswith("discreet.cli."):
             self._visit_all(annotations)
         else:
-            inner = _Text(self._module)
-            inner._visit_all(annotations)
-            self.named.annotated.update(inner.named.places)
+            self._annotation(*annotations)
         self._visit_all([*node.decorator_list, *arguments.defaults, *arguments.kw_defaults, *node.body])
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 (the name that NodeVisitor looks for)
@@ -194,6 +203,14 @@ class _Text(ast.NodeVisitor):
         if isinstance(node.value, ast.Name) and node.value.id in self._module.imports:
             self.named.places.add((".".join(self._module.imports[node.value.id]), node.attr))
         self.visit(node.value)
+
+    def _annotation(self, *annotations: ast.AST | None) -> None:
+        """Collects the types that are named, and looks into calls, as in ``Annotated[bytes, sized(4)]``."""
+        inner = _Text(self._module)
+        inner._visit_all(annotations)
+        self.named.annotated.update(inner.named.places)
+        for annotation in annotations:
+            self._visit_all(each for each in ast.walk(annotation or ast.Pass()) if isinstance(each, ast.Call))
 
     def _visit_all(self, nodes: Iterable[ast.AST | None]) -> None:
         for node in nodes:
@@ -240,6 +257,12 @@ def _add(module: _Module, statement: ast.stmt) -> None:
             pass
         case _:
             module.define(LOOSE, statement)
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    """Whether a class only holds what others make; a table of pydantic makes what its fields name."""
+    called = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+    return any(isinstance(each, ast.Name) and each.id == "dataclass" for each in called)
 
 
 def _registers(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

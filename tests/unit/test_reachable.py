@@ -85,8 +85,15 @@ def small(tmp_path: Path) -> Package:
         "    def dead(self): return 0\n"
         "class Circle(Shape): ...\n"
         "class OnlyToldApart: ...\n"
+        "class OnlyInAUnion: ...\n"
+        "Either = Circle | OnlyInAUnion\n"
+        "def checked(): return dict\n"
+        "@dataclass(frozen=True)\n"
+        "class Holder:\n"
+        "    held: Either\n"
+        "    note: Annotated[str, checked()]\n"
         "def area(shape: OnlyToldApart):\n"
-        "    if isinstance(shape, OnlyToldApart): return None\n"
+        "    if isinstance(shape, OnlyToldApart): return Holder(shape)\n"
         "    return Circle().size()\n"
         "def helper(): return TABLE\n"
         "def in_table(): return 1\n"
@@ -101,4 +108,4 @@ def small(tmp_path: Path) -> Package:
 
 def test_dead_definitions_are_found_and_live_ones_are_not(small: Package) -> None:
     dead = set(small.definitions()) - small.reached([("small", "area"), ("small.main", "app")])
-    assert {name for _, name in dead} == {"Shape.dead", "OnlyToldApart", "unused", "alone"}
+    assert {name for _, name in dead} == {"Shape.dead", "OnlyToldApart", "OnlyInAUnion", "unused", "alone"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from discreet.accounting.bounds import BEST, Accountant, Bound, Pld, Rdp
 from discreet.accounting.citations import citations
 from discreet.accounting.gdp import SMALLEST
-from discreet.accounting.losses import loss_parts, scalar_ratio
+from discreet.accounting.losses import loss_parts
 from discreet.accounting.pld import LossCurve, loss_curve
 from discreet.accounting.polya import pure_epsilon
 from discreet.accounting.rdp import RdpCurve
@@ -17,14 +17,7 @@ from discreet.accounting.renyi import renyi_analysis
 from discreet.accounting.tally import Tally, tally
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.adversary import Adversary
-from discreet.privacy.events import (
-    Event,
-    GaussianNoise,
-    PoissonSampling,
-    PolyaNoise,
-    Release,
-    ScalarRelease,
-)
+from discreet.privacy.events import Event, GaussianNoise, PolyaNoise, Release
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
@@ -226,16 +219,9 @@ def _pure_epsilon(spec: Tally, neighboring: NeighboringRelation) -> float:
     """Returns ε at the δ of `_lost_at`, by adding up Laplace releases; ∞ if anything else is there."""
     total = 0.0
     for atom, count in spec.releases:
-        if isinstance(atom, Release) and isinstance(atom.noise, PolyaNoise):
-            total += count * pure_epsilon(atom, neighboring)
-            continue
-        if not isinstance(atom, ScalarRelease):
+        if not (isinstance(atom, Release) and isinstance(atom.noise, PolyaNoise)):
             return math.inf
-        ratio = scalar_ratio(atom, neighboring)
-        if isinstance(atom.sampling, PoissonSampling) and neighboring is not NeighboringRelation.REPLACE_ONE:
-            # log(1 + q(e^ε − 1)), arranged for large ε.
-            ratio += math.log(atom.sampling.prob + (1.0 - atom.sampling.prob) * math.exp(-ratio))
-        total += count * ratio
+        total += count * pure_epsilon(atom, neighboring)
     return total
 
 

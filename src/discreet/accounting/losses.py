@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import scipy
 
 from discreet.accounting.coupling import gaussian_view
-from discreet.accounting.discrete_pairs import LaplacePair, SampledPair, discrete_laplace_pair
 from discreet.accounting.pairs import (
     DominatingPair,
     FixedSizePair,
@@ -22,14 +20,9 @@ from discreet.accounting.releases import FixedSizeReplaced, Included, Unsampled,
 from discreet.accounting.tally import Atom
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
-    DiscreteLaplaceNoise,
-    LaplaceNoise,
-    NoSampling,
     PoissonBinomialRelease,
-    PoissonSampling,
     PolyaNoise,
     Release,
-    ScalarRelease,
 )
 from discreet.privacy.units import NeighboringRelation
 
@@ -104,8 +97,6 @@ def loss_parts(
                     square += count * (kind.distance / view.stddev) ** 2
                 else:
                     directed.append(_gaussian_directions(kind, view.stddev, count))
-            case ScalarRelease():
-                directed.append(_laplace_directions(atom, neighboring, count))
             case PoissonBinomialRelease():
                 raise UnsupportedAnalysisError(
                     "the Poisson-binomial mechanism must be accounted by the RDP accountant; got PLD."
@@ -146,37 +137,3 @@ def inclusion_mixtures(kind: Included, mu: float) -> tuple[Mixture, Mixture]:
 
 def _mirror(law: Mixture) -> Mixture:
     return Mixture(law.weights, tuple(-mean for mean in law.means))
-
-
-def scalar_ratio(release: ScalarRelease, neighboring: NeighboringRelation) -> float:
-    """Returns how far one unit moves the number, in scales of the noise: its pure ε, unsampled."""
-    replaced = neighboring is NeighboringRelation.REPLACE_ONE
-    return (2.0 if replaced else 1.0) * release.sensitivity / release.noise.scale
-
-
-def _laplace_directions(release: ScalarRelease, neighboring: NeighboringRelation, count: int) -> Directed:
-    """Returns the pairs of a scalar release."""
-    ratio = scalar_ratio(release, neighboring)
-    if not ratio <= _MAX_RATIO:
-        raise UnsupportedAnalysisError(
-            f"Laplace noise must be at least 1/{_MAX_RATIO:.0f} of the change; got {1.0 / ratio:.3g}."
-        )
-    match release.noise:
-        case LaplaceNoise():
-            pair: DominatingPair = LaplacePair(ratio)
-        case DiscreteLaplaceNoise(scale=scale):
-            shift = round(ratio * scale)
-            if not math.isclose(shift, ratio * scale, abs_tol=1e-9):
-                raise UnsupportedAnalysisError(
-                    f"discrete Laplace noise needs an integer sensitivity; got {release.sensitivity}."
-                )
-            pair = discrete_laplace_pair(scale, shift)
-    match release.sampling:
-        case NoSampling() | PoissonSampling(prob=1.0):
-            return Directed(pair, pair, count)
-        case PoissonSampling(prob=prob):
-            if neighboring is NeighboringRelation.REPLACE_ONE:
-                raise UnsupportedAnalysisError(
-                    "sampled scalar releases must be analysed under add-remove; got replace-one."
-                )
-            return Directed(SampledPair(pair, prob, True), SampledPair(pair, prob, False), count)

@@ -9,13 +9,13 @@ in k: nothing costs more than P(0)/P(1) for each unit (docs/theory/integers.md, 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.discrete_pairs import AtomicPair
 from discreet.accounting.releases import Unsampled, change
 from discreet.arrays import Floats
-from discreet.errors import UnsupportedAnalysisError
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.privacy.events import PolyaNoise, Release
 from discreet.privacy.units import NeighboringRelation
 
@@ -60,6 +60,33 @@ def unit_loss(noise: PolyaNoise) -> float:
     square = float(weights @ weights)
     square += float(weights[-1] ** 2) * decay**2 / -math.expm1(-2.0 / noise.scale)
     return math.log(square / float(weights[1:] @ weights[:-1])) * (1.0 + _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicPair:
+    """Finitely many losses: P-mass ``probs``, and Q-mass probs·e^−loss."""
+
+    losses: tuple[float, ...]
+    probs: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        total = math.fsum(self.probs)
+        if not (min(self.probs) >= 0.0 and abs(total - 1.0) < 1e-9):
+            raise ConfigurationError(f"loss probabilities must be >= 0 and sum to 1; got a sum of {total}.")
+
+    def loss_range(self, tail: float) -> tuple[float, float]:  # noqa: ARG002 - losses are bounded
+        """See `DominatingPair`."""
+        return min(self.losses), max(self.losses)
+
+    def cell_masses(self, edges: Floats) -> tuple[Floats, Floats]:
+        """See `DominatingPair`."""
+        losses, probs = np.array(self.losses), np.array(self.probs)
+        cell = np.searchsorted(edges, losses, side="left")
+        size = len(edges) + 1
+        upper, lower = np.zeros(size), np.zeros(size)
+        np.add.at(upper, cell, probs)
+        np.add.at(lower, cell, probs * np.exp(-losses))
+        return upper, lower
 
 
 def response_pair(epsilon: float) -> AtomicPair:

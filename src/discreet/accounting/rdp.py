@@ -61,14 +61,3 @@ class RdpCurve:
 def gaussian_rdp(orders: Floats, mu: float) -> Floats:
     """Returns ε_α = αμ²/2 of the Gaussian mechanism (Mironov 2017, Proposition 7)."""
     return orders * (mu * mu / 2.0)
-
-
-def laplace_rdp(orders: Floats, ratio: float) -> Floats:
-    r"""Returns ε_α of Laplace noise whose centre moves by ``ratio`` scales.
-
-    ε_α = 1/(α−1) · log{α/(2α−1) e^{(α−1)a} + (α−1)/(2α−1) e^{−αa}} (Mironov 2017, Proposition 6).
-    """
-    a = orders
-    grown = np.log(a / (2 * a - 1)) + (a - 1) * ratio
-    fallen = np.log((a - 1) / (2 * a - 1)) - a * ratio
-    return np.asarray(np.logaddexp(grown, fallen) / (a - 1))

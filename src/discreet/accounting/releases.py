@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from discreet.errors import UnsupportedAnalysisError
@@ -13,12 +12,8 @@ from discreet.privacy.events import (
     Release,
     RepeatedPoissonSampling,
     SampledChange,
-    ShuffledSampling,
-    TruncatedPoissonSampling,
 )
 from discreet.privacy.units import NeighboringRelation
-
-_FIXED_POPULATION = frozenset({NeighboringRelation.REPLACE_ONE, NeighboringRelation.REPLACE_SPECIAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +68,18 @@ def change(release: Release, neighboring: NeighboringRelation) -> Change:
         case RepeatedPoissonSampling(prob=prob, trials=trials):
             return Included(distance, prob, trials, replaced)
         case FixedSizeSampling(sample_size=size, population=population):
-            _require_relation(neighboring, "fixed-size sampling", {NeighboringRelation.REPLACE_ONE})
+            if neighboring is not NeighboringRelation.REPLACE_ONE:
+                raise UnsupportedAnalysisError(
+                    "fixed-size sampling must be analysed under replace-one, since adding a unit changes who "
+                    f"else is drawn; got {neighboring.value}. Set the neighbouring relation, or sample by "
+                    "PoissonSampling."
+                )
             whole = size == population
             return (
                 Unsampled(2.0 * distance) if whole else FixedSizeReplaced(2.0 * distance, size / population)
-            )
-        case ShuffledSampling():
-            _require_relation(neighboring, "shuffled sampling", _FIXED_POPULATION)
-            return Unsampled(moved)
-        case TruncatedPoissonSampling():
-            raise UnsupportedAnalysisError(
-                "truncated Poisson sampling must be tallied as Poisson sampling plus the probability of "
-                "truncation; got it untallied. Account for whole events, not for bare releases."
             )
 
 
 def is_replaced(change_kind: SampledChange, neighboring: NeighboringRelation) -> bool:
     """Says whether a sampled contribution turns into another one rather than appearing or disappearing."""
     return neighboring is NeighboringRelation.REPLACE_ONE or change_kind is SampledChange.REPLACED
-
-
-def _require_relation(relation: NeighboringRelation, what: str, allowed: Set[NeighboringRelation]) -> None:
-    """Refuses relations under which the number of units is part of the mechanism."""
-    if relation not in allowed:
-        words = " or ".join(sorted(item.value for item in allowed))
-        raise UnsupportedAnalysisError(
-            f"{what} must be analysed under {words}, since adding a unit changes who else is drawn; got "
-            f"{relation.value}. Set the neighbouring relation, or sample by PoissonSampling."
-        )

@@ -11,10 +11,10 @@ import numpy as np
 from discreet.accounting.bounds import Rdp
 from discreet.accounting.coupling import gaussian_view, usable_silos
 from discreet.accounting.lattice import discrete_sum_ratio
-from discreet.accounting.losses import inclusion_mixtures, scalar_ratio
+from discreet.accounting.losses import inclusion_mixtures
 from discreet.accounting.poisson_binomial import poisson_binomial_rdp
 from discreet.accounting.polya import pure_epsilon, response_rdp
-from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
+from discreet.accounting.rdp import RdpCurve, gaussian_rdp
 from discreet.accounting.rdp_sampling import fixed_size_rdp, mixture_rdp, poisson_gaussian_rdp, poisson_rdp
 from discreet.accounting.releases import Change, FixedSizeReplaced, Included, Unsampled, change
 from discreet.accounting.skellam_exact import MAX_SHIFT, MAX_VARIANCE, skellam_rdp_per_square
@@ -23,11 +23,9 @@ from discreet.arrays import Floats
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
-    LaplaceNoise,
     PoissonBinomialRelease,
     PolyaNoise,
     Release,
-    ScalarRelease,
     SkellamNoise,
 )
 from discreet.privacy.units import NeighboringRelation
@@ -76,12 +74,6 @@ def _atom_rdp(
             return response_rdp(orders, pure_epsilon(atom, neighboring)), 0.0
         case Release():
             return _release_rdp(atom, count, change(atom, neighboring), orders)
-        case ScalarRelease(noise=LaplaceNoise()):
-            # Sampling only helps (quasi-convexity); its gain is left to the loss distribution.
-            return laplace_rdp(orders, scalar_ratio(atom, neighboring)), 0.0
-        case ScalarRelease():
-            # A loss that never exceeds ε has Rényi divergence at most ε at every order.
-            return np.full(len(orders), scalar_ratio(atom, neighboring)), 0.0
         case PoissonBinomialRelease():
             return poisson_binomial_rdp(atom, neighboring, orders), 0.0
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-
-import scipy
+from dataclasses import dataclass
 
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
@@ -13,16 +11,12 @@ from discreet.privacy.events import (
     Event,
     Failure,
     PoissonBinomialRelease,
-    PoissonSampling,
     Release,
     Repeated,
-    ScalarRelease,
-    ShuffledSampling,
     StatisticalDistance,
-    TruncatedPoissonSampling,
 )
 
-Atom = Release | ScalarRelease | PoissonBinomialRelease
+Atom = Release | PoissonBinomialRelease
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +24,7 @@ class Tally:
     """What an event amounts to; the order of adaptive composition does not matter to any accountant here.
 
     Attributes:
-        releases: each distinct release with its number of occurrences; of a shuffled release, the number of
-            times that one unit takes part.
+        releases: each distinct release with its number of occurrences.
         failure: sum of the probabilities of all failures (union bound).
         distance: sum of all statistical distances (hybrid argument).
     """
@@ -52,28 +45,16 @@ def tally(event: Event) -> Tally:
     return Tally(tuple(counts.items()), failure, distance)
 
 
-def _collect(  # noqa: PLR0911 - one return per kind of event
-    event: Event, count: int, counts: dict[Atom, int]
-) -> tuple[float, float]:
+def _collect(event: Event, count: int, counts: dict[Atom, int]) -> tuple[float, float]:
     """Adds ``event`` ``count`` times to ``counts``; returns what it adds to failure and distance."""
     match event:
-        case Release(sampling=TruncatedPoissonSampling(prob=prob, max_batch=size, population=population)):
-            # Equal to Poisson sampling unless a batch is too large, on either data set.
-            distance = float(scipy.stats.binom.sf(size, population, prob))
-            plain = replace(event, sampling=PoissonSampling(prob))
-            return _collect_all((plain, StatisticalDistance(distance, "truncation")), count, counts)
-        case Release() | ScalarRelease() | PoissonBinomialRelease():
+        case Release() | PoissonBinomialRelease():
             counts[event] = counts.get(event, 0) + count
             return 0.0, 0.0
         case Failure(prob=prob):
             return count * prob, 0.0
         case StatisticalDistance(distance=distance):
             return 0.0, count * distance
-        case Repeated(
-            event=Release(sampling=ShuffledSampling(batches_per_epoch=size)) as release, count=inner
-        ):
-            # A partial pass may already contain any one unit.
-            return _collect(release, count * -(-inner // size), counts)
         case Repeated(event=part, count=inner):
             return _collect(part, count * inner, counts) if inner else (0.0, 0.0)
         case Composed(events=events):

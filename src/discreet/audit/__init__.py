@@ -15,9 +15,12 @@ from discreet.audit.findings import (
 )
 from discreet.audit.local_state import CraftedFederation, simulate_local_state_attack, two_steps_epsilon
 from discreet.audit.membership import AttackRates
+from discreet.audit.sides import EVALUATION, TRAINING, sides
 from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
 __all__ = [
+    "EVALUATION",
+    "TRAINING",
     "AttackRates",
     "AuditSettings",
     "CanaryFinding",
@@ -35,6 +38,7 @@ __all__ = [
     "audited_mu_lower",
     "crafted_findings",
     "guessing_p_value",
+    "sides",
     "simulate_local_state_attack",
     "tradeoff_p_value",
     "two_steps_epsilon",

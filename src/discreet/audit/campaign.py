@@ -25,6 +25,8 @@ from discreet.engines.local import Prepared
 from discreet.errors import ConfigurationError
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan
+from discreet.plan.silos import require_alike
+from discreet.plan.stages import require_no_segments
 from discreet.plan.timetable import require_no_timetable
 from discreet.privacy.adversary import Adversary
 from discreet.privacy.guarantee import Guarantee
@@ -89,10 +91,18 @@ def audit(
         progress: called with what is being done, how much of it is done, and how much there is.
 
     Raises:
-        ConfigurationError: for a training with a schedule.
+        ConfigurationError: for a training with a schedule, with segments, with a release before the first
+            round, or of silos that differ.
         UnsupportedAnalysisError: for a single noisy step, which is audited as single-step.
     """
     require_no_timetable(prepared.plan.training, "an audit")
+    if prepared.plan.preparation is not None:
+        raise ConfigurationError(
+            "'data.standardise' must be left out for an audit, which rehearses rounds and no release before "
+            "them. Audit the training without it."
+        )
+    require_no_segments(prepared.plan.training, "an audit")
+    require_alike(prepared.plan.own, "an audit")
     plan, source = prepared.plan, SeededRandom(settings.seed).derive("audit")
     made_of_sums = post_processing_finding(prepared, source.derive("post-processing"))
     if plan.release.steps > 1:
@@ -102,7 +112,8 @@ def audit(
     findings: list[Finding] = list(
         _canary_findings(plan, [run.scores for run in runs], "gradient-space", settings)
     )
-    if plan.unit is Unit.RECORD and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
+    crafted_units = (Unit.RECORD, Unit.PERSON) if plan.questions else (Unit.RECORD,)
+    if plan.unit in crafted_units and plan.release.neighboring is NeighboringRelation.ADD_REMOVE:
         crafted = _record_runs(prepared, settings, source.derive("records"), progress)
         findings.extend(_canary_findings(plan, crafted, "input-space", settings))
     findings.extend(_noise(plan, runs, settings.confidence))

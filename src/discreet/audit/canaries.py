@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,15 +12,22 @@ from torch import nn
 from discreet.arrays import Booleans, Floats, Integers
 from discreet.audit.training import rehearsed_round
 from discreet.data import Federation, Records, Silo
+from discreet.data.federation import joined
 from discreet.data.labels import extreme_labels
 from discreet.encoding import Rotation
 from discreet.errors import ConfigurationError
-from discreet.kinds import OneRelease
+from discreet.kinds import Asked, OneRelease
 from discreet.learning import local_update
 from discreet.plan import Plan
 from discreet.privacy.events import SampledChange
 from discreet.privacy.units import NeighboringRelation
 from discreet.randomness import SeededRandom
+from discreet.statistics.contribution import asked_vector
+
+# Candidates for each record that is kept.
+_CANDIDATES = 8
+# Records of a person that is a canary; their weights add up to no more than 1, however many they are.
+_MOST_OF_A_PERSON = 3
 
 
 class Directions(Protocol):
@@ -57,7 +64,7 @@ class Canaries(Protocol):
         """How many there are."""
         ...
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> Directions:
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> Directions:
         """Returns the contributions to a round that starts from ``parameters`` and rotates updates."""
         ...
 
@@ -97,7 +104,7 @@ class CoordinateCanaries:
             vector[self.coordinates[~included & sampled]] = -self.height
         return vector
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> CoordinateCanaries:  # noqa: ARG002
         """Returns itself: these canaries are made of grid units and the same in every round."""
         return self
 
@@ -135,13 +142,13 @@ class RecordDirections:
 
 @dataclass(frozen=True, slots=True)
 class RecordCanaries:
-    """Input-space canaries: crafted records that go through clipping and local training like all others.
+    """Input-space canaries: crafted units that go through clipping and local training like all others.
 
     Attributes:
         plan: the agreement.
         model: the architecture; scratch space.
         owner: name of the silo that holds them.
-        records: the crafted records.
+        records: the crafted records, with whose each is where persons are the unit, numbered from 0.
     """
 
     plan: Plan
@@ -157,17 +164,26 @@ class RecordCanaries:
     @property
     def count(self) -> int:
         """How many there are."""
-        return len(self.records)
+        persons = self.records.persons
+        return len(self.records) if persons is None else int(persons.max(initial=-1)) + 1
 
-    def at(self, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
+    def unit(self, number: int) -> Records:
+        """Returns the records of one canary."""
+        return self.some(np.arange(self.count) == number)
+
+    def some(self, chosen: Booleans) -> Records:
+        """Returns the records of the canaries that are ``chosen``, shape ``(m,)``."""
+        persons = self.records.persons
+        return self.records.take(chosen if persons is None else chosen[persons])
+
+    def at(self, release: int, parameters: Floats, rotation: Rotation | None) -> RecordDirections:
         """Computes the update that each record makes alone, sampled for certain."""
-        training, weights = rehearsed_round(self.plan, self.owner, parameters)
+        training, weights = rehearsed_round(self.plan, self.owner, release, parameters)
         rows = [
-            _lone_update(training, self.model, weights, self.records.take(np.array([row])))
-            for row in range(self.count)
+            _lone_update(training, self.model, weights, self.unit(number)) for number in range(self.count)
         ]
         rotated = rows if rotation is None else [rotation.forward(row) for row in rows]
-        return RecordDirections(np.stack(rotated) * self.plan.grid.scale)
+        return RecordDirections(np.stack(rotated) * self.plan.stage_of(release).grid.scale)
 
 
 def coordinate_canaries(plan: Plan, count: int, randomness: SeededRandom) -> CoordinateCanaries:
@@ -200,15 +216,29 @@ def is_exchange(plan: Plan) -> bool:
 def record_canaries(plan: Plan, model: nn.Module, count: int, randomness: SeededRandom) -> RecordCanaries:
     """Crafts records of the largest norm that is allowed, in random directions, with random labels.
 
-    They belong to the silo of largest capacity; at most half of that capacity is used.
+    Where persons are asked, each has some of them, alike. They belong to the silo of largest capacity; at
+    most half of that capacity is used.
     """
     owner, capacity = max(zip(plan.facts.silos, plan.capacities, strict=True), key=lambda pair: pair[1])
-    records = crafted_records(plan, min(count, capacity // 2), randomness)
+    records, training = (
+        crafted_records(plan, min(count, capacity // 2), randomness),
+        plan.silo_training(owner),
+    )
+    if isinstance(training, Asked) and training.persons is not None:
+        each = min(training.persons.most_records, _MOST_OF_A_PERSON)
+        persons = np.repeat(np.arange(len(records)), each)
+        records = replace(records.take(persons), persons=persons)
     return RecordCanaries(plan, model, owner, records)
 
 
 def crafted_records(plan: Plan, count: int, randomness: SeededRandom) -> Records:
-    """Draws records on the sphere of allowed features, or uniform noise where no bound is stated."""
+    """Draws records on the sphere of allowed features, or uniform noise where no bound is stated.
+
+    Where questions are asked, they are those of many that move the sum furthest.
+    """
+    training = plan.silo_training(plan.facts.silos[0])
+    if isinstance(training, Asked):
+        return _asked_records(plan, training, count, randomness)
     shape, bound = plan.facts.feature_shape, plan.facts.feature_norm_bound
     noise = randomness.uniform(count * math.prod(shape)).reshape(count, -1)
     if bound is not None:
@@ -220,21 +250,45 @@ def crafted_records(plan: Plan, count: int, randomness: SeededRandom) -> Records
     return Records(noise.reshape(count, *shape).astype(np.float32), labels)
 
 
+def _asked_records(plan: Plan, asked: Asked, count: int, randomness: SeededRandom) -> Records:
+    """Draws records at the ends of all ranges, and keeps those whose vectors are longest and furthest apart.
+
+    In products of numbers nothing is longer than the ends.
+    """
+    drawn, shape = _CANDIDATES * count, plan.facts.feature_shape
+    high = randomness.derive("ends").bernoulli(drawn * math.prod(shape), 0.5)
+    bound = plan.facts.feature_norm_bound or math.inf
+    # A little inward, so that rounding to float32 stays inside.
+    end = min(1.0, bound * (1.0 - 2.0**-20) / math.sqrt(math.prod(shape)))
+    features = np.where(high, end, -end).astype(np.float32).reshape(drawn, *shape)
+    known = extreme_labels(plan.facts.num_classes)
+    labels = known[randomness.derive("labels").integers_below(drawn, len(known))]
+    alone = replace(asked, persons=None)
+    vectors = np.stack(
+        [asked_vector(alone, features[row : row + 1], labels[row : row + 1]) for row in range(drawn)]
+    )
+    met, kept = np.zeros(len(vectors[0])), list[int]()
+    for _ in range(count):
+        # As long as can be, and along what was kept before as little as can be.
+        merit = np.square(vectors).sum(axis=1) - vectors @ met / max(1, len(kept))
+        merit[kept] = -np.inf
+        kept.append(int(merit.argmax()))
+        met += vectors[kept[-1]]
+    return Records(features[kept], labels[kept])
+
+
 def with_canaries(federation: Federation, plan: Plan, canaries: RecordCanaries) -> Federation:
     """Returns the federation that the adversary knows: room is made for all canaries, none is in it yet."""
     capacity = plan.capacities[plan.facts.silos.index(canaries.owner)]
     own = federation.silo(canaries.owner).train
-    kept = own.take(np.arange(max(1, min(len(own), capacity - canaries.count))))
+    units = np.arange(len(own)) if own.persons is None else np.unique(own.persons, return_inverse=True)[1]
+    kept = own.take(units < max(1, capacity - canaries.count))
     return replace_train(federation, canaries.owner, kept)
 
 
 def add_records(federation: Federation, silo: str, added: Records) -> Federation:
     """Returns the federation with ``added`` after the training records of ``silo``."""
-    own = federation.silo(silo).train
-    joined = Records(
-        np.concatenate([own.features, added.features]), np.concatenate([own.labels, added.labels])
-    )
-    return replace_train(federation, silo, joined)
+    return replace_train(federation, silo, joined([federation.silo(silo).train, added]))
 
 
 def replace_train(federation: Federation, name: str, train: Records) -> Federation:
@@ -253,9 +307,9 @@ def replace_train(federation: Federation, name: str, train: Records) -> Federati
 
 
 def _lone_update(training: OneRelease, model: nn.Module, parameters: Floats, record: Records) -> Floats:
-    """Returns the update of a silo with one record, tossing its coin until it is sampled."""
+    """Returns the update of a silo with one unit, tossing its coin until it is sampled."""
     source = SeededRandom(0)
     while True:
         update = local_update(training, model, parameters, record, source)
-        if update.batch == 1:
+        if update.batch:
             return update.vector

@@ -13,6 +13,7 @@ from discreet.arrays import Floats, Integers
 from discreet.audit.training import inseparable_noise
 from discreet.data import Federation
 from discreet.encoding import (
+    Grid,
     Rotation,
     from_ring,
     noise_integers,
@@ -23,6 +24,7 @@ from discreet.encoding import (
 )
 from discreet.learning import NoisyUpdate
 from discreet.plan import Plan
+from discreet.privacy.events import IntegerNoise
 from discreet.randomness import SeededRandom
 from discreet.rounds import RoundOrder, RoundSum, round_rotation, silo_source, train_silo
 
@@ -98,13 +100,12 @@ class Insider:
             silo: whose update.
             vector: grid units, shape ``(d,)``; integers unless noise comes before rounding.
         """
-        if self.plan.grid.noise_first:
+        grid, law = self._stage(order)
+        if grid.noise_first:
             # The same noise on a longer update: a real shift does not pass through the rounding.
             source = silo_source(self.randomness, order.sequence, silo)
-            real = signal_reals(self._update(order, silo), self.plan.grid, self._rotation(order))
-            longer, before = (
-                rounded_signal(values, self.plan.release.share, source) for values in (real + vector, real)
-            )
+            real = signal_reals(self._update(order, silo), grid, self._rotation(order))
+            longer, before = (rounded_signal(values, law, source) for values in (real + vector, real))
             moved = longer - before
         else:
             moved = vector.astype(np.int64)
@@ -118,7 +119,7 @@ class Insider:
         return left_over(outcome, shares, bits=self.plan.grid.bits, colluders=colluders)
 
     def _share(self, order: RoundOrder, silo: str) -> Share:
-        grid, law = self.plan.grid, self.plan.release.share
+        grid, law = self._stage(order)
         update, rotation = self._update(order, silo), self._rotation(order)
         source = silo_source(self.randomness, order.sequence, silo)
         if grid.noise_first:
@@ -135,6 +136,7 @@ class Insider:
         update = train_silo(
             self.plan,
             silo,
+            order.release,
             model=self.model,
             parameters=order.parameters,
             records=self.federation.silo(silo).train,
@@ -143,6 +145,11 @@ class Insider:
         if isinstance(update, NoisyUpdate):
             raise inseparable_noise()
         return update.vector
+
+    def _stage(self, order: RoundOrder) -> tuple[Grid, IntegerNoise]:
+        """Returns the grid and the noise of a round."""
+        stage = self.plan.stage_of(order.release)
+        return stage.grid, stage.release.share
 
     def _rotation(self, order: RoundOrder) -> Rotation | None:
         return round_rotation(self.plan, order.sequence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from discreet.arrays import Floats
 from discreet.audit.insider import Insider, LeftOver, stacked
 from discreet.audit.rehearsal import initial_parameters
 from discreet.engines.local import LocalEngine, Prepared
@@ -83,7 +82,7 @@ def noise_across_interruption(prepared: Prepared, randomness: SeededRandom, fold
     return stacked([insider.left_over(order, outcome) for order, outcome in seen])
 
 
-def _no_metrics(_: Floats) -> dict[str, float]:
+def _no_metrics(_: Training) -> dict[str, float]:
     return {}
 
 

@@ -63,10 +63,12 @@ class Rounds:
         plan: the agreement.
         model: the architecture; scratch space.
         silo: whose part it is.
+        release: which release it is.
     """
 
-    def __init__(self, plan: Plan, model: nn.Module, silo: str) -> None:
-        self.plan, self.model, self.silo = plan, model, silo
+    def __init__(self, plan: Plan, model: nn.Module, silo: str, release: int = 1) -> None:
+        self.plan, self.model, self.silo, self.release = plan, model, silo, release
+        self.stage = plan.stage_of(release)
 
     def compare(self, one: Records, other: Records, *, parameters: Floats, seed: int) -> Comparison:
         """Trains on both under equal coins.
@@ -99,17 +101,18 @@ class Rounds:
 
     def load(self, parameters: Floats) -> None:
         """Gives the model the weights of a round that starts from `RoundOrder.parameters`."""
-        load_flat(self.model, round_training(self.plan, self.silo, parameters)[1])
+        load_flat(self.model, round_training(self.plan, self.silo, self.release, parameters)[1])
 
     def claims(self) -> tuple[float, float]:
         """Returns how far one unit may move the update, real units, and what is sent, grid units."""
-        training, _ = round_training(self.plan, self.silo, self._announced())
+        training, _ = round_training(self.plan, self.silo, self.release, self._announced())
         exchanged = 2.0 if is_exchange(self.plan) else 1.0
         replaced = 2.0 if self._replaces() else 1.0
-        return exchanged * training.l2_sensitivity(), exchanged * replaced * self.plan.grid.l2_sensitivity
+        sent = self.plan.at(self.release).release_of(self.silo).l2_sensitivity
+        return exchanged * training.l2_sensitivity(), exchanged * replaced * sent
 
     def _replaces(self) -> bool:
-        return self.plan.release.change is SampledChange.REPLACED
+        return self.stage.release.change is SampledChange.REPLACED
 
     def _announced(self) -> Floats:
         return np.ones(self.plan.grid.dimension)
@@ -124,24 +127,30 @@ class Rounds:
             return f"fails with {type(error).__name__}"
 
     def _side(self, records: Records, parameters: Floats, coins: RandomSource) -> Side:
-        plan = self.plan
-        training, weights = round_training(plan, self.silo, parameters)
+        plan, grid, law = self.plan, self.stage.grid, self.stage.release.share
+        training, weights = round_training(plan, self.silo, self.release, parameters)
         if isinstance(training, NoisySteps):
             # Later steps start from what the first released; the claim is about each step by itself.
-            first = replace(training, rates=training.rates[:1])
-            noise = StepNoise(plan.grid, plan.release.share)
+            first = replace(training, rates=training.rates[:1], weight_unit=None)
+            noise = StepNoise(grid, law)
             sent = noisy_update(
                 first, self.model, weights, records, coins.derive("training"), noise=noise
             ).combined
             steps = sent.astype(np.float64) / first.weights().total
             return Side(np.zeros_like(weights), steps)
         update = train_silo(
-            plan, self.silo, model=self.model, parameters=parameters, records=records, randomness=coins
+            plan,
+            self.silo,
+            self.release,
+            model=self.model,
+            parameters=parameters,
+            records=records,
+            randomness=coins,
         ).vector  # type: ignore[union-attr]  # noisy steps are above
         rotation = round_rotation(plan, _SEQUENCE)
-        if plan.grid.noise_first:
-            return Side(update, signal_reals(update, plan.grid, rotation))
-        values = noisy_integers(update, plan.grid, plan.release.share, coins, rotation)
+        if grid.noise_first:
+            return Side(update, signal_reals(update, grid, rotation))
+        values = noisy_integers(update, grid, law, coins, rotation)
         return Side(update, values.astype(np.float64))
 
 

@@ -27,6 +27,7 @@ from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
     Member,
+    ReleasedAnswers,
     ReleasedModels,
     ServerWithColluders,
 )
@@ -114,7 +115,7 @@ def record_run(prepared: Prepared, canaries: RecordCanaries, randomness: SeededR
     """Rehearses once with input-space canaries, each in or out by a fair coin; one score a view."""
     included = randomness.derive("coins").bernoulli(canaries.count, 0.5)
     known = with_canaries(prepared.federation, prepared.plan, canaries)
-    trained = add_records(known, canaries.owner, canaries.records.take(included))
+    trained = add_records(known, canaries.owner, canaries.some(included))
     rehearsal = rehearse(prepared, randomness, known=known, trained=trained, keep=(canaries.owner,))
     nothing = np.zeros(prepared.plan.grid.dimension)
     seen = [_seen(rehearsal, step, canaries.owner, nothing) for step in rehearsal.steps]
@@ -140,7 +141,7 @@ def _views(
 ) -> tuple[Scores, ...]:
     """Scores the canaries in every view that the plan makes a claim for."""
     directions = [
-        canaries.at(step.order.parameters, round_rotation(plan, step.order.sequence))
+        canaries.at(step.order.release, step.order.parameters, round_rotation(plan, step.order.sequence))
         for step in rehearsal.steps
     ]
     aggregates: list[tuple[Adversary, list[LeftOver], int]] = [
@@ -152,8 +153,14 @@ def _views(
     if colluding:
         left = [round_.by_colluders for round_ in seen]
         aggregates.append((ServerWithColluders(colluding), left, colluding))
+    models: tuple[Scores, ...] = ()
+    if plan.questions:
+        # Answers are made from the sum alone, and say no more than it does.
+        aggregates.insert(0, (ReleasedAnswers(), [round_.by_server for round_ in seen], 0))
+    else:
+        models = (Scores(ReleasedModels(), _model_scores(plan, rehearsal, seen, directions), included),)
     return (
-        Scores(ReleasedModels(), _model_scores(plan, rehearsal, seen, directions), included),
+        *models,
         *(
             Scores(
                 adversary,
@@ -239,7 +246,8 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     rule, dimension = plan.server_rule, plan.facts.dimension
     state, place = rule.init(dimension), np.zeros(dimension)
     for step in rehearsal.steps:
-        length = plan.unit_length / plan.grid.scale
-        unit = np.full(dimension, length / plan.normaliser(step.outcome.survivors))
-        state, place = rule.step(state, place, unit)
+        release = step.order.release
+        length = plan.unit_length(release) / plan.stage_of(release).grid.scale
+        unit = np.full(dimension, length / plan.divisor(release, step.outcome.survivors))
+        state, place = rule.step(state, place, unit, plan.rounds)
     return float(np.abs(place).mean()) or 1.0

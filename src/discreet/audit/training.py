@@ -18,13 +18,13 @@ def rehearsed_training(plan: Plan, silo: str) -> OneRelease:
     return _separable(plan.silo_training(silo))
 
 
-def rehearsed_round(plan: Plan, silo: str, announced: Floats) -> tuple[OneRelease, Floats]:
-    """Returns the training of ``silo`` in a round that starts from ``announced``, and the weights in that.
+def rehearsed_round(plan: Plan, silo: str, release: int, announced: Floats) -> tuple[OneRelease, Floats]:
+    """Returns the training of ``silo`` in a release that starts from ``announced``, and the weights in that.
 
     Raises:
         UnsupportedAnalysisError: as `rehearsed_training`.
     """
-    training, weights = round_training(plan, silo, announced)
+    training, weights = round_training(plan, silo, release, announced)
     return _separable(training), weights
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 from discreet.audit import (
+    TRAINING,
     AuditSettings,
     CanaryFinding,
     CraftedSettings,
@@ -24,6 +25,7 @@ from discreet.audit import (
     SamplingFinding,
     SensitivityFinding,
     crafted_findings,
+    sides,
 )
 from discreet.audit import audit as audit_claims
 from discreet.cli.console import console
@@ -36,10 +38,12 @@ from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
     Member,
+    ReleasedAnswers,
     ReleasedModels,
     ServerWithColluders,
 )
 from discreet.privacy.wire import to_json
+from discreet.randomness import SeededRandom
 from discreet.rounds import RunDirectory
 
 Facts = tuple[str, str, str, str]
@@ -67,8 +71,9 @@ def audit(
 ) -> None:
     """Attack the guarantees of TARGET in seeded rehearsals; exit code 1 if one of them does not hold.
 
-    The config is rehearsed with canaries, at the fewest survivors that the plan allows; a finished run is
-    rehearsed from its own plan, since canaries can only be placed beforehand.
+    The config, of a training or of questions, is rehearsed with canaries, at the fewest survivors that the
+    plan allows; a finished run is rehearsed from its own plan, since canaries can only be placed beforehand.
+    Evaluations between rounds ask other records: they are attacked by themselves.
 
     With --crafted, neighbouring silos are made as an adversary would make them and go through the config's
     own loader, model and local training up to the integers before noise: one row of the file left out,
@@ -79,9 +84,10 @@ def audit(
     Example: [bold]discreet audit --crafted my-table.toml[/bold]
     """
     settings = AuditSettings(canaries=canaries, trials=trials, confidence=confidence, seed=seed)
-    prepared = prepare(_config(target))
+    whole = prepare(_config(target))
+    attacked = sides(whole, SeededRandom(seed).derive("weights"))
     if crafted:
-        _report_crafted(prepared, CraftedSettings(trials=trials, seed=seed), as_json=as_json)
+        _report_crafted(attacked, CraftedSettings(trials=trials, seed=seed), as_json=as_json)
         return
     screen = Console(stderr=True, highlight=False)
     with Progress(console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
@@ -90,25 +96,28 @@ def audit(
         def show(what: str, done: int, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total)
 
-        findings = audit_claims(prepared, settings, progress=show)
+        found = {side: audit_claims(one, settings, progress=show) for side, one in attacked.items()}
+    findings = [finding for own in found.values() for finding in own]
     if as_json:
-        typer.echo(json.dumps(document(prepared, settings, findings), indent=1))
+        typer.echo(json.dumps(document(whole, settings, found), indent=1))
     else:
-        _print(findings_table(prepared, settings, findings), _LEGEND, conclusion(findings))
+        tables = [findings_table(one, settings, found[side]) for side, one in attacked.items()]
+        _print(tables, _LEGEND, conclusion(findings))
     if any(finding.exceeded for finding in findings):
         raise typer.Exit(1)
 
 
-def _report_crafted(prepared: Prepared, settings: CraftedSettings, *, as_json: bool) -> None:
+def _report_crafted(attacked: Mapping[str, Prepared], settings: CraftedSettings, *, as_json: bool) -> None:
     """Searches, prints one line for each way to craft neighbours, and exits with 1 if one was told apart."""
-    findings = crafted_findings(prepared, settings)
+    found = {side: crafted_findings(one, settings) for side, one in attacked.items()}
+    findings = [finding for own in found.values() for finding in own]
     exceeded = any(finding.exceeded for finding in findings)
     if as_json:
-        found = [_finding_json(finding) for finding in findings]
-        facts = {"plan": prepared.plan.digest(), "seed": settings.seed, "exceeded": exceeded}
-        typer.echo(json.dumps({**facts, "findings": found}, indent=1))
+        plan = attacked[TRAINING].plan.digest()
+        facts = {"plan": plan, "seed": settings.seed, "exceeded": exceeded}
+        typer.echo(json.dumps({**facts, "findings": _findings_json(found)}, indent=1))
     else:
-        _print(crafted_table(prepared, findings), conclusion(findings))
+        _print([crafted_table(one, found[side]) for side, one in attacked.items()], conclusion(findings))
     if exceeded:
         raise typer.Exit(1)
 
@@ -151,24 +160,18 @@ def conclusion(findings: Sequence[Finding | NeighbourFinding]) -> str:
     )
 
 
-def _print(table: Listing, *lines: str) -> None:
-    """Prints a table and lines below it, whole at any width."""
+def _print(tables: Sequence[Listing], *lines: str) -> None:
+    """Prints tables and lines below them, whole at any width."""
     printer = console()
-    printer.print(table)
+    for number, table in enumerate(tables):
+        printer.print(*([""] if number else []), table)
     for line in lines:
         printer.print()
         printer.print(Text(line, overflow="fold"))
 
 
 def _config(target: Path) -> Config:
-    """Reads a config file, or takes the config out of a finished run's plan; of its training alone.
-
-    Evaluations between rounds ask other units: nothing of them is in the guarantee that is attacked.
-    """
-    return _stated(target).model_copy(update={"evaluate": None})
-
-
-def _stated(target: Path) -> Config:
+    """Reads a config file, or takes the config out of a finished run's plan."""
     if not target.is_dir():
         return load_config(target)
     plan = RunDirectory(target).plan
@@ -256,7 +259,7 @@ def _row(finding: _Single) -> Facts:
             return (
                 f"the same sums, {finding.difference}, {finding.rounds} rounds",
                 f"the server's update, {finding.silo}",
-                f"models move by {finding.largest:.5g}",
+                f"what is released moves by {finding.largest:.5g}",
                 "0",
             )
         case SamplingFinding():
@@ -271,6 +274,8 @@ def _row(finding: _Single) -> Facts:
 def _short(adversary: Adversary) -> str:
     """Names an adversary in few words."""
     match adversary:
+        case ReleasedAnswers():
+            return "released answers"
         case ReleasedModels():
             return "released models"
         case Member(party=party):
@@ -283,15 +288,26 @@ def _short(adversary: Adversary) -> str:
             return other.describe()
 
 
-def document(prepared: Prepared, settings: AuditSettings, findings: tuple[Finding, ...]) -> dict[str, Any]:
-    """Returns the findings as plain JSON."""
+def document(
+    prepared: Prepared, settings: AuditSettings, found: Mapping[str, tuple[Finding, ...]]
+) -> dict[str, Any]:
+    """Returns the findings as plain JSON, by the side that they are about."""
     return {
         "plan": prepared.plan.digest(),
         "confidence": settings.confidence,
         "seed": settings.seed,
-        "exceeded": any(finding.exceeded for finding in findings),
-        "findings": [_finding_json(finding) for finding in findings],
+        "exceeded": any(finding.exceeded for findings in found.values() for finding in findings),
+        "findings": _findings_json(found),
     }
+
+
+def _findings_json(found: Mapping[str, Sequence[Finding | NeighbourFinding]]) -> list[dict[str, Any]]:
+    """Returns all findings; each says which side it is about where there are two."""
+    return [
+        _finding_json(finding) | ({"side": side} if len(found) > 1 else {})
+        for side, findings in found.items()
+        for finding in findings
+    ]
 
 
 def _finding_json(finding: Finding | NeighbourFinding) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def plan(
     from discreet.session.public import plan_without_data
 
     settings = load_config(config)
-    require_one_process(settings.evaluate)
+    require_one_process(settings.data)
     made = plan_without_data(settings)
     if out.exists() and out.read_bytes() not in (made.file(), made.document()):
         raise ConfigurationError(

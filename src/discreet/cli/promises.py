@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.listing import Listing, facts_table
-from discreet.kinds import timetable_text
+from discreet.kinds import Timetable, room_text, timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.plan.held_out import evaluation_text
-from discreet.privacy.adversary import WithoutSecureAggregation
+from discreet.plan.preparation import preparation_text
+from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
 
+# Silos that share a row, by name.
+_MOST_NAMED = 4
 _COLUMNS = ("against", "ε", "δ", "status", "judgement", "assumes")
 
 
@@ -69,29 +73,39 @@ def assumptions_table(guarantees: Sequence[Guarantee]) -> Table:
     return facts_table("what is assumed", rows)
 
 
+_ONE: dict[type[Adversary], str] = {
+    WithoutSecureAggregation: "whoever sees one silo's own message, were secure aggregation absent",
+    SiloMessages: "anyone who sees one silo's messages",
+}
+
+
 def _merged(guarantees: Sequence[Guarantee]) -> list[tuple[str, Guarantee]]:
-    """Names each row, merging the local guarantees of silos that differ in nothing but the silo."""
+    """Names each row, merging those of silos that differ in nothing but the silo."""
     rows: list[tuple[str, Guarantee]] = []
     local: dict[tuple[object, ...], list[tuple[str, Guarantee]]] = {}
+    own: dict[tuple[object, ...], list[Guarantee]] = {}
     for row in guarantees:
-        who = row.adversary.describe()
-        if isinstance(row.adversary, WithoutSecureAggregation):
-            same = (row.epsilon, row.delta, row.neighboring, row.status, row.assumptions)
-            local.setdefault(same, []).append((who, row))
+        same = (row.epsilon, row.delta, row.neighboring, row.status, row.assumptions)
+        if isinstance(row.adversary, WithoutSecureAggregation | SiloMessages):
+            local.setdefault(same, []).append((row.against, row))
+        elif row.silo is not None:
+            own.setdefault(same, []).append(row)
         else:
-            rows.append((who, row))
+            rows.append((row.against, row))
+    for alike in own.values():
+        first, count = alike[0], len(alike)
+        names = ", ".join(row.silo or "" for row in alike) if count <= _MOST_NAMED else f"{count} silos, each"
+        rows.append((replace(first, silo=names).against, first))
     for group in local.values():
         who, row = group[0]
-        count = (
-            f"whoever sees one silo's own message, were secure aggregation absent ({len(group)} silos, each)"
-        )
-        rows.append((who if len(group) == 1 else count, row))
+        of_each = f"{_ONE[type(row.adversary)]} ({len(group)} silos, each)"
+        rows.append((who if len(group) == 1 else of_each, row))
     return rows
 
 
 def plan_table(plan: Plan) -> Table:
     """The facts of a plan, a line each."""
-    grid, release, thresholds = plan.grid, plan.release, plan.thresholds
+    grid, release = plan.grid, plan.release
     rows = {
         **_what(plan),
         "noise": f"{plan.privacy.mechanism}, multiplier {plan.noise_multiplier:.4g} "
@@ -99,13 +113,24 @@ def plan_table(plan: Plan) -> Table:
         "sensitivity": f"{release.l2_sensitivity:.6g} grid units "
         f"{'before' if grid.noise_first else 'after'} rounding "
         f"({release.l2_sensitivity / grid.scale:.4g} {_measure(plan)})",
-        "ring": f"2^{grid.bits}, scale {grid.scale:g}; {plan.bytes_per_vector:,} bytes a masked vector",
-        "aggregation": f"{plan.aggregation.protocol}, {thresholds.num_silos} silos, at least "
-        f"{thresholds.min_survivors} survive, {thresholds.max_colluding} may collude, "
-        f"{thresholds.threshold} shares unmask",
+        "ring": f"2^{grid.bits}, scale {grid.scale:g}; {plan.bytes_per_vector:,} bytes a "
+        f"{'masked vector' if plan.thresholds.summed else 'message'}",
+        "aggregation": _summed(plan),
         "plan hash": plan.digest()[:16],
     }
     return facts_table("plan", list(rows.items()))
+
+
+def _summed(plan: Plan) -> str:
+    """Says how contributions come together, and how many must."""
+    thresholds = plan.thresholds
+    if not thresholds.summed:
+        return f"none: the messages of {thresholds.num_silos} silos are seen, each with all of its own noise"
+    return (
+        f"{plan.aggregation.protocol}, {thresholds.num_silos} silos, at least "
+        f"{thresholds.min_survivors} survive, {thresholds.max_colluding} may collude, "
+        f"{thresholds.threshold} shares unmask"
+    )
 
 
 def _what(plan: Plan) -> dict[str, str]:
@@ -116,7 +141,10 @@ def _what(plan: Plan) -> dict[str, str]:
     return {
         "local training": plan.training.local.kind,
         **_class_weights(plan),
+        **_own_settings(plan),
+        **({} if plan.preparation is None else {"preparation": preparation_text(plan)}),
         **_rounds(plan),
+        **_segments(plan),
         **_evaluations(plan),
         "weights": numbers,
     }
@@ -129,7 +157,23 @@ def _rounds(plan: Plan) -> dict[str, str]:
     return {
         "schedule": plan.training.schedule.describe(),
         "sums": timetable_text(plan.timetable, plan.facts.silos),
+        **_room(plan, plan.timetable),
     }
+
+
+def _segments(plan: Plan) -> dict[str, str]:
+    """A line for each segment, if there are any; noise and sensitivity are shown of the first."""
+    return {
+        f"segment {number}": f"{text}; noise multiplier {stage.noise_multiplier:.4g}"
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
+    }
+
+
+def _room(plan: Plan, planned: Timetable) -> dict[str, str]:
+    """The line on what a dropout costs, where sums have a floor."""
+    if not plan.thresholds.summed:
+        return {}
+    return {"dropouts": room_text(planned, plan.thresholds.min_survivors)}
 
 
 def _evaluations(plan: Plan) -> dict[str, str]:
@@ -145,6 +189,11 @@ def _evaluations(plan: Plan) -> dict[str, str]:
     }
 
 
+def _own_settings(plan: Plan) -> dict[str, str]:
+    """The line on silos with settings of their own, if there are any."""
+    return {"of their own": plan.own_settings} if plan.own_settings else {}
+
+
 def _class_weights(plan: Plan) -> dict[str, str]:
     """The line on weights of classes, if there are any."""
     local = plan.training.local
@@ -157,4 +206,4 @@ def _measure(plan: Plan) -> str:
     if plan.questions:
         return "of the longest that a record adds"
     rule = plan.norm_rule
-    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial_norm:g}"
+    return "in weights" if rule is None else f"clipping norms; the first is {rule.initial:g}"

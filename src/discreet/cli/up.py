@@ -48,7 +48,7 @@ def up(
     settings = load_config(config)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = out if out is not None else Path("runs") / f"{settings.name}-up-{stamp}"
-    require_one_process(settings.evaluate)
+    require_one_process(settings.data)
     plan = prepare(settings).plan
     console.print(plan_table(plan), "")
     with _ends_by_signal(console):

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.preparation import StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -81,7 +82,7 @@ class PersonConfig(Section):
         column: the column, or array of an npz file, that says whose a record is. It is no feature; a record
             without an entry is left out, and all records of a person are held out together.
         capacity: public upper bound on the training persons of a silo: one number, or one for each silo by
-            name. It takes the place of ``record_capacity``.
+            name ("*" is every other one). It takes the place of ``record_capacity``.
         most_records: public: further records of a person, in the order of the source, are left out.
         most_silos: public: how many silos may hold records of one person. A silo cannot see the others, so
             that this is an assumption; noise grows with it.
@@ -140,8 +141,9 @@ class DataConfig(Section):
             end in ``/`` for a folder: each file is then the silo of its name. It may hold environment
             variables such as ``$DISCREET_DATA``; its folder is not part of the agreed plan.
         record_capacity: public upper bound on the training records of a silo: one number, or one for each
-            silo by name. It is part of the plan, so it must not be counted from private data. Surplus records
-            are left out. With fixed-size sampling it is the number of places from which records are drawn.
+            silo by name ("*" is every other one). It is part of the plan, so it must not be counted from
+            private data. Surplus records are left out. With fixed-size sampling it is the number of places
+            from which records are drawn.
         test_fraction: probability that a record is held out for measurements; 0 holds none out, and then
             nothing is measured.
         id: column, or array of an npz file, that says whose record it is: records of equal id are held out
@@ -172,7 +174,8 @@ class DataConfig(Section):
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         asked: whether records are asked questions, and no model is trained on them: they keep their numbers
             and need no label. A config with ``[[ask]]`` sets it. ``held-out`` asks the records that a
-            training by these very rules holds out, as it would read them.
+            training by these very rules holds out, as it would read them; ``training``, of a preparation
+            alone, those that it trains on.
         pixels: whether bytes of an npz file are pixels, which are divided by 255, and not numbers such as
             token ids; left out, they are taken for pixels, and whoever runs the training is told.
         feature_shape: shape of one record's features, where a program hands arrays over; no file's.
@@ -181,6 +184,7 @@ class DataConfig(Section):
             and ``residual:PATH`` (the last layer of a residual network with these weights) are for linear
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
             a function of one's own from one record to a vector, for arrays in memory.
+        standardise: centres and scales numbers by what a noisy sum before the first round says of them.
     """
 
     source: Source
@@ -204,11 +208,12 @@ class DataConfig(Section):
     classes: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
     num_classes: Annotated[int, Field(ge=2, le=MOST_CLASSES)] | None = None
     feature_norm_bound: Annotated[float, Field(ge=2.0**-40, le=2.0**40)] | None = None
-    asked: Literal[True, "held-out"] | None = None
+    asked: Literal[True, "held-out", "training"] | None = None
     pixels: bool | None = None
     feature_shape: tuple[Annotated[int, Field(strict=True, ge=1)], ...] | None = None
     partition: PartitionConfig | None = None
     transform: Transform | None = None
+    standardise: StandardiseConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -341,13 +346,14 @@ _OF_TRAINING = (
     "feature_norm_bound",
     "feature_shape",
     "transform",
+    "standardise",
 )
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")
 _SCHEMES = ("csv", "parquet", "npz", "residual")
 _NOT_OF_ARRAYS = (
     "label", "label_range", "ranges", "bins", "categories", "dates", "missing", "drop", "classes",
-    "partition", *WRITTEN,
+    "partition", "standardise", *WRITTEN,
 )  # fmt: skip
 
 
@@ -393,7 +399,7 @@ def counted_unit(data: DataConfig) -> str:
 
 def part_taken(data: DataConfig) -> str:
     """Returns the word, and a space, for the records that take part; nothing where all of them do."""
-    return {None: "training ", "held-out": "held-out ", True: ""}[data.asked]
+    return {None: "training ", "training": "training ", "held-out": "held-out ", True: ""}[data.asked]
 
 
 class LossConfig(Section):

@@ -34,6 +34,8 @@ from discreet.data.split import Side
 from discreet.data.table_files import of_tables, table_files, together
 from discreet.errors import DataError
 
+_SIDES = {None: Side.TRAINING, "training": Side.TRAINING, "held-out": Side.HELD_OUT, True: Side.ASKED}
+
 
 def public_facts(data: DataConfig) -> PublicFacts:
     """Returns what a config states about a file."""
@@ -198,7 +200,7 @@ def federation_of(
         exchanged=exchanged,
         facts=public_facts(data),
         by_silo=by_silo,
-        side={None: Side.TRAINING, "held-out": Side.HELD_OUT, True: Side.ASKED}[data.asked],
+        side=_SIDES[data.asked],
     )
     if data.transform is None:
         return federation

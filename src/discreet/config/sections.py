@@ -12,18 +12,22 @@ from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
+from discreet.config.segments import Segments
+from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import (
     ANSWERS,
+    AloneConfig,
     AveragingConfig,
-    BufferedConfig,
     ClipNorm,
     FixedSizeConfig,
     LocalConfig,
+    NoisyStepsConfig,
     NoSamplingConfig,
     QuestionsConfig,
     SamplingConfig,
+    ScheduleConfig,
     ServerConfig,
     UntunedStepsConfig,
 )
@@ -36,24 +40,26 @@ class TrainingConfig(Section):
     """How the model is trained.
 
     Attributes:
-        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate. With a
-            schedule, the contributions that a silo makes at most.
+        rounds: releases; left to the plan, as "auto", where stable-steps have no learning rate; left out
+            where segments state them. With a schedule, the contributions that a silo makes at most.
         local: what a silo computes in a round.
         sampling: who enters a round.
         server: how an aggregate becomes the next model.
-        schedule: whether a sum waits for every silo; left out, it does.
+        schedule: whether a sum waits for every silo, or every silo sends by itself; left out, it waits.
+        segments: rounds with settings of their own, one segment after the other; left out, all are alike.
     """
 
     rounds: Annotated[int, Field(ge=1, le=1_000_000)] | Literal["auto"] = "auto"
     local: LocalConfig
     sampling: SamplingConfig = NoSamplingConfig()
     server: ServerConfig = AveragingConfig()
-    schedule: BufferedConfig | None = None
+    schedule: ScheduleConfig | None = None
+    segments: Segments | None = None
 
     @model_validator(mode="after")
     def _left_to_the_plan(self) -> TrainingConfig:
         if not isinstance(self.local, UntunedStepsConfig):
-            if self.rounds == "auto":
+            if self.rounds == "auto" and self.segments is None:
                 raise ValueError(
                     f"'rounds' must be given for {self.local.kind} with a learning rate of its own; it is "
                     "missing. Only stable-steps without 'learning_rate' leave it to the plan"
@@ -65,6 +71,28 @@ class TrainingConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _in_segments(self) -> TrainingConfig:
+        if self.segments is None:
+            return self
+        if isinstance(self.local, UntunedStepsConfig):
+            raise ValueError(
+                "'segments' must be left out where stable-steps have no 'learning_rate', for the plan "
+                "chooses it for rounds that are alike. Leave them out, or give a learning rate and steps"
+            )
+        if self.rounds != "auto":
+            raise ValueError(f"'rounds' must be left out where 'segments' state them; got {self.rounds}")
+        if self.schedule is not None:
+            raise ValueError(
+                "'schedule' must be left out with 'segments': silos in one sum would be in different ones"
+            )
+        for number, segment in enumerate(self.segments):
+            try:
+                segment.local_table(self.local)
+            except ValueError as error:
+                raise ValueError(f"'segments.{number}': {error}") from None
+        return self
+
     @property
     def planned_rounds(self) -> int:
         """How many rounds there are.
@@ -72,6 +100,8 @@ class TrainingConfig(Section):
         Raises:
             ConfigurationError: if that is still left to a plan.
         """
+        if self.segments is not None:
+            return sum(segment.rounds for segment in self.segments)
         if self.rounds == "auto":
             raise ConfigurationError("'training.rounds' must be worked out by a plan first; it is \"auto\".")
         return self.rounds
@@ -117,7 +147,8 @@ class AggregationConfig(Section):
     """How integers are summed, and whom the sum must withstand.
 
     Attributes:
-        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server.
+        protocol: ``ideal`` is an oracle for tests and research: it protects nothing from the server. ``none``
+            is what a local schedule means: no sum is secret, and every silo has all of the noise.
         mode: what the server may do: lie (``malicious``), or only look (``semi-honest``). ``one-phase`` is
             ``semi-honest`` with a single exchange in a round in which every silo answers in time; besides, it
             takes the server's word that it discards late answers unread, or it could open them.
@@ -131,7 +162,7 @@ class AggregationConfig(Section):
             rounded-gaussian.
     """
 
-    protocol: Literal["bonawitz", "bell", "ideal"] = "bonawitz"
+    protocol: Literal["bonawitz", "bell", "ideal", "none"] = "bonawitz"
     mode: Literal["malicious", "semi-honest", "one-phase"] = "malicious"
     min_survivors: Annotated[int, Field(ge=2)] | None = None
     max_colluding: Annotated[int, Field(ge=0)] = 0
@@ -211,6 +242,7 @@ class Config(Section):
         ask: questions about columns of tables, answered by one sum. Tables ``model`` and ``training`` then
             say so, and are left out of a file.
         evaluate: how good the model is on held-out records, asked between rounds under a guarantee.
+        silos: settings of single silos, by name, in place of everybody's.
     """
 
     name: Annotated[str, Field(max_length=200), AfterValidator(one_line)] = "training"
@@ -220,6 +252,7 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig
     evaluate: EvaluateConfig | None = None
+    silos: Annotated[dict[str, SiloConfig], Field(min_length=1)] | None = None
     privacy: PrivacyConfig
     aggregation: AggregationConfig = AggregationConfig()
     run: RunConfig = RunConfig()
@@ -241,6 +274,12 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _said_of_all(cls, data: Any) -> Any:
+        """Keeps capacities and paces of silos where they are said of all."""
+        return folded(data) if isinstance(data, Mapping) else data
+
+    @model_validator(mode="before")
+    @classmethod
     def _asked_in_place_of_training(cls, data: Any) -> Any:
         """Says, where questions are asked, what takes the place of model and training."""
         if not isinstance(data, Mapping) or data.get("ask") is None:
@@ -250,6 +289,35 @@ class Config(Section):
             whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
             records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _silos_send_by_themselves(cls, data: Any) -> Any:
+        """Says, where the schedule is local and nothing is said of sums, that none is secret."""
+        training = data.get("training") if isinstance(data, Mapping) else None
+        schedule = training.get("schedule") if isinstance(training, Mapping) else None
+        if isinstance(schedule, Mapping) and schedule.get("kind") == "local" and "aggregation" not in data:
+            return {**data, "aggregation": {"protocol": "none"}}
+        return data
+
+    @model_validator(mode="after")
+    def _nothing_is_said_of_no_sum(self) -> Config:
+        """Refuses what means nothing where no sum is secret, and no secrecy where a sum needs it."""
+        local, summed = isinstance(self.training.schedule, AloneConfig), self.aggregation
+        if local != (summed.protocol == "none"):
+            raise ValueError(
+                "'aggregation.protocol' must be none with 'training.schedule' local, and there alone; got "
+                f"{summed.protocol}. Every silo's message is seen there, so leave 'aggregation' out"
+            )
+        plain = AggregationConfig(
+            protocol="none", bits=summed.bits, rotation=summed.rotation, noise_first=summed.noise_first
+        )
+        if local and (summed != plain or self.privacy.against != "members"):
+            raise ValueError(
+                "'aggregation.min_survivors', 'max_colluding', 'mode' and 'privacy.against' must be left out "
+                "with 'training.schedule' local: no sum is secret there, so that they mean nothing"
+            )
+        return self
 
     @model_validator(mode="after")
     def _questions_are_all(self) -> Config:
@@ -289,6 +357,27 @@ class Config(Section):
             raise ValueError(
                 f"'privacy.unit' must be person where 'data.person' is given; got {unit}. Set it, or leave "
                 "'data.person' out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _preparation_is_proven(self) -> Config:
+        """Refuses a preparation beside what it is not proven with (docs/theory/questions.md)."""
+        if self.data.standardise is None or self.ask is not None:
+            return self
+        if self.privacy.unit == "client":
+            raise ValueError(
+                "'data.standardise' must be without the client unit: it asks records, and a client has any "
+                "number of them"
+            )
+        if self.training.schedule is not None:
+            raise ValueError(
+                "'data.standardise' must be without 'training.schedule', where sums ask some silos only"
+            )
+        if isinstance(self.training.local, NoisyStepsConfig):
+            raise ValueError(
+                "'data.standardise' must be without noisy-steps, whose noise need not add up over silos as "
+                "that of its sum does"
             )
         return self
 

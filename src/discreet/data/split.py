@@ -19,6 +19,9 @@ Words = npt.NDArray[np.uint64]
 _WORDS = 2**64
 _ALL_SILOS = ""  # the name of no silo
 
+OTHERS = "*"
+"""Stands for every silo that is not named, where there is a number for each silo."""
+
 
 def held_out(
     features: npt.NDArray[Any],
@@ -186,4 +189,6 @@ class Split:
 
     def capacity_of(self, silo: str) -> int | None:
         """Returns the bound on the training records, or persons, of a silo; None: there is none."""
-        return self.capacity.get(silo) if isinstance(self.capacity, Mapping) else self.capacity
+        if not isinstance(self.capacity, Mapping):
+            return self.capacity
+        return self.capacity.get(silo, self.capacity.get(OTHERS))

@@ -8,11 +8,11 @@ from discreet.encoding.contribution import (
     signal_integers,
     signal_reals,
 )
-from discreet.encoding.grid import WRAP_PROB, Grid, GridRequest, plan_grid, required_bits
+from discreet.encoding.grid import WRAP_PROB, Grid, GridRequest, plan_grid, required_bits, rounded_sensitivity
 from discreet.encoding.ring import from_ring, to_ring
 from discreet.encoding.rotation import Rotation
 from discreet.encoding.rounding import rounded_l2_bound
-from discreet.encoding.step_weights import StepWeights, planned_weights, rounded_weights
+from discreet.encoding.step_weights import StepWeights, common_unit, planned_weights, rounded_weights
 
 __all__ = [
     "WRAP_PROB",
@@ -20,6 +20,7 @@ __all__ = [
     "GridRequest",
     "Rotation",
     "StepWeights",
+    "common_unit",
     "decode",
     "encode",
     "from_ring",
@@ -29,6 +30,7 @@ __all__ = [
     "planned_weights",
     "required_bits",
     "rounded_l2_bound",
+    "rounded_sensitivity",
     "rounded_signal",
     "rounded_weights",
     "signal_integers",

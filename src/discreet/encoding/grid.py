@@ -178,6 +178,15 @@ def plan_grid(request: GridRequest) -> Grid:
     )
 
 
+def rounded_sensitivity(request: GridRequest, grid: Grid) -> RoundedSensitivity:
+    """Returns how far a unit moves integers of ``grid``, which was made for a request that differs in that.
+
+    Guarantee:
+        That of `plan_grid` for a unit whose update moves by ``request.l2_sensitivity``.
+    """
+    return _sensitivity(request, grid.scale)
+
+
 def required_bits(grid: Grid, law: IntegerNoise) -> int:
     """Smallest width at which no coordinate of any round wraps, but for probability ``grid.wrap_prob``.
 

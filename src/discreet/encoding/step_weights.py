@@ -10,7 +10,7 @@ aggregate guarantee is CONDITIONAL; nothing here changes that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -55,6 +55,17 @@ class StepWeights:
         """Σ W_s: how many times wider than one step's the ring's worst case is."""
         return sum(self.weights)
 
+    def in_units_of(self, unit: Fraction) -> StepWeights:
+        """Returns the same weights, counted in another unit, that all silos share.
+
+        Raises:
+            ConfigurationError: if this unit is no multiple of it, or the numbers become too large.
+        """
+        factor = self.unit / unit
+        if factor.denominator != 1:
+            raise ConfigurationError(f"unit must divide {self.unit}; got {unit}.")
+        return StepWeights(tuple(factor.numerator * weight for weight in self.weights), unit)
+
     def combine(self, steps: Sequence[Integers]) -> Integers:
         """Returns Σ_s W_s q_s, exactly; the ring must have been planned for `total` times one step."""
         if len(steps) != len(self.weights):
@@ -98,6 +109,11 @@ def planned_weights(rates: Sequence[Fraction], momentum: Fraction = Fraction(0))
     if max(weights) < 1 << MAX_WEIGHT_BITS or max(changed) > _MAX_CHANGE:
         return StepWeights(weights, unit)
     return rounded
+
+
+def common_unit(weights: Collection[StepWeights]) -> Fraction:
+    """Returns the largest unit in which all of these weights are integers."""
+    return _common_unit([one.unit for one in weights])[1]
 
 
 def rounded_weights(

@@ -218,7 +218,7 @@ def _read(folder: ServerFolder) -> RunStatus:
         silos=tuple(map(shown, plan.facts.silos)),
         absent=_absent(plan.facts.silos, log) if running else (),
         floor=max(plan.thresholds.threshold, plan.thresholds.min_survivors),
-        planned=plan.rounds,
+        planned=plan.releases,
         spent=spent,
         epsilon=plan.spent(spent.charged).epsilon if spent.charged else None,
         delta=whole.delta,

@@ -11,15 +11,15 @@ from pydantic import Field
 
 from discreet.kinds.asked import ANSWERS, Asked, QuestionsConfig
 from discreet.kinds.capped import Capped
-from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.clipped_update import ClippedUpdate, ClippedUpdateConfig
 from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.decay import InverseTimeConfig
 from discreet.kinds.heads import BinaryLogistic, ConvexHead, Ordinal, Softmax
 from discreet.kinds.huber import Huber
 from discreet.kinds.local_sgd import LocalSgd
 from discreet.kinds.noisy_steps import NoisySteps, NoisyStepsConfig
 from discreet.kinds.quantile_clipped import QuantileClipped, following
-from discreet.kinds.quantile_clipping import QuantileClipping
+from discreet.kinds.quantile_clipping import ClipNorm, QuantileClipping
 from discreet.kinds.sampling import (
     UNKNOWN_BATCH,
     ExpectedBatch,
@@ -29,22 +29,23 @@ from discreet.kinds.sampling import (
     SamplingConfig,
     independent_share,
 )
-from discreet.kinds.schedule import BufferedConfig
+from discreet.kinds.schedule import AloneConfig, BufferedConfig, ScheduleConfig
 from discreet.kinds.server import (
     AdaptiveConfig,
     AveragingConfig,
     MomentumConfig,
     ServerConfig,
-    SmoothingConfig,
+    ServerRule,
     TailMeanConfig,
 )
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.sharded import Sharded, ShardedConfig
 from discreet.kinds.single_step import SingleStep, SingleStepConfig
+from discreet.kinds.smoothing import SmoothingConfig
 from discreet.kinds.stable_steps import StableSteps, StableStepsConfig
 from discreet.kinds.styles import FLAT, Automatic, ClippingStyle, Flat, PerLayer
 from discreet.kinds.tangent_steps import TangentSteps, TangentStepsConfig
-from discreet.kinds.timetable import Timetable, timetable_text
+from discreet.kinds.timetable import Timetable, room_text, timetable_text
 from discreet.kinds.untuned_steps import StableStepsTable, UntunedStepsConfig
 
 LocalConfig = Annotated[
@@ -69,6 +70,7 @@ __all__ = [
     "FLAT",
     "UNKNOWN_BATCH",
     "AdaptiveConfig",
+    "AloneConfig",
     "Asked",
     "Automatic",
     "AveragingConfig",
@@ -84,6 +86,7 @@ __all__ = [
     "FixedSizeConfig",
     "Flat",
     "Huber",
+    "InverseTimeConfig",
     "LocalConfig",
     "LocalSection",
     "LocalSgd",
@@ -98,10 +101,11 @@ __all__ = [
     "PoissonConfig",
     "QuantileClipped",
     "QuantileClipping",
-    "QuantileNormConfig",
     "QuestionsConfig",
     "SamplingConfig",
+    "ScheduleConfig",
     "ServerConfig",
+    "ServerRule",
     "Sharded",
     "ShardedConfig",
     "SiloSetting",
@@ -119,5 +123,6 @@ __all__ = [
     "UntunedStepsConfig",
     "following",
     "independent_share",
+    "room_text",
     "timetable_text",
 ]

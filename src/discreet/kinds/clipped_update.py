@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Momentum, NonNegative, Positive
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.local_sgd import LocalSgd
+from discreet.kinds.model_facts import NORMALISES
 from discreet.kinds.sampling import SamplingConfig, independent_share
 from discreet.kinds.setting import SiloSetting
 from discreet.privacy.events import NoSampling, PoissonSampling, Sampling
 from discreet.privacy.units import Unit
 
 
-class ClippedUpdateConfig(LocalSection):
+class ClippedUpdateConfig(DecayingSection):
     """Any local optimiser, the whole update clipped (theory §2.2, DP-FedAvg); client unit."""
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.CLIENT,)
     sources: ClassVar[tuple[str, ...]] = ("mcmahan2018",)
+    clips_whole_update: ClassVar[bool] = True
 
     kind: Literal["clipped-update"]
     learning_rate: Positive
@@ -36,11 +38,20 @@ class ClippedUpdateConfig(LocalSection):
         """Says in one line what a silo computes in a round."""
         return (
             f"clipped-update: {self.epochs} epochs of batches of {self.batch_size}, "
-            f"learning rate {self.learning_rate:g}, the whole update clipped"
+            f"learning rate {self.learning_rate:g}{self.decay_text()}, the whole update clipped"
         )
 
+    def expected_batch(self, capacity: int) -> float:
+        """Returns how many records a step of a client has that holds ``capacity`` records."""
+        return float(min(self.batch_size, capacity))
+
     def planned(self, setting: SiloSetting) -> ClippedUpdate:
-        """Returns the training of a client, at the clipping norm of the first round."""
+        """Returns the training of a client, at the clipping norm of the first round.
+
+        Raises:
+            ConfigurationError: if batches are too small for batch norm.
+        """
+        setting.require_batch(self.expected_batch(setting.capacity))
         return ClippedUpdate(
             clip_norm=setting.clip_norm,
             learning_rate=self.learning_rate,
@@ -50,6 +61,7 @@ class ClippedUpdateConfig(LocalSection):
             weight_decay=self.weight_decay,
             project_steps=self.project_steps,
             sampling_prob=setting.share,
+            batch_norm=setting.batch_norm,
         )
 
     def normaliser(
@@ -81,6 +93,7 @@ class ClippedUpdate(LocalTraining):
             (Liang et al., DP-Fed, Algorithm 1); the guarantee is the same.
         sampling_prob: probability that the client takes part in a round. The client tosses the coin itself
             and contributes zero when it stays out, so that nobody learns who took part.
+        batch_norm: whether the model has batch norm.
 
     Raises:
         ConfigurationError: if a number is out of range.
@@ -94,6 +107,7 @@ class ClippedUpdate(LocalTraining):
     weight_decay: float = 0.0
     project_steps: bool = False
     sampling_prob: float = 1.0
+    batch_norm: bool = False
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
@@ -105,6 +119,10 @@ class ClippedUpdate(LocalTraining):
         """The local optimiser; its settings do not touch the guarantee."""
         return LocalSgd(self.learning_rate, self.batch_size, self.epochs, self.momentum, self.weight_decay)
 
+    def at_rate(self, factor: float) -> Self:
+        """Returns the training at another rate, which does not touch what is clipped."""
+        return replace(self, learning_rate=factor * self.learning_rate)
+
     @property
     def unit(self) -> Unit:
         """A client."""
@@ -112,8 +130,11 @@ class ClippedUpdate(LocalTraining):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """None: the vector is a function of one client, computed by that client, and its norm is checked."""
-        return ()
+        """None: the vector is a function of one client, computed by that client, and its norm is checked.
+
+        With batch norm, that the model keeps nothing else of it for later rounds.
+        """
+        return (NORMALISES,) if self.batch_norm else ()
 
     def l2_sensitivity(self) -> float:
         """``clip_norm``, enlarged for floating-point error."""

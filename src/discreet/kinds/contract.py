@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from discreet.errors import UnsupportedAnalysisError
+from discreet.errors import ConfigurationError, UnsupportedAnalysisError
+from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Section
 from discreet.kinds.footprint import SHARED, Footprint, NoiseSharing
 from discreet.kinds.persons import PersonWeights
@@ -29,6 +30,8 @@ class LocalSection(Section):
         takes_own_loss: whether a loss of the user's own may take the place of the head's.
         steps_share_state: whether later local steps depend on what earlier ones left in the silo.
         noise_inside: whether noise is added in every local step, and not once to the update of a round.
+        clips_whole_update: whether what a unit may change is clipped as a whole, after all local steps, so
+            that layers may mix records (batch norm).
     """
 
     units: ClassVar[tuple[Unit, ...]] = (Unit.RECORD, Unit.PERSON)
@@ -36,6 +39,11 @@ class LocalSection(Section):
     steps_share_state: ClassVar[bool] = False
     takes_own_loss: ClassVar[bool] = False
     noise_inside: ClassVar[bool] = False
+    clips_whole_update: ClassVar[bool] = False
+
+    def rate_factor(self, round_index: int) -> float:  # noqa: ARG002 - one contract for all kinds
+        """Returns the factor on the learning rate in a round, from 0: 1 where nothing decays."""
+        return 1.0
 
     @property
     def is_non_expansive(self) -> bool:
@@ -45,6 +53,10 @@ class LocalSection(Section):
     @abstractmethod
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
+
+    def expected_batch(self, capacity: int) -> float:
+        """Returns how many records batch norm would see together in a silo of ``capacity`` of them."""
+        return float(capacity)
 
     @abstractmethod
     def planned(self, setting: SiloSetting) -> LocalTraining:
@@ -72,6 +84,25 @@ class LocalSection(Section):
         return float(len(survivors))
 
 
+class DecayingSection(LocalSection):
+    """The table of a kind whose learning rate may fall from round to round.
+
+    Attributes:
+        decay: factor on the learning rate from round to round, or ``{ kind = "inverse-time", rate = … }``;
+            with a schedule, from sum to sum. Left out, the rate stays.
+    """
+
+    decay: Decay | None = None
+
+    def rate_factor(self, round_index: int) -> float:
+        """Returns the factor on the learning rate in a round, from 0."""
+        return factor_of(self.decay, round_index)
+
+    def decay_text(self) -> str:
+        """Says how the rate falls, after a comma; nothing if it stays."""
+        return "" if self.decay is None else f", {decay_text(self.decay)} a round"
+
+
 class LocalTraining(ABC):
     """What a silo trains, and how far one unit moves it. Values are frozen; nothing in them depends on data.
 
@@ -94,6 +125,25 @@ class LocalTraining(ABC):
     def unit(self) -> Unit:
         """Whom the sensitivity protects."""
         return Unit.RECORD if self.persons is None else Unit.PERSON
+
+    def at_rate(self, factor: float) -> Self:
+        """Returns the training of a round whose learning rate is ``factor``, at most 1, times the first.
+
+        Guarantee:
+            Sensitivity, bounds and sampling are those of the first round.
+
+        Raises:
+            ConfigurationError: for a kind whose rate does not decay, or a rate that no number holds.
+        """
+        raise ConfigurationError(
+            f"'training.local.decay' must be left out for {type(self).__name__}, which has no rate of its "
+            f"own; got the factor {factor:g}."
+        )
+
+    @property
+    def unit_length(self) -> float:
+        """What one real unit of the vector is in weights."""
+        return 1.0
 
     @property
     @abstractmethod

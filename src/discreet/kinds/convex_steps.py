@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from discreet.errors import ConfigurationError
 from discreet.kinds.batch_guard import MOST_FAILURE_PROB, BatchGuard, batch_guard, require_capacity
-from discreet.kinds.contract import LocalSection, LocalTraining
+from discreet.kinds.contract import DecayingSection, LocalTraining
 from discreet.kinds.fields import Count, Positive, Probability, StepCount
 from discreet.kinds.float_error import with_slack
 from discreet.kinds.persons import PersonWeights
@@ -20,7 +20,7 @@ from discreet.privacy.events import Sampling
 from discreet.sampling import Poisson
 
 
-class ConvexStepsSection(LocalSection):
+class ConvexStepsSection(DecayingSection):
     """Local steps whose number does not enter the sensitivity.
 
     Give ``steps``, or ``records_per_step`` so that larger silos take more steps; ``steps = "each"`` gives
@@ -64,7 +64,8 @@ class ConvexStepsSection(LocalSection):
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
         steps = f"one for {self.records_per_step} records" if self.steps is None else f"{self.steps}"
-        said = f"{self.title}: learning rate {self.learning_rate:g}, steps: {steps}, passes: {self.passes}"
+        rate = f"learning rate {self.learning_rate:g}{self.decay_text()}"
+        said = f"{self.title}: {rate}, steps: {steps}, passes: {self.passes}"
         if self.class_weights is None:
             return said
         return f"{said}, class weights {weights_text(self.class_weights)}"
@@ -102,6 +103,8 @@ class ConvexSteps(LocalTraining):
         guard_prob: probability, each round, that the guard may fail with.
         persons: how a person's records count, all in one step; None where each record is by itself. Persons
             are then what is sampled, dealt to steps and bounded by ``record_capacity``.
+        unit_length: f, at most 1: the round's rate is f·γ, and the update is sent divided by f. So what
+            travels moves by as much as in a round at γ (docs/theory/schedules.md).
 
     Raises:
         ConfigurationError: if a number is out of range, or γ(β·b_max + λ) > 2 for the batch guard b_max.
@@ -120,12 +123,17 @@ class ConvexSteps(LocalTraining):
     projection_radius: float = math.inf
     guard_prob: float = MOST_FAILURE_PROB
     persons: PersonWeights | None = None
+    unit_length: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("norm_bound", "learning_rate"):
             value = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
                 raise ConfigurationError(f"{name!r} of {self.name} must be positive; got {value}.")
+        if not 0.0 < self.unit_length <= 1.0:
+            raise ConfigurationError(
+                f"'unit_length' of {self.name} must be in (0, 1]; got {self.unit_length}."
+            )
         if not self.projection_radius > 0:
             raise ConfigurationError(
                 f"'projection_radius' of {self.name} must be positive; got {self.projection_radius}."
@@ -147,6 +155,18 @@ class ConvexSteps(LocalTraining):
             raise ConfigurationError(f"'guard_prob' of {self.name} must be in (0, 1); got {self.guard_prob}.")
         Poisson(self.sampling_prob)
         self._require_non_expansive()
+
+    def at_rate(self, factor: float) -> Self:
+        """Returns the training of a round at another rate, sent in units of that rate."""
+        return replace(self, unit_length=factor)
+
+    def in_weights(self) -> Self:
+        """Returns the training that the round carries out, whose update is in weights."""
+        f = self.unit_length
+        if f == 1.0:
+            return self
+        rate, radius = f * self.learning_rate, f * self.projection_radius
+        return replace(self, learning_rate=rate, projection_radius=radius, unit_length=1.0)
 
     @property
     def step_bound(self) -> int:

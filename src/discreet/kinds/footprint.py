@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from discreet.privacy.events import FixedSizeSampling, SampledChange, Sampling
+from discreet.privacy.events import FixedSizeSampling, PoissonSampling, SampledChange, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,32 @@ class Footprint:
         return math.ceil(math.log2(self.weight)) if self.weight > 1 else 0
 
 
-def most_sampling(footprints: Sequence[Footprint]) -> Sampling:
-    """Returns the sampling with the highest rate; a guarantee for it holds for every silo.
+def worst(footprints: Sequence[Footprint]) -> Footprint:
+    """Returns a part that is nowhere below any silo's; a guarantee for it holds for every silo.
 
-    Only the shares of fixed-size sampling differ, since they are whole records of silos of different sizes.
+    More of the same kind of change is never told apart less: a longer contribution, a higher rate, more
+    releases (docs/theory/silos.md). The shares of fixed-size sampling differ even where all silos ask for
+    the same, since they are whole records of silos of different sizes.
     """
-    return max((footprint.sampling for footprint in footprints), key=_share)
+    return replace(
+        footprints[0],
+        l2_sensitivity=max(one.l2_sensitivity for one in footprints),
+        silo_bound=max(one.silo_bound for one in footprints),
+        guard_failure_prob=max(one.guard_failure_prob for one in footprints),
+        sampling=max((one.sampling for one in footprints), key=_share),
+        releases=max(one.releases for one in footprints),
+        weight=max(one.weight for one in footprints),
+    )
 
 
 def _share(sampling: Sampling) -> float:
-    return sampling.sample_size / sampling.population if isinstance(sampling, FixedSizeSampling) else 1.0
+    match sampling:
+        case FixedSizeSampling(sample_size=size, population=population):
+            return size / population
+        case PoissonSampling(prob=prob):
+            return prob
+        case _:
+            return 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,16 @@ ORDINAL = "ordinal"
 
 LINEAR_HEADS = (LINEAR, ORDINAL)
 
+LEAST_VARIANCE = 1e-3
+"""Running variances of batch norm that noise brings below this are read as this; public."""
+
+NORMALISES = (
+    "the model that the plan names is a function of its weights and of the records of a local step, and where"
+    " it answers, of one record alone: it keeps nothing from call to call but running statistics, which are "
+    "weights, and has numbers for every two records or more, whatever they hold"
+)
+"""What is assumed of a model with batch norm."""
+
 _MAIN = "__main__:"
 
 
@@ -38,16 +48,19 @@ class ModelFacts:
     """Public facts of a model.
 
     Attributes:
-        dimension: number of trainable weights.
+        dimension: number of trained weights.
         model_digest: SHA-256 of architecture and initial weights.
         outputs: logits for a record; one output is binary, several are classes.
         linear: whether it is a linear head, whose loss is convex.
+        batch_norm_channels: channels whose running mean and variance are weights too: the last of a vector,
+            all means before all variances.
     """
 
     dimension: int
     model_digest: str
     outputs: int
     linear: bool
+    batch_norm_channels: int = 0
 
 
 def digest_of(architecture: str, initial: Floats) -> str:

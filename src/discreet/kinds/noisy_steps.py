@@ -61,13 +61,22 @@ class NoisyStepsConfig(LocalSection):
             f"momentum {self.momentum:g}, noise in every step"
         )
 
+    @property
+    def rates(self) -> tuple[Fraction, ...]:
+        """Learning rate of each step: exactly the decimal number that the user wrote."""
+        return (Fraction(str(self.learning_rate)),) * self.steps
+
+    def step_weights(self) -> StepWeights:
+        """Returns the integer weight of each step in a silo's message."""
+        return planned_weights(self.rates, Fraction(str(self.momentum)))
+
     def planned(self, setting: SiloSetting) -> NoisySteps:
-        """Returns the training of a silo; rates are exactly the decimal numbers that the user wrote."""
+        """Returns the training of a silo."""
         require_summable(records_of(setting.persons, setting.capacity))
         require_computable(setting.persons, written_out=setting.linear and self.style == FLAT)
         return NoisySteps(
             clip_norm=setting.clip_norm,
-            rates=(Fraction(str(self.learning_rate)),) * self.steps,
+            rates=self.rates,
             momentum=Fraction(str(self.momentum)),
             sampling_prob=setting.share,
             batch_bound=setting.batch_bound,
@@ -94,6 +103,7 @@ class NoisySteps(LocalTraining):
         batch_bound: public size that a step's batch almost never exceeds; the sum is projected onto what so
             many records can reach.
         persons: how a person's gradients count; as for single-step.
+        weight_unit: of the weights in the message, which silos share; left out, that of these steps alone.
 
     Raises:
         ConfigurationError: if a number is out of range, or the rates have no small common unit.
@@ -107,6 +117,7 @@ class NoisySteps(LocalTraining):
     expected: ExpectedBatch = UNKNOWN_BATCH
     batch_bound: float = math.inf
     persons: PersonWeights | None = None
+    weight_unit: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
@@ -121,7 +132,8 @@ class NoisySteps(LocalTraining):
 
     def weights(self) -> StepWeights:
         """The integer weight of each step in the message."""
-        return planned_weights(self.rates, self.momentum)
+        own = planned_weights(self.rates, self.momentum)
+        return own if self.weight_unit is None else own.in_units_of(self.weight_unit)
 
     def l2_sensitivity(self) -> float:
         """How far one sampled record moves the gradient sum of one step, L2, real units."""

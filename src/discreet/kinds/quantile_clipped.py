@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.clipped_update import ClippedUpdate
@@ -65,6 +66,10 @@ class QuantileClipped(LocalTraining):
         """
         require_usable_norm(norm)
         return replace(self, kind=self.kind.with_clip_norm(norm))
+
+    def at_rate(self, factor: float) -> Self:
+        """Returns the same training with ``kind`` at another rate."""
+        return replace(self, kind=self.kind.at_rate(factor))
 
     def l2_sensitivity(self) -> float:
         """√(1 + weight²/4) clipping norms, enlarged for floating-point error."""

@@ -8,23 +8,25 @@ the current norm, so that the sensitivity is the same public constant in every r
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Discriminator, Field, Tag
 
 from discreet.arrays import Floats
-from discreet.errors import ConfigurationError, PrivacyViolation
+from discreet.errors import PrivacyViolation
+from discreet.kinds.fields import Positive, Section
 from discreet.kinds.float_error import with_slack
 
 # Far from where float64 loses relative precision: outside, no bound on rounding would hold.
 MIN_NORM, MAX_NORM = 2.0**-64, 2.0**64
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileClipping:
-    r"""How the clipping norm is found, and what finding it costs.
+class QuantileClipping(Section):
+    r"""The table ``privacy.clip_norm``: how the clipping norm is found, and what finding it costs.
 
-    A unit contributes (update/C, weight·(b - 1/2)), b = 1 if its norm was at most C and 0 otherwise.
+    For single-step and clipped-update. A unit contributes (update/C, weight·(b - 1/2)), b = 1 if its norm was
+    at most C and 0 otherwise.
 
     Guarantee:
         Adding or removing a sampled unit moves the sum of these vectors by at most √(1 + weight²/4) in L2,
@@ -33,38 +35,21 @@ class QuantileClipping:
         docs/theory/steps.md.
 
     Attributes:
-        initial_norm: C before the first round, a public guess.
-        quantile: share of the units that should not be clipped.
+        quantile: share of the units (records, or clients) that should not be clipped.
+        initial: C of the first round, a public guess; rather too small than too large.
         weight: how much of the sensitivity is spent on the count.
-        learning_rate: how fast log C follows.
-
-    Raises:
-        ConfigurationError: if a number is out of range.
+        learning_rate: how fast the norm follows: its logarithm moves by less than this in a round.
 
     Example:
-        >>> rule = QuantileClipping(initial_norm=2.0, quantile=0.5)
+        >>> rule = QuantileClipping(initial=2.0, quantile=0.5)
         >>> rule.next_norm(2.0, released_count=0.0, expected_units=100.0)  # half of the units were within
         2.0
     """
 
-    initial_norm: float
-    quantile: float = 0.5
-    weight: float = 0.5
-    learning_rate: float = 0.2
-
-    def __post_init__(self) -> None:
-        for name in ("weight", "learning_rate"):
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ConfigurationError(f"{name!r} of QuantileClipping must be positive; got {value}.")
-        if not MIN_NORM <= self.initial_norm <= MAX_NORM:
-            raise ConfigurationError(
-                f"'initial_norm' of QuantileClipping must be between 2^-64 and 2^64; got {self.initial_norm}."
-            )
-        if not 0.0 < self.quantile < 1.0:
-            raise ConfigurationError(
-                f"'quantile' of QuantileClipping must be between 0 and 1; got {self.quantile}."
-            )
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    initial: Annotated[float, Field(ge=MIN_NORM, le=MAX_NORM)]
+    weight: Positive = 0.5
+    learning_rate: Positive = 0.2
 
     def l2_sensitivity(self) -> float:
         """√(1 + weight²/4) in units of the clipping norm, enlarged for floating-point error."""
@@ -110,3 +95,14 @@ def require_usable_norm(norm: float) -> None:
             f"the clipping norm of a round must be between 2^-64 and 2^64; got {norm}. Nothing left the "
             "silo. Plan again with another 'privacy.clip_norm.initial'."
         )
+
+
+def _norm_tag(value: Any) -> str:
+    return "number" if isinstance(value, int | float | str) else "quantile"
+
+
+ClipNorm = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[QuantileClipping, Tag("quantile")],
+    Discriminator(_norm_tag),
+]
+"""The key ``privacy.clip_norm``: a number, or a table by which the norm follows a quantile."""

@@ -27,10 +27,6 @@ class ExpectedBatch:
     mean: float = math.inf
     stddev: float = 0.0
 
-    def times(self, rows: int) -> ExpectedBatch:
-        """Returns the same for ``rows`` of each."""
-        return self if rows == 1 else ExpectedBatch(self.mean * rows, self.stddev * rows)
-
 
 UNKNOWN_BATCH = ExpectedBatch()
 

@@ -1,119 +1,228 @@
-"""The table ``training.server``: how the server turns a released aggregate into the next model."""
+"""The table ``training.server``: how the server turns a released aggregate into the next model.
+
+A table is the rule itself: pure functions from (state, parameters, released mean) to the next ones. Rules see
+nothing but what is released, so they are post-processing and cost no privacy. Each has its own frozen state,
+of numbers and arrays, which the loop only hands back.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
-from discreet.kinds.fields import Momentum, NonNegative, Positive, Section
-from discreet.optim import (
-    Adaptive,
-    Averaging,
-    Chain,
-    Circulant,
-    ExponentialDecay,
-    LaplacianSmoothing,
-    SecondMoment,
-    ServerRule,
-    TailMean,
-)
-from discreet.optim import Momentum as HeavyBall
+from discreet.arrays import Floats
+from discreet.kinds.decay import Decay, decay_text, factor_of
+from discreet.kinds.fields import Momentum, Positive, Section
+from discreet.kinds.smoothing import SmoothingConfig
 
 
-class SmoothingConfig(Section):
-    """Laplacian smoothing of the aggregate with strength ``sigma``, on a cycle or a chain of weights."""
+@dataclass(frozen=True, slots=True)
+class RoundCount:
+    """How many rounds a rule has stepped."""
 
-    graph: Literal["cycle", "chain"] = "cycle"
-    sigma: NonNegative
+    rounds: int = 0
 
 
-class _ServerSection(Section):
-    """What every server rule has; all of it is post-processing of what is released, so it is free.
+@dataclass(frozen=True, slots=True)
+class Velocity:
+    """The running direction of heavy-ball momentum, shape ``(d,)``, and the round number."""
+
+    rounds: int
+    velocity: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TailSum:
+    """How many rounds are over, and the sum of those models that count, shape ``(d,)``."""
+
+    averaging: RoundCount
+    models: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Round number and running first and second moments, shape ``(d,)`` each."""
+
+    rounds: int
+    first: Floats
+    second: Floats
+
+
+class ServerRule(Section):
+    """What every server rule has.
 
     Attributes:
-        learning_rate: length of the server's step.
-        decay: factor on the learning rate from round to round.
+        learning_rate: η, the length of the server's step.
+        decay: factor on the learning rate from round to round, or ``{ kind = "inverse-time", rate = … }``.
         smoothing: Laplacian smoothing of the aggregate before the rule sees it.
     """
 
     learning_rate: Positive = 1.0
-    decay: Annotated[float, Field(gt=0, le=1)] = 1.0
+    decay: Decay = 1.0
     smoothing: SmoothingConfig | None = None
 
-    @abstractmethod
-    def plain_rule(self, rounds: int) -> ServerRule:
-        """Returns the rule without smoothing."""
+    def init(self, dimension: int) -> Any:  # noqa: ARG002 - one contract for all rules
+        """Returns the state before the first round, for ``dimension`` parameters."""
+        return RoundCount()
 
-    def rule(self, rounds: int) -> ServerRule:
-        """Returns the rule by which the server turns an aggregate into the next of ``rounds`` models."""
-        if self.smoothing is None:
-            return self.plain_rule(rounds)
-        graph = Circulant if self.smoothing.graph == "cycle" else Chain
-        return LaplacianSmoothing(graph(self.smoothing.sigma), self.plain_rule(rounds))
+    def step(self, state: Any, parameters: Floats, aggregate_mean: Floats, rounds: int) -> tuple[Any, Floats]:
+        """Returns the next state and the next parameters; the arguments are left unchanged.
+
+        Args:
+            state: of `init`, or of the step before.
+            parameters: shape ``(d,)``.
+            aggregate_mean: the decoded noisy sum of all silos' updates divided by a public normaliser. It
+                points downhill: rules *add* it.
+            rounds: how many the whole training has.
+        """
+        mean = aggregate_mean if self.smoothing is None else self.smoothing.smooth(aggregate_mean)
+        return self.plain_step(state, parameters, mean, rounds)
+
+    @abstractmethod
+    def plain_step(self, state: Any, parameters: Floats, mean: Floats, rounds: int) -> tuple[Any, Floats]:
+        """Takes a step along the mean as it is."""
+
+    def rate(self, rounds_over: int) -> float:
+        """Returns η, as it has fallen after so many rounds."""
+        return float(self.learning_rate * factor_of(self.decay, rounds_over))
+
+    def unsmoothed(self) -> ServerRule:
+        """Returns the rule without smoothing."""
+        return self.model_copy(update={"smoothing": None})
 
     def describe(self) -> str:
         """Says in one line what the server does."""
-        settings = self.model_dump(exclude={"smoothing"}, exclude_none=True)
-        parts = [
-            settings.pop("kind"),
-            *(f"{name.replace('_', ' ')} {value:g}" for name, value in settings.items()),
-        ]
+        settings: dict[str, Any] = self.model_dump(exclude={"smoothing"}, exclude_none=True)
+        parts = [settings.pop("kind")]
+        for name, value in settings.items():
+            parts.append(decay_text(self.decay) if name == "decay" else f"{name.replace('_', ' ')} {value:g}")
         if self.smoothing is not None:
             parts.append(f"Laplacian smoothing on a {self.smoothing.graph}, sigma {self.smoothing.sigma:g}")
         return ", ".join(parts)
 
 
-class AveragingConfig(_ServerSection):
-    """θ ← θ + learning_rate · aggregate."""
+class AveragingConfig(ServerRule):
+    """θ ← θ + η·decay^t·mean: federated averaging with a server learning rate.
+
+    Example:
+        >>> rule = AveragingConfig(learning_rate=0.5)
+        >>> rule.step(rule.init(2), np.zeros(2), np.array([1.0, -2.0]), rounds=1)[1].tolist()
+        [0.5, -1.0]
+    """
 
     kind: Literal["averaging"] = "averaging"
 
-    def plain_rule(self, rounds: int) -> Averaging:  # noqa: ARG002 - one contract for all rules
-        """Returns the rule without smoothing."""
-        return Averaging(self.learning_rate, ExponentialDecay(self.decay))
+    def plain_step(
+        self,
+        state: RoundCount,
+        parameters: Floats,
+        mean: Floats,
+        rounds: int,  # noqa: ARG002 - one contract for all rules
+    ) -> tuple[RoundCount, Floats]:
+        """Adds the scaled mean."""
+        return RoundCount(state.rounds + 1), parameters + self.rate(state.rounds) * mean
 
 
-class TailMeanConfig(_ServerSection):
-    """As averaging, and the training's last model is the mean of the last half of its models."""
+class TailMeanConfig(ServerRule):
+    """As averaging, and the last of the rounds gives the mean of the last ⌈rounds/2⌉ models.
+
+    Until then rounds start from the models themselves. A training that ends earlier, since rounds came to
+    nothing, releases its last model.
+
+    Example:
+        >>> rule, model = TailMeanConfig(kind="tail-mean"), np.zeros(1)
+        >>> state = rule.init(1)
+        >>> for _ in range(3):
+        ...     state, model = rule.step(state, model, np.ones(1), rounds=3)
+        >>> model.tolist()
+        [2.5]
+    """
 
     kind: Literal["tail-mean"]
 
-    def plain_rule(self, rounds: int) -> TailMean:
-        """Returns the rule without smoothing."""
-        return TailMean(Averaging(self.learning_rate, ExponentialDecay(self.decay)), rounds)
+    def init(self, dimension: int) -> TailSum:
+        """Returns an empty sum."""
+        return TailSum(RoundCount(), np.zeros(dimension))
+
+    def plain_step(
+        self, state: TailSum, parameters: Floats, mean: Floats, rounds: int
+    ) -> tuple[TailSum, Floats]:
+        """Follows the mean; in the last round, returns the mean of the models that were summed."""
+        model = parameters + self.rate(state.averaging.rounds) * mean
+        over, counted = state.averaging.rounds + 1, -(-rounds // 2)
+        models = state.models + model if over > rounds - counted else state.models
+        return TailSum(RoundCount(over), models), models / counted if over == rounds else model
 
 
-class MomentumConfig(_ServerSection):
-    """Heavy-ball momentum on the server."""
+class MomentumConfig(ServerRule):
+    """Heavy ball: v ← μ·v + mean, θ ← θ + η·decay^t·v."""
 
     kind: Literal["momentum"]
     momentum: Momentum = 0.9
 
-    def plain_rule(self, rounds: int) -> HeavyBall:  # noqa: ARG002 - one contract for all rules
-        """Returns the rule without smoothing."""
-        return HeavyBall(self.learning_rate, self.momentum, ExponentialDecay(self.decay))
+    def init(self, dimension: int) -> Velocity:
+        """Returns a velocity of zero."""
+        return Velocity(0, np.zeros(dimension))
+
+    def plain_step(
+        self,
+        state: Velocity,
+        parameters: Floats,
+        mean: Floats,
+        rounds: int,  # noqa: ARG002 - one contract for all rules
+    ) -> tuple[Velocity, Floats]:
+        """Updates the velocity, then follows it."""
+        velocity = self.momentum * state.velocity + mean
+        return Velocity(state.rounds + 1, velocity), parameters + self.rate(state.rounds) * velocity
 
 
-class AdaptiveConfig(_ServerSection):
-    """Adagrad, Adam or Yogi on the server (Reddi et al. 2021)."""
+class AdaptiveConfig(ServerRule):
+    """Adagrad, Adam or Yogi: θ ← θ + η·decay^t·m/(√v + τ), m and v running moments of the mean.
+
+    Reddi et al. (2021), Algorithm 2. Noise in the mean raises v in every coordinate, so ``adaptivity`` should
+    be of the size of the noise.
+
+    Attributes:
+        kind: how v follows the squared mean.
+        first_decay: β₁, how slowly m forgets.
+        second_decay: β₂, how slowly v forgets; Adagrad never forgets.
+        adaptivity: τ, added to √v; v starts at τ².
+    """
 
     kind: Literal["adagrad", "adam", "yogi"]
     first_decay: Momentum = 0.9
     second_decay: Momentum = 0.99
     adaptivity: Positive = 1e-3
 
-    def plain_rule(self, rounds: int) -> Adaptive:  # noqa: ARG002 - one contract for all rules
-        """Returns the rule without smoothing."""
-        return Adaptive(
-            learning_rate=self.learning_rate,
-            second_moment=SecondMoment(self.kind),
-            first_decay=self.first_decay,
-            second_decay=self.second_decay,
-            adaptivity=self.adaptivity,
-            schedule=ExponentialDecay(self.decay),
-        )
+    def init(self, dimension: int) -> Moments:
+        """Returns zero and τ²."""
+        return Moments(0, np.zeros(dimension), np.full(dimension, self.adaptivity**2))
+
+    def plain_step(
+        self,
+        state: Moments,
+        parameters: Floats,
+        mean: Floats,
+        rounds: int,  # noqa: ARG002 - one contract for all rules
+    ) -> tuple[Moments, Floats]:
+        """Updates both moments, then follows their quotient."""
+        first = self.first_decay * state.first + (1.0 - self.first_decay) * mean
+        second = self._second(state.second, mean**2)
+        moved = parameters + self.rate(state.rounds) * first / (np.sqrt(second) + self.adaptivity)
+        return Moments(state.rounds + 1, first, second), moved
+
+    def _second(self, second: Floats, squared: Floats) -> Floats:
+        match self.kind:
+            case "adagrad":
+                return second + squared
+            case "adam":
+                return self.second_decay * second + (1.0 - self.second_decay) * squared
+            case "yogi":
+                return second - (1.0 - self.second_decay) * squared * np.sign(second - squared)
 
 
 ServerConfig = Annotated[

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.blocks import AskedBlock
-from discreet.kinds.clip_norm import ClipNorm, QuantileNormConfig
 from discreet.kinds.heads import ConvexHead, head_on
 from discreet.kinds.persons import PersonWeights
+from discreet.kinds.quantile_clipping import ClipNorm, QuantileClipping
 from discreet.kinds.sampling import ExpectedBatch, SamplingConfig, independent_share
 from discreet.kinds.stated_loss import StatedLoss
+
+LEAST_BATCH = 2
+"""Records that batch norm needs: one has no spread, and a batch of one takes no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class SiloSetting:
         asked: what answers the questions of the config; None if it trains a model.
         number: whether the label is a number, so that the model is a regression.
         ordinal: whether the classes are levels in an order, which the head counts.
+        batch_norm: whether the model has layers of batch norm.
     """
 
     kind: str
@@ -48,6 +52,20 @@ class SiloSetting:
     asked: tuple[AskedBlock, ...] | None = None
     number: bool = False
     ordinal: bool = False
+    batch_norm: bool = False
+
+    def require_batch(self, records: float) -> None:
+        """Refuses batch norm over batches of so many records that most have one, which has no spread.
+
+        Raises:
+            ConfigurationError: if the model has batch norm.
+        """
+        if self.batch_norm and not records >= LEAST_BATCH:
+            raise ConfigurationError(
+                f"a local step of {self.kind} must have at least {LEAST_BATCH} records where the model has "
+                f"batch norm; a full silo has {records:.3g}. Raise batch_size, or take fewer groups.",
+                see=HowTo.LOCAL_KIND,
+            )
 
     @property
     def share(self) -> float:
@@ -86,7 +104,7 @@ class SiloSetting:
         match self.norm:
             case None:
                 raise ConfigurationError(f"'privacy.clip_norm' must be given for {self.kind}; it is missing.")
-            case QuantileNormConfig(initial=initial):
+            case QuantileClipping(initial=initial):
                 return initial
             case number:
                 return number

@@ -52,9 +52,14 @@ class Timetable:
     Guarantee:
         As `timetable` makes it: no silo is twice in a sum, none is in more than its contributions, every sum
         has at least the floor of silos, and no base is older than allowed.
+
+    Attributes:
+        sums: in order.
+        window: how many models, up to the one of its base, a silo begins on the mean of.
     """
 
     sums: tuple[PlannedSum, ...]
+    window: int = 1
 
     @cached_property
     def _counted(self) -> tuple[dict[str, int], tuple[int, ...]]:
@@ -72,10 +77,16 @@ class Timetable:
         _, most = self._counted
         return most[min(sums, len(self.sums))]
 
-    def contributions_of(self, silo: str) -> int:
-        """Returns how many sums ``silo`` is in."""
+    def contributions_of(self, silo: str, sums: int | None = None) -> int:
+        """Returns how many sums, of the first ``sums`` or of all, ``silo`` is in."""
+        if sums is not None and sums < len(self.sums):
+            return sum(one.turn_of(silo) is not None for one in self.sums[:sums])
         counts, _ = self._counted
         return counts.get(silo, 0)
+
+    def without_room(self, floor: int) -> int:
+        """Returns how many sums ask no more silos than must survive, so that one dropout loses them."""
+        return sum(len(one.turns) <= floor for one in self.sums)
 
     @cached_property
     def most_stale(self) -> int:
@@ -180,6 +191,17 @@ def timetable_text(planned: Timetable, silos: tuple[str, ...]) -> str:
     )
     stale = f"models at most {planned.most_stale} sums old" if planned.most_stale else "every model new"
     return f"{len(planned.sums)} in {planned.sums[-1].tick} ticks, {stale}: {in_them}"
+
+
+def room_text(planned: Timetable, floor: int) -> str:
+    """Says in one line what a dropout costs; ``floor`` is ``aggregation.min_survivors``."""
+    tight = planned.without_room(floor)
+    if not tight:
+        return "every sum can lose a silo"
+    return (
+        f"{tight} of {len(planned.sums)} sums ask only the {floor} silos that must survive: a dropout leaves "
+        f"such a sum out, and it stays charged; a 'buffer' of min_survivors + 1 = {floor + 1} has room"
+    )
 
 
 def stale_weight(age: int) -> float:

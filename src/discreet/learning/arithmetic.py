@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import nn
 
 from discreet.arrays import Floats
@@ -55,12 +57,19 @@ def local_update(
         case Sharded():
             return sharded_update(training, model, parameters, records, randomness)
         case StableSteps():
-            return stable_update(training, model, parameters, records, randomness)
+            update = stable_update(training.in_weights(), model, parameters, records, randomness)
+            return _in_units(update, training.unit_length)
         case TangentSteps():
-            return tangent_update(training, model, parameters, records, randomness)
+            update = tangent_update(training.in_weights(), model, parameters, records, randomness)
+            return _in_units(update, training.unit_length)
         case Asked():
             summed = asked_vector(training, records.features, records.labels, records.persons)
             return LocalUpdate(summed, None, len(records))
+
+
+def _in_units(update: LocalUpdate, length: float) -> LocalUpdate:
+    """Returns an update as it travels where the rate decays, one rounding longer."""
+    return update if length == 1.0 else replace(update, vector=update.vector / length)
 
 
 def counted_update(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from discreet.learning.dense import DenseNetwork, dense_network
 from discreet.learning.forward import independent_records
 from discreet.learning.losses import known_labels, last_class, mean_loss
 from discreet.learning.torch_state import device_of, on_device_of, torch_seeded, use_fast_layout
+from discreet.models.batch_norm import running_statistics
 from discreet.models.checks import check_model
 from discreet.models.convexity import convexity
 from discreet.models.parameters import load_flat, trainable
@@ -47,10 +48,17 @@ class Objective(Protocol):
         A client's gradient does not depend on which other clients are computed with it, to the bit.
     """
 
+    @property
+    def statistics(self) -> int:
+        """How many of the last parameters are running statistics, which a step replaces."""
+        ...
+
     def mean_gradients(
         self, parameters: Floats, places: Sequence[int], batches: Indices
     ) -> tuple[Floats, Floats]:
         """Returns the gradients of m of the clients, shape ``(m, d)``, and their losses, ``(m,)``.
+
+        In place of the gradients of running statistics is what a step takes from these.
 
         Args:
             parameters: shape ``(m, d)``.
@@ -66,6 +74,7 @@ class LinearObjective:
 
     head: ConvexHead
     clients: tuple[Records, ...]
+    statistics: ClassVar[int] = 0
 
     def mean_gradients(
         self, parameters: Floats, places: Sequence[int], batches: Indices
@@ -91,6 +100,7 @@ class DenseObjective:
 
     network: DenseNetwork
     clients: tuple[Records, ...]
+    statistics: ClassVar[int] = 0
 
     def mean_gradients(
         self, parameters: Floats, places: Sequence[int], batches: Indices
@@ -108,6 +118,7 @@ class NetworkObjective:
 
     model: nn.Module
     clients: tuple[Client, ...]
+    statistics: int
 
     def mean_gradients(
         self, parameters: Floats, places: Sequence[int], batches: Indices
@@ -130,7 +141,10 @@ class NetworkObjective:
             loss = mean_loss(outputs, known_labels(outputs, labels[chosen]))
             weights = [param for _, param in trainable(self.model)]
             parts = torch.autograd.grad(loss, weights)
-        gradient = np.concatenate([part.double().cpu().numpy().ravel() for part in parts])
+        gradient = np.concatenate([_flat(part) for part in parts])
+        if self.statistics:
+            after = np.concatenate([_flat(found) for found in running_statistics(self.model)])
+            gradient = np.append(gradient, parameters[-self.statistics :] - after)
         return gradient, float(loss.detach())
 
 
@@ -142,19 +156,25 @@ def objective_for(model: nn.Module, clients: Sequence[Client]) -> Objective:
         clients: what each trains on, and the source of dropout masks, if the model draws any.
 
     Raises:
-        ConfigurationError: if the model keeps statistics of the data, which would outlive a clipped update.
+        ConfigurationError: if the model keeps what would outlive a clipped update.
     """
     records = tuple(client.records for client in clients)
     head = convexity(model)
     if head is not None:
         return LinearObjective(head, records)
-    check_model(model)
+    check_model(model, mixes_records=True)
     dense = dense_network(model, flat_records=records[0].features.ndim == 2)
     if dense is not None and device_of(model).type == "cpu":
         return DenseObjective(dense, records)
     use_fast_layout(model)
+    model.train()
     masks = [Client(client.records, client.randomness.derive("dropout")) for client in clients]
-    return NetworkObjective(model, tuple(masks))
+    statistics = sum(tensor.numel() for tensor in running_statistics(model))
+    return NetworkObjective(model, tuple(masks), statistics)
+
+
+def _flat(tensor: torch.Tensor) -> Floats:
+    return tensor.double().cpu().numpy().ravel()
 
 
 def _gathered(

@@ -18,6 +18,7 @@ from discreet.kinds.model_facts import (
     require_classes,
 )
 from discreet.models import networks
+from discreet.models.batch_norm import without_counts
 from discreet.models.checks import check_model, check_records_independent, looks_up
 from discreet.models.convexity import LinearHead, OrdinalHead
 from discreet.models.own_code import imported
@@ -49,7 +50,9 @@ BUNDLED: dict[str, ModelFactory] = {
 }
 
 
-def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, seed: int) -> nn.Module:
+def build_model(
+    spec: str, feature_shape: tuple[int, ...], num_classes: int, seed: int, *, mixes_records: bool = False
+) -> nn.Module:
     """Builds a model whose initial weights are a function of ``seed`` alone.
 
     Guarantee:
@@ -61,6 +64,7 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
         feature_shape: shape of one record's features, without the batch dimension.
         num_classes: number of label values.
         seed: public seed of the initial weights.
+        mixes_records: whether batch norm may mix records, as in `check_model`.
 
     Raises:
         ConfigurationError: for an unknown name, a factory that cannot be imported, or a refused model.
@@ -80,7 +84,7 @@ def build_model(spec: str, feature_shape: tuple[int, ...], num_classes: int, see
             f"Factory {spec!r} must return a torch.nn.Module; got {type(model).__name__}.",
             see=HowTo.OWN_MODEL,
         )
-    check_model(model)
+    check_model(without_counts(model), mixes_records=mixes_records)
     try:
         check_records_independent(model, probe)
     except (RuntimeError, IndexError) as error:

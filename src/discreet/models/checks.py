@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError, HowTo
+from discreet.models.batch_norm import batch_norm_layers, check_batch_norm, running_statistics
 
 
-def check_model(model: nn.Module) -> None:
+def check_model(model: nn.Module, *, mixes_records: bool = False) -> None:
     """Refuses a model whose gradient for one record depends on other records or cannot be released.
 
     Guarantee:
@@ -16,9 +17,23 @@ def check_model(model: nn.Module) -> None:
         every trainable parameter is a finite floating-point array, and no integer buffer changes during
         training. Layers of a user's own type cannot be inspected; `check_records_independent` measures them.
 
+    Args:
+        model: with its initial weights.
+        mixes_records: whether batch norm may mix records, since the whole update is clipped; its running
+            statistics are then part of the update.
+
     Raises:
         ConfigurationError: naming the layer and what to use in its place.
     """
+    for name, layer in batch_norm_layers(model):
+        if not mixes_records:
+            raise ConfigurationError(
+                f"A layer must not mix records that are clipped one by one; got {type(layer).__name__} at "
+                f"{name!r}. Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm instead, or a local kind that "
+                "clips the whole update: sharded (record) or clipped-update (client).",
+                see=HowTo.OWN_MODEL,
+            )
+        check_batch_norm(name, layer)
     for name, module in model.named_modules():
         _check_layer(name or type(model).__name__, module)
     for name, buffer in model.named_buffers():
@@ -46,13 +61,15 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
     """Refuses a model whose output for the first record changes when the other records do.
 
     A measurement on public or synthetic ``features`` (at least two records), for layers that
-    `check_model` cannot judge by their type.
+    `check_model` cannot judge by their type. Batch norm is judged as it answers, by its running statistics.
 
     Raises:
         ConfigurationError: if the outputs differ by more than rounding.
     """
-    was_training = model.training
-    model.train()
+    was_training, normalises = model.training, bool(batch_norm_layers(model))
+    if normalises:
+        _check_no_leftovers(model, features)
+    model.train(not normalises)
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -77,13 +94,30 @@ def looks_up(model: nn.Module) -> bool:
     return any(isinstance(layer, nn.Embedding | nn.EmbeddingBag) for layer in model.modules())
 
 
-def _check_layer(name: str, module: nn.Module) -> None:
-    if isinstance(module, nn.modules.batchnorm._BatchNorm):
+def _check_no_leftovers(model: nn.Module, features: torch.Tensor) -> None:
+    """Refuses a model that keeps something of its records, but for the running statistics that travel."""
+    was_training, known = model.training, {id(tensor) for tensor in running_statistics(model)}
+    buffers = {name: (buffer, buffer.clone()) for name, buffer in model.named_buffers()}
+    model.train()
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        model(features)
+        changed = [
+            name
+            for name, (buffer, before) in buffers.items()
+            if not torch.equal(buffer, before) and id(buffer) not in known
+        ]
+        for buffer, before in buffers.values():
+            buffer.copy_(before)
+    model.train(was_training)
+    if changed:
         raise ConfigurationError(
-            f"A layer must not mix records; got {type(module).__name__} at {name!r}. "
-            "Use nn.GroupNorm, nn.LayerNorm or nn.InstanceNorm instead.",
+            "A layer must keep nothing of its records but the running statistics of batch norm; buffers "
+            f"{changed} are updated from the data. Remove what updates them.",
             see=HowTo.OWN_MODEL,
         )
+
+
+def _check_layer(name: str, module: nn.Module) -> None:
     if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats:
         raise ConfigurationError(
             f"A layer must not keep statistics of the data; got {type(module).__name__} at {name!r} with "

@@ -1,7 +1,8 @@
-"""Trainable parameters as one flat float64 vector, the form in which they are summed and released.
+"""What training changes of a model as one flat float64 vector, the form in which it is summed and released.
 
 Flattening order: `torch.nn.Module.parameters()` order, each array row-major; frozen ones
-(``requires_grad=False``) are left out. Laplacian smoothing depends on this order.
+(``requires_grad=False``) are left out; then the running statistics of batch norm, means before variances.
+Laplacian smoothing depends on this order.
 """
 
 from __future__ import annotations
@@ -20,36 +21,42 @@ from torch import nn
 
 from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
+from discreet.models.batch_norm import running_statistics
 
 _ABOUT = "discreet"
+# No name of a tensor of torch has a slash by itself.
+_PREPARED = "discreet/prepared"
 
 
 def trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    """Returns the named parameters that training changes, in flattening order."""
+    """Returns the named parameters that training changes by gradients, in flattening order."""
     return [(name, param) for name, param in model.named_parameters() if param.requires_grad]
 
 
 def flatten(model: nn.Module) -> Floats:
-    """Returns a copy of the trainable parameters, shape ``(d,)``.
+    """Returns a copy of the trainable parameters and the running statistics, shape ``(d,)``.
 
     Example:
         >>> flatten(nn.Linear(3, 2)).shape
         (8,)
     """
-    parts = [param.detach().cpu().double().numpy().ravel() for _, param in trainable(model)]
+    parts = [tensor.detach().cpu().double().numpy().ravel() for tensor in _flattened(model)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
+def _flattened(model: nn.Module) -> list[torch.Tensor]:
+    return [*(param for _, param in trainable(model)), *running_statistics(model)]
+
+
 def load_flat(model: nn.Module, vector: Floats) -> None:
-    """Writes ``vector`` into the trainable parameters, rounding to their own precision.
+    """Writes ``vector`` where `flatten` reads it, rounding to the precision that is there.
 
     A value too large for that precision becomes its largest.
 
     Raises:
-        ConfigurationError: if the length is not the number of trainable parameters, or a value is not
-            finite.
+        ConfigurationError: if the length is another than `flatten` returns, or a value is not finite.
     """
-    params = [param for _, param in trainable(model)]
+    params = _flattened(model)
     dimension = sum(param.numel() for param in params)
     if not vector.shape == (dimension,):
         raise ConfigurationError(
@@ -76,22 +83,27 @@ class ModelFile:
     Attributes:
         tensors: weights and buffers by name.
         about: where they come from, as whoever wrote it put it.
+        prepared: the values of the public map that records are prepared by; None where they are not.
     """
 
     tensors: Mapping[str, npt.NDArray[Any]]
     about: str
+    prepared: Floats | None = None
 
 
-def model_file(model: nn.Module, parameters: Floats, about: str) -> bytes:
+def model_file(model: nn.Module, parameters: Floats, about: str, prepared: Floats | None = None) -> bytes:
     """Returns the file of a released model, ``model.safetensors``: tensors by name, and no code.
 
     Args:
         model: gives names, shapes and buffers; it holds ``parameters`` afterwards.
         parameters: trainable weights, shape ``(d,)``.
         about: what the file says of itself, in its metadata.
+        prepared: as `ModelFile` has it.
     """
     load_flat(model, parameters)
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    if prepared is not None:
+        tensors[_PREPARED] = np.ascontiguousarray(prepared)
     return save(tensors, metadata={_ABOUT: about})
 
 
@@ -111,7 +123,7 @@ def read_model_file(data: bytes, *, name: str) -> ModelFile:
         raise ConfigurationError(
             f"{name} must be a model that discreet released; the file does not say what it is."
         ) from None
-    return ModelFile(tensors, about)
+    return ModelFile(tensors, about, tensors.pop(_PREPARED, None))
 
 
 def load_tensors(model: nn.Module, file: ModelFile, *, name: str) -> None:
@@ -127,7 +139,10 @@ def load_tensors(model: nn.Module, file: ModelFile, *, name: str) -> None:
             raise ConfigurationError(f"{name} must hold {key!r} as {expected}; got {found}.")
         if not np.isfinite(file.tensors[key]).all():
             raise ConfigurationError(f"{name} must hold finite numbers; {key!r} has others.")
-    model.load_state_dict({key: torch.from_numpy(array) for key, array in file.tensors.items()})
+    # With torch's own notes on versions, without which it adds counts of batches.
+    state = model.state_dict()
+    state.update({key: torch.from_numpy(array) for key, array in file.tensors.items()})
+    model.load_state_dict(state)
 
 
 def _form(array: npt.NDArray[Any] | None) -> str:

@@ -9,7 +9,7 @@ from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
 from discreet.plan.reading import load_plan, parse_plan
 from discreet.plan.releases import RoundRelease, Thresholds, event_for
-from discreet.plan.terms import sum_terms
+from discreet.plan.terms import filled, part_of_sum, sum_terms, wire_terms
 
 __all__ = [
     "FederationFacts",
@@ -21,11 +21,14 @@ __all__ = [
     "event_for",
     "exceeded",
     "federation_facts",
+    "filled",
     "guarantees_after",
     "judged",
     "load_plan",
     "make_plan",
     "parse_plan",
+    "part_of_sum",
     "public_units",
     "sum_terms",
+    "wire_terms",
 ]

@@ -27,6 +27,7 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
             rounds=plan.releases,
             aborted=spent.aborted,
             over=spent.charged >= plan.releases,
+            silo=silo,
         )
-        for adversary, honest in plan.adversaries()
+        for adversary, honest, silo in plan.rows()
     )

@@ -28,8 +28,8 @@ def sum_protocol(config: Config) -> SumProtocol:
     looking = SemiHonest(one_phase=config.aggregation.mode == "one-phase")
     lying = config.aggregation.mode == "malicious"
     match config.aggregation.protocol:
-        case "ideal":
-            return Ideal()
+        case "ideal" | "none":
+            return Ideal()  # whoever adds up sees every contribution
         case "bonawitz":
             return Bonawitz(Malicious() if lying else looking)
         case "bell":
@@ -58,6 +58,8 @@ def plan_thresholds(config: Config, num_silos: int) -> Thresholds:
             number of shares satisfies the mode.
     """
     aggregation = config.aggregation
+    if aggregation.protocol == "none":
+        return Thresholds(num_silos, 1, 0, 1, against_members=False)
     survivors = num_silos if aggregation.min_survivors is None else aggregation.min_survivors
     colluding = aggregation.max_colluding
     if num_silos < MIN_CLIENTS:

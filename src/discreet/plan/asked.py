@@ -127,7 +127,7 @@ def _variable(column: Column, place: int, data: DataConfig) -> Variable | None:
     """Returns what can be asked of a column; None of a number that is scaled for a model."""
     match column:
         case Numeric() | Days():
-            if data.asked is not True:
+            if data.asked not in (True, "training"):
                 return None
             missing = place + 1 if len(column.names) > 1 else None
             days = isinstance(column, Days)

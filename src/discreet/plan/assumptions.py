@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from discreet.config import Config
 from discreet.config.data_assumptions import data_assumptions
-from discreet.kinds.model_facts import names_own_code
+from discreet.kinds.model_facts import NORMALISES, names_own_code
 from discreet.mechanisms import SAMPLER_ASSUMPTION
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.releases import RoundRelease, most_setups
@@ -61,7 +61,9 @@ def assuming(
         aborted: attempts that released nothing, besides.
         over: True if there will be no further attempt.
     """
-    own_model = (STATELESS,) if names_own_code(config.model.name) else ()
+    # A kind that knows of batch norm says for itself what the model is a function of.
+    stateless = names_own_code(config.model.name) and NORMALISES not in release.assumptions
+    own_model = (STATELESS,) if stateless else ()
     own_loss = () if config.model.loss is None else (OWN_LOSS,)
     # A map that was fitted to clients' records would tell of them, whatever the unit is.
     own_map = (OWN_MAP,) if (config.data.transform or "").startswith("map:") else ()

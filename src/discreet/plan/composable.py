@@ -20,12 +20,13 @@ def composable_cost(plan: Plan, releases: int) -> dict[str, Json]:
     Guarantee:
         Unit, relation and adversary are those of ``plan.spent(releases)``; the rest is the curve of the same
         event (`discreet.accounting.composable.Composable`); number by number the larger one, where held-out
-        units are asked: a unit has the curve of its side.
+        units are asked or silos differ: a unit has the curve of its side, and of its silo.
     """
     adversary, honest = plan.budget_adversary()
     costs = [
-        composable(part.event_against(adversary, honest, rounds=count), plan.release.neighboring)
+        composable(part.event_against(adversary, honest, rounds=count, silo=silo), plan.release.neighboring)
         for part, count in plan.parts(releases)
+        for silo in part.unlike_silos
     ]
     found = dataclasses.asdict(costs[0] if len(costs) == 1 else _largest(costs))
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

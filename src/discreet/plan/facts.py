@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from discreet.config import Config
 from discreet.config.data import part_taken
 from discreet.data.norm import LARGEST_NORM_BOUND, SMALLEST_NORM_BOUND
+from discreet.data.split import OTHERS
 from discreet.documents import shown
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.model_facts import ModelFacts
@@ -31,10 +32,11 @@ class FederationFacts:
         feature_shape: shape of one record's features.
         num_classes: labels are 0 … num_classes - 1; 1 where the label is a number.
         feature_norm_bound: every record's features have L2 norm at most this, by construction; or None.
-        dimension: number of trainable weights.
+        dimension: number of trained weights.
         model_digest: SHA-256 of the public initial weights and of the architecture.
         outputs: logits of the model.
         linear: whether the model is a linear head, whose loss is convex.
+        batch_norm_channels: channels of the model whose running mean and variance are weights too.
 
     Raises:
         ConfigurationError: for facts that no federation has, which would make a model of any size.
@@ -48,6 +50,7 @@ class FederationFacts:
     model_digest: str
     outputs: int
     linear: bool
+    batch_norm_channels: int = 0
 
     def __post_init__(self) -> None:
         named = all(0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in self.silos)
@@ -78,6 +81,8 @@ class FederationFacts:
             raise self._wrong("model_digest", "64 hexadecimal digits")
         if not 1 <= self.outputs <= self.dimension:
             raise self._wrong("outputs", f"1 to the number of weights, {self.dimension}")
+        if not 0 <= 2 * self.batch_norm_channels < self.dimension:
+            raise self._wrong("batch_norm_channels", "0, or fewer than half of the weights")
 
     def _wrong(self, name: str, allowed: str) -> ConfigurationError:
         got = shown(repr(getattr(self, name)), 100)
@@ -86,7 +91,9 @@ class FederationFacts:
     @property
     def model(self) -> ModelFacts:
         """Those of the model."""
-        return ModelFacts(self.dimension, self.model_digest, self.outputs, self.linear)
+        return ModelFacts(
+            self.dimension, self.model_digest, self.outputs, self.linear, self.batch_norm_channels
+        )
 
 
 def federation_facts(
@@ -111,6 +118,7 @@ def federation_facts(
         model_digest=model.model_digest,
         outputs=model.outputs,
         linear=model.linear,
+        batch_norm_channels=model.batch_norm_channels,
     )
 
 
@@ -131,9 +139,11 @@ def record_capacities(config: Config, silos: tuple[str, ...]) -> tuple[int, ...]
         )
     if isinstance(capacity, int):
         return (capacity,) * len(silos)
-    if set(capacity) != set(silos):
-        odd = sorted(set(capacity) ^ set(silos))
+    others = dict.fromkeys(silos, capacity[OTHERS]) if OTHERS in capacity else {}
+    named = others | {silo: bound for silo, bound in capacity.items() if silo != OTHERS}
+    if set(named) != set(silos):
+        odd = sorted(set(named) ^ set(silos))
         raise ConfigurationError(
             f"'{key}' must name every silo once ({', '.join(silos)}); it differs in: {', '.join(odd)}."
         )
-    return tuple(capacity[silo] for silo in silos)
+    return tuple(named[silo] for silo in silos)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Floats
 from discreet.config import Config, parse_config
+from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
@@ -17,6 +18,9 @@ from discreet.plan.facts import FederationFacts, federation_facts
 
 if TYPE_CHECKING:
     from discreet.plan.plan import Plan
+
+EVALUATION = "evaluation"
+"""What the part of a plan is called that evaluations are; the rounds have no name."""
 
 TWO_SIDES = (
     "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
@@ -31,13 +35,14 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True, slots=True)
 class Interleaving:
-    """Which releases of a training are rounds, and which are evaluations: fixed beforehand, and public.
+    """Which releases prepare, which are rounds, and which evaluations: fixed beforehand, and public.
 
     After every so many rounds, and after the last one, is an evaluation.
 
     Attributes:
         rounds: of the training.
-        every: how many lie between two evaluations.
+        every: how many lie between two evaluations; None where there are none.
+        preparing: how many releases come before the first round.
 
     Example:
         >>> order = Interleaving(rounds=5, every=2)
@@ -46,27 +51,37 @@ class Interleaving:
     """
 
     rounds: int
-    every: int
+    every: int | None = None
+    preparing: int = 0
 
     @property
     def evaluations(self) -> int:
         """How many there are."""
-        return -(-self.rounds // self.every)
+        return 0 if self.every is None else -(-self.rounds // self.every)
 
     @property
     def releases(self) -> int:
-        """Rounds and evaluations together."""
-        return self.rounds + self.evaluations
+        """All together."""
+        return self.preparing + self.rounds + self.evaluations
 
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, is an evaluation."""
-        return release % (self.every + 1) == 0 or release == self.releases
+        return self.evaluated(release) > self.evaluated(release - 1)
 
     def evaluated(self, releases: int) -> int:
-        """Returns how many of the first so many releases are evaluations."""
-        if releases >= self.releases:
-            return self.evaluations
-        return releases // (self.every + 1)
+        """Returns how many of the first so many releases are evaluations; more than all begin them anew."""
+        whole, more = divmod(releases, self.releases)
+        begun = 0 if self.every is None else max(0, more - self.preparing) // (self.every + 1)
+        return whole * self.evaluations + begun
+
+    def prepared(self, releases: int) -> int:
+        """Returns how many of the first so many releases prepare; more than all begin them anew."""
+        whole, more = divmod(releases, self.releases)
+        return whole * self.preparing + min(more, self.preparing)
+
+    def round_of(self, release: int) -> int:
+        """Returns the round that a release is, or that it follows; 0 before the first."""
+        return release - self.prepared(release) - self.evaluated(release)
 
 
 def evaluation_config(config: Config, facts: FederationFacts) -> Config:
@@ -152,16 +167,16 @@ def evaluation_text(plan: Plan) -> str:
     return f"after {rounds}{stop}"
 
 
-def require_one_process(stated: EvaluateConfig | None) -> None:
-    """Refuses evaluations between rounds where every silo is a process of its own, before anything is sent.
+def require_one_process(data: DataConfig) -> None:
+    """Refuses a preparation where every silo is a process of its own, before anything is sent.
 
     Raises:
-        ConfigurationError: with what to do in their place.
+        ConfigurationError: with what to do in its place.
     """
-    if stated is not None:
+    if data.standardise is not None:
         raise ConfigurationError(
-            "'evaluate' must be left out where silos are processes of their own, which agree on one length "
-            'of vectors for a whole training. Ask afterwards: discreet ask, with kind = "evaluation".'
+            "'data.standardise' must be left out where silos are processes of their own. State narrower "
+            "ranges in 'data.ranges'."
         )
 
 

@@ -12,6 +12,7 @@ from discreet.data import Federation
 from discreet.kinds import Asked, FixedSizeConfig
 from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts, defined_in_main, linear_facts
 from discreet.plan.asked import asked_blocks
+from discreet.plan.batch_norm import few_together
 from discreet.plan.facts import FederationFacts, federation_facts
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
@@ -49,7 +50,7 @@ class Planned:
                 f"{what} {name!r}: this program itself defines it, so all silos train in this process, and "
                 "no other program can build it or verify its weights. Move it into a module to change that."
             )
-        return tuple(notes)
+        return (*notes, *few_together(self.plan))
 
 
 def plan_over_records(config: Config) -> Planned:

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
-from discreet.plan.plan import Plan, adversary_event, adversary_guarantee
-from discreet.plan.releases import of_several
+from discreet.plan.plan import Plan
+from discreet.plan.seen import adversary_event, adversary_guarantee
 from discreet.privacy.events import Composed
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.units import Status, Unit
@@ -45,28 +45,26 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
 def _for_several(plan: Plan, count: int) -> Guarantee:
     adversary, honest = plan.budget_adversary()
     if plan.evaluation is None:
-        several = of_several(plan.release, count)
-        return adversary_guarantee(
-            plan.config,
-            several,
-            adversary=adversary,
-            honest_silos=honest,
-            rounds=plan.contributions(plan.rounds),
+        found = (
+            adversary_guarantee(
+                plan,
+                adversary=adversary,
+                honest_silos=honest,
+                rounds=plan.releases,
+                records=count,
+                silo=silo,
+            )
+            for silo in plan.unlike_silos
         )
+        return max(found, key=lambda row: row.epsilon)
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
-        adversary_event(
-            part.config,
-            of_several(part.release, count),
-            adversary=adversary,
-            honest_silos=honest,
-            rounds=releases,
-        )
+        adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)
         for part, releases in plan.parts(plan.releases)
     )
     one = plan.spent(plan.releases)
-    found = guarantee(
+    both = guarantee(
         Composed(events), delta=one.delta, unit=one.unit, neighboring=one.neighboring, adversary=adversary
     )
-    status = max(found.status, one.status, key=list(Status).index)
-    return replace(one, epsilon=found.epsilon, status=status)
+    status = max(both.status, one.status, key=list(Status).index)
+    return replace(one, epsilon=both.epsilon, status=status)

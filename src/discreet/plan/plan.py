@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,47 +12,50 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig, without_folder
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
-from discreet.kinds import NoisySteps, QuantileClipping, QuantileNormConfig, SiloTraining, Timetable
+from discreet.kinds import (
+    LocalConfig,
+    NoisySteps,
+    QuantileClipping,
+    SamplingConfig,
+    ServerRule,
+    SiloTraining,
+    Timetable,
+)
 from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
-from discreet.optim import ServerRule
 from discreet.plan.aggregation import sum_protocol
-from discreet.plan.assumptions import assuming
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES, Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
     adversaries,
-    against_server,
     budget_adversary,
+    composed,
     event_for,
-    most_setups,
     of_several,
 )
+from discreet.plan.seen import adversary_event, adversary_guarantee, relation_of, weakest
+from discreet.plan.silos import local_of, own_text, sampling_of, training_of
+from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
-from discreet.plan.training import local_training, silo_setting, silos_of_a_unit
-from discreet.privacy.adversary import (
-    Adversary,
-    AggregationServer,
-    ServerWithColluders,
-    WithoutSecureAggregation,
-)
-from discreet.privacy.events import Composed, Event
+from discreet.plan.training import silo_setting, silos_of_a_unit
+from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
+from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
-from discreet.privacy.units import NeighboringRelation, Status, Unit
+from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
+OWN_FIELDS = ("l2_sensitivity", "rounding_failure_prob", "sampling", "steps")
 LOCAL = frozenset({"run", "speed"})
 
 # Names of silos in a one-line description.
@@ -70,12 +74,17 @@ class Plan:
         facts: public names and shapes.
         capacities: public bound on the training records, or persons, of each silo, in the order of
             ``facts.silos``.
-        grid: the integers that travel: scale, ring, sensitivity after rounding.
-        release: what one round releases.
+        grid: the integers that travel in rounds of the first stage: scale, ring, sensitivity after rounding.
+        release: what one of those rounds releases.
         thresholds: survivors, colluders, shares.
         guarantees: one for each adversary, over all releases, in the worst case that the plan allows.
         evaluation: the plan of questions that held-out records are asked between rounds, with noise and
             guarantees of their own; None where the training is not evaluated.
+        segments: the stages of a training with segments, all in one ring; none where all rounds are alike.
+        preparation: the plan of questions that training records are asked before the first round, composed
+            with the rounds in ``guarantees``; None where records are used as they are read.
+        own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
+            do not differ. ``release`` is then nowhere below any of them.
     """
 
     config: Config
@@ -86,6 +95,9 @@ class Plan:
     thresholds: Thresholds
     guarantees: tuple[Guarantee, ...]
     evaluation: Plan | None = None
+    preparation: Plan | None = None
+    segments: tuple[Stage, ...] = ()
+    own: tuple[RoundRelease, ...] = ()
 
     @property
     def name(self) -> str:
@@ -136,6 +148,11 @@ class Plan:
         return self.config.evaluate
 
     @property
+    def own_settings(self) -> str:
+        """Which silos have which settings in place of everybody's, in one line; empty if none has."""
+        return own_text(self.config)
+
+    @property
     def aggregation(self) -> AggregationConfig:
         """Protocol, mode and floors."""
         return self.config.aggregation
@@ -162,20 +179,123 @@ class Plan:
 
     @property
     def releases(self) -> int:
-        """How many sums are planned: rounds, and evaluations between them; interrupted ones count."""
-        return self.rounds if self._interleaving is None else self._interleaving.releases
+        """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
+        return self._interleaving.releases
+
+    def prepares(self, release: int) -> bool:
+        """Says whether a release, from 1, asks training records what they are prepared by."""
+        return release <= self._interleaving.preparing
+
+    def trains(self, release: int) -> bool:
+        """Says whether a release, from 1, is a round."""
+        return not (self.prepares(release) or self.evaluates(release))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Rounds that are alike, in order: one stage, unless the training has segments."""
+        return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
+
+    def stage_of(self, release: int) -> Stage:
+        """Returns the stage of a release, from 1; of one beyond the plan, the last."""
+        left = self.round_of(release)
+        for stage in self.stages:
+            if left <= stage.rounds:
+                return stage
+            left -= stage.rounds
+        return self.stages[-1]
+
+    def at(self, release: int) -> Plan:
+        """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
+        if not self.segments:
+            return self
+        stage = self.stage_of(release)
+        return dataclasses.replace(
+            self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
+        )
+
+    def of_stage(self, stage: Stage) -> Plan:
+        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
+        if not self.segments:
+            return self
+        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
+        config = stage.config.model_copy(update={"training": training})
+        return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
+
+    def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
+        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in.
+
+        Of the units of ``silo``; of those of any, without one.
+        """
+        if not self.segments:
+            return ((self.release_of(silo), self.contributions(rounds, silo)),)
+        found, left = [], rounds
+        for stage in self.stages:
+            found.append((stage.release, min(left, stage.rounds)))
+            left -= found[-1][1]
+        # Nobody says of which stage those are that are too many.
+        return tuple((release, count + left) for release, count in found)
 
     def evaluates(self, release: int) -> bool:
         """Says whether a release, from 1, asks held-out records."""
-        return self._interleaving is not None and self._interleaving.evaluates(release)
+        return self._interleaving.evaluates(release)
+
+    @property
+    def every_part(self) -> Mapping[str | None, Plan]:
+        """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
+
+    def part_of(self, release: int) -> str | None:
+        """Returns the name of the part that a release, from 1, is of."""
+        return EVALUATION if self.evaluates(release) else None
+
+    def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
+        """Returns what silos carry out in a release before which the server announced a vector."""
+        return self.questions_about(announced) if self.evaluates(release) else self
+
+    def announced_length(self, release: int) -> int:
+        """Returns how many numbers the server announces before a release."""
+        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def covering(self, contributed: Mapping[str | None, int]) -> int:
+        """Returns after how many releases, in their order, every sort had at least so many.
+
+        Behind the last one they begin anew. So whoever was in some releases of each sort is charged for those
+        at least (docs/theory/questions.md).
+
+        Args:
+            contributed: number of releases by the name that `sort_of` gives them.
+        """
+        count = sum(contributed.values())
+        while any(self._of_sort(name, count) < own for name, own in contributed.items()):
+            count += 1
+        return count
+
+    def sort_of(self, release: int) -> str | None:
+        """Returns by which name a silo's ledger counts a release: its part, or its segment."""
+        part = self.part_of(release)
+        if part is not None or not self.segments:
+            return part
+        return _segment_name(self.segments.index(self.stage_of(release)))
+
+    def _of_sort(self, name: str | None, releases: int) -> int:
+        """Returns how many of the first so many releases are of a sort."""
+        order = self._interleaving
+        rounds = order.round_of(releases)
+        by_name: dict[str | None, int] = {
+            None: rounds,
+            EVALUATION: order.evaluated(releases),
+            **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
+        }
+        return by_name[name]
 
     def round_of(self, release: int) -> int:
-        """Returns the round that a release is, or that it follows."""
-        order = self._interleaving
-        return release if order is None else release - order.evaluated(release)
+        """Returns the round that a release is, or that it follows; 0 before the first."""
+        return self._interleaving.round_of(release)
 
     def release_text(self, release: int) -> str:
         """Says which release this is, for a person."""
+        if self.prepares(release):
+            return "preparation, before round 1"
         number = f"round {self.round_of(release)}/{self.rounds}"
         return f"held out, after {number}" if self.evaluates(release) else number
 
@@ -192,32 +312,44 @@ class Plan:
             No unit's records are in two of them, so that all releases together satisfy the weakest of the
             guarantees of the parts (docs/theory/questions.md).
         """
-        if self.evaluation is None or self._interleaving is None:
+        if self.evaluation is None:
             return ((self, releases),)
         evaluated = self._interleaving.evaluated(releases)
         alone = dataclasses.replace(self, evaluation=None)
         return (alone, releases - evaluated), (self.evaluation, evaluated)
 
-    @property
-    def _interleaving(self) -> Interleaving | None:
-        stated = self.evaluating
-        if self.evaluation is None or stated is None:
-            return None
-        return Interleaving(self.rounds, stated.every)
+    def one_after_the_other(self, releases: int) -> tuple[tuple[Plan, int], ...]:
+        """Returns plans of one kind of release, with how many of the first so many are theirs, in order.
+
+        Guarantee:
+            They are about the same units: their events compose. For a plan without evaluations (`parts`).
+        """
+        if self.preparation is None:
+            return ((self, releases),)
+        prepared = self._interleaving.prepared(releases)
+        alone = dataclasses.replace(self, preparation=None)
+        return (self.preparation, prepared), (alone, releases - prepared)
 
     @property
-    def unit_length(self) -> float:
+    def _interleaving(self) -> Interleaving:
+        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
+        return Interleaving(self.rounds, every, preparing=int(self.preparation is not None))
+
+    def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
 
-        Where the norm follows a quantile, what travels is measured in units of the round's norm.
+        Where the norm follows a quantile, what travels is measured in units of the round's norm; where the
+        rate of local steps decays and the update with it, in units of the round's factor.
         """
-        return 1.0 if self.norm_rule is None else self.norm_rule.initial_norm
+        if self.norm_rule is not None:
+            return self.norm_rule.initial
+        return self.silo_training(self.facts.silos[0], release).unit_length
 
     @property
     def norm_rule(self) -> QuantileClipping | None:
         """The rule by which the clipping norm moves; None if it is fixed, or nothing is clipped."""
         norm = self.privacy.clip_norm
-        return norm.rule() if isinstance(norm, QuantileNormConfig) else None
+        return norm if isinstance(norm, QuantileClipping) else None
 
     @property
     def protocol(self) -> SumProtocol:
@@ -227,38 +359,75 @@ class Plan:
     @property
     def server_rule(self) -> ServerRule:
         """The rule by which the server turns an aggregate into the next model; post-processing."""
-        return self.training.server.rule(self.rounds)
+        return self.training.server
 
     @property
     def bytes_per_vector(self) -> int:
         """Payload of one masked vector on the wire."""
         return self.grid.payload_bytes
 
+    def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
+        """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
+        found, first = [], 1
+        for stated in self.training.segments or ():
+            last = first + stated.rounds - 1
+            own = stated.describe(self.unit.value)
+            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
+            first = last + 1
+        return tuple(found)
+
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise sure to protect a unit, over the sensitivity after rounding."""
+        """Of the first stage: deviation of the noise sure to protect a unit, over the rounded sensitivity."""
         counted = self.release.counted_shares(self.thresholds.honest_survivors)
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def silo_training(self, silo: str) -> SiloTraining:
-        """Returns the local training that ``silo`` runs, as of the first round."""
+    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
         capacity = self.capacities[self.facts.silos.index(silo)]
-        return local_training(self.training.local, silo_setting(self.config, self.facts, capacity))
+        config = self.at(release).config
+        setting = silo_setting(config, self.facts, capacity)
+        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
+
+    def local_of(self, silo: str) -> LocalConfig:
+        """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""
+        return local_of(self.config, silo)
+
+    def release_of(self, silo: str | None) -> RoundRelease:
+        """Returns what one round releases of the units of ``silo``; of a stranger or None, of any silo's."""
+        known = self.own and silo in self.facts.silos
+        return self.own[self.facts.silos.index(silo)] if known and silo is not None else self.release
+
+    @property
+    def unlike_silos(self) -> tuple[str | None, ...]:
+        """One silo of each sort in which they differ; None alone where they do not."""
+        if not self.own:
+            return (None,)
+        # Which sums a timetable has a silo in matters before the last one.
+        if self.timetable is not None:
+            return self.facts.silos
+        first: dict[RoundRelease, str] = {}
+        for silo, release in zip(self.facts.silos, self.own, strict=True):
+            first.setdefault(release, silo)
+        return tuple(first.values())
 
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
         return self.facts.silos if self.timetable is None else self.timetable.sums[release - 1].silos
 
-    def contributions(self, rounds: int) -> int:
-        """Returns in how many of the first ``rounds`` releases the records of one silo may be."""
-        return rounds if self.timetable is None else self.timetable.most_contributions(rounds)
+    def contributions(self, rounds: int, silo: str | None = None) -> int:
+        """Returns in how many of the first ``rounds`` releases the records of a silo, or of any, may be."""
+        planned = self.timetable
+        if planned is None:
+            return rounds
+        return planned.most_contributions(rounds) if silo is None else planned.contributions_of(silo, rounds)
 
     def contributions_of(self, silo: str) -> int:
         """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
         planned = self.timetable
         asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.rounds)
+        return asked or self.contributions(self.releases)
 
     @property
     def by_contribution(self) -> Plan:
@@ -272,15 +441,21 @@ class Plan:
         return dataclasses.replace(self, config=self.config.model_copy(update={"training": training}))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
-        """Returns the event of ``rounds`` rounds against whoever faces ``honest_silos`` shares of noise.
+        """Returns the event of the first so many releases against whoever faces so many shares of noise.
 
-        Evaluations are not in it, which are of other units.
+        Evaluations are not in it, nor counted, which are of other units.
         """
-        seen = of_several(self.release, silos_of_a_unit(self.config))
-        return event_for(seen, honest_silos=honest_silos, rounds=self.contributions(rounds))
+        silos = silos_of_a_unit(self.config)
+        return composed(
+            event_for(of_several(release, silos), honest_silos=honest_silos, rounds=number)
+            for part, count in self.one_after_the_other(rounds)
+            for release, number in part.composition(count)
+        )
 
     def budget_adversary(self) -> tuple[Adversary, int]:
         """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
+        if not self.thresholds.summed:
+            return SiloMessages(max(self.facts.silos, key=self.contributions_of)), 1
         return budget_adversary(self.thresholds, self.unit, asks=bool(self.questions))
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
@@ -291,49 +466,108 @@ class Plan:
         """Returns the guarantee against the budget adversary after ``rounds`` charged releases."""
         return self.against(*self.budget_adversary(), rounds=rounds)
 
+    def rows(self) -> tuple[tuple[Adversary, int, str | None], ...]:
+        """Returns every guarantee that there is: the adversary, its shares of noise, and whose units.
+
+        None is everybody's. Where silos differ, each has a row of its own against the budget adversary.
+        """
+        adversary, honest = self.budget_adversary()
+        of_all = ((who, shares, None) for who, shares in self.adversaries())
+        return (*of_all, *((adversary, honest, silo) for silo in (self.facts.silos if self.own else ())))
+
+    def guarantees_for(self, silo: str) -> tuple[Guarantee, ...]:
+        """Returns the guarantees of everything planned that concern the units of one silo."""
+        concern = [
+            row
+            for row in self.guarantees
+            if row.silo is None
+            and not (isinstance(row.adversary, WithoutSecureAggregation) and row.adversary.silo != silo)
+        ]
+        if not self.own:
+            return tuple(concern)
+        shares = dict(self.adversaries())
+        return tuple(
+            row
+            if isinstance(row.adversary, WithoutSecureAggregation)
+            else self.against(row.adversary, shares[row.adversary], rounds=self.releases, silo=silo)
+            for row in concern
+        )
+
     def against(
-        self, adversary: Adversary, honest_silos: int, *, rounds: int, aborted: int = 0, over: bool = False
+        self,
+        adversary: Adversary,
+        honest_silos: int,
+        *,
+        rounds: int,
+        aborted: int = 0,
+        over: bool = False,
+        silo: str | None = None,
     ) -> Guarantee:
         """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
 
-        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`).
+        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
+        differ, it is that of the units of ``silo``, or the weakest of all silos'.
         """
+        own = adversary.silo if isinstance(adversary, WithoutSecureAggregation | SiloMessages) else silo
+        about = self.unlike_silos if own is None or not self.own else (own,)
         found = [
             adversary_guarantee(
-                part.config,
-                part.release,
+                part,
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=count,
                 aborted=aborted,
                 over=over,
+                besides=rounds - count,
+                silo=one,
             )
             for part, count in self.parts(rounds)
+            for one in about
         ]
-        return found[0] if len(found) == 1 else _weakest(found)
+        if self.evaluation is not None:
+            return weakest(found)
+        if silo is not None and self.own:
+            return dataclasses.replace(found[0], silo=silo)
+        # Assumptions name a number of sums: the most that anybody is in.
+        most = max(range(len(about)), key=lambda place: self.contributions(rounds, about[place]))
+        worst = max(found, key=lambda row: row.epsilon)
+        return dataclasses.replace(worst, assumptions=found[most].assumptions)
 
-    def event_against(self, adversary: Adversary, honest_silos: int, *, rounds: int) -> Event:
-        """Returns the event of ``rounds`` releases as an adversary sees them.
+    def event_against(
+        self, adversary: Adversary, honest_silos: int, *, rounds: int, silo: str | None = None
+    ) -> Event:
+        """Returns the event of ``rounds`` releases as an adversary sees them, for the units of ``silo``.
 
-        Where held-out units are asked, it is as if a unit were on both sides, which is never too little.
+        Where held-out units are asked, it is as if a unit were on both sides, and where silos differ and none
+        is named, as if it were at the worst of them in every respect; neither is ever too little.
         """
         events = tuple(
             adversary_event(
-                part.config,
-                part.release,
+                part,
                 adversary=adversary,
                 honest_silos=honest_silos,
-                rounds=part.contributions(count),
+                rounds=count,
+                besides=rounds - count,
+                silo=silo,
             )
             for part, count in self.parts(rounds)
         )
-        return events[0] if len(events) == 1 else Composed(events)
+        return composed(events)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number of units that ``survivors`` put into a sum."""
+        """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
         capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
-        training = self.training
-        return training.local.normaliser(training.sampling, capacities, survivors)
+        alike: dict[SamplingConfig, list[str]] = {}
+        for silo in self.facts.silos:
+            alike.setdefault(sampling_of(self.config, silo), []).append(silo)
+        return sum(
+            self.training.local.normaliser(
+                sampling,
+                {silo: capacities[silo] for silo in silos},
+                tuple(silo for silo in survivors if silo in silos),
+            )
+            for sampling, silos in alike.items()
+        )
 
     def divisor(self, release: int, survivors: tuple[str, ...]) -> float:
         """Returns the public number that the sum of a release over ``survivors`` is divided by.
@@ -342,22 +576,23 @@ class Plan:
         that as many contributions of everybody move it as far as the same number of rounds.
         """
         if self.timetable is None:
-            return self.normaliser(survivors)
+            return self.at(release).normaliser(survivors)
         part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
         return self.normaliser(survivors) * part
 
     def decoded(
-        self, total: npt.NDArray[np.uint64], rotation: Rotation | None = None
+        self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what a modular sum stands for: the sum of the survivors' noisy updates, real units.
+        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
 
         Where the clipping norm follows a quantile, these are units of the round's norm, and the last
         coordinate is the count.
         """
-        training = self.silo_training(self.facts.silos[0])
+        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
         if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, self.grid.bits), self.grid.scale)
-        return decode(total, self.grid, rotation)
+            return training.weights().move(from_ring(total, grid.bits), grid.scale)
+        decoded = decode(total, grid, rotation)
+        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
@@ -368,13 +603,16 @@ class Plan:
         return {
             "version": PLAN_VERSION,
             "config": agreement,
-            "facts": _plain(self.facts),
+            "facts": _facts_json(self.facts),
             "capacities": list(self.capacities),
             "grid": _plain(self.grid),
             "release": _release_json(self.release),
             "thresholds": _plain(self.thresholds),
             "guarantees": to_json(self.guarantees),
-            **({} if self.evaluation is None else {"evaluation": _evaluation_json(self.evaluation)}),
+            **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
+            **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
+            **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
+            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
         }
 
     def digest(self) -> str:
@@ -395,8 +633,9 @@ class Plan:
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
-        evaluated = "" if self._interleaving is None else f" and {self._interleaving.evaluations} evaluations"
-        what = f"{self.rounds} rounds{evaluated} over {', '.join(named)}"
+        prepared = "" if self.preparation is None else "a preparation, "
+        evaluated = "" if self.evaluation is None else f" and {self._interleaving.evaluations} evaluations"
+        what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
     def __str__(self) -> str:
@@ -410,92 +649,8 @@ class Plan:
         Path(path).write_bytes(self.file())
 
 
-def adversary_guarantee(
-    config: Config,
-    release: RoundRelease,
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    rounds: int,
-    aborted: int = 0,
-    over: bool = False,
-) -> Guarantee:
-    """Returns the guarantee of ``rounds`` rounds against one adversary.
-
-    For the client unit presence is public, since a client that is not there adds no noise either: what nobody
-    can tell is a client's update from an empty one (replace-special). Where the number of records is fixed,
-    one is exchanged for another (replace-one).
-
-    Args:
-        config: what was asked for.
-        release: what one round releases.
-        adversary: who looks.
-        honest_silos: how many shares of noise stand between it and a unit.
-        rounds: releases that are charged, of those that one silo is in.
-        aborted: attempts that released nothing, besides; each showed a message to whoever sees one.
-        over: True if there will be no further attempt; else a guarantee that this matters to says so.
-    """
-    unit = Unit(config.privacy.unit)
-    event = adversary_event(
-        config, release, adversary=adversary, honest_silos=honest_silos, rounds=rounds, aborted=aborted
-    )
-    found = guarantee(
-        event,
-        delta=config.privacy.delta,
-        unit=unit,
-        neighboring=relation_of(unit, release),
-        adversary=adversary,
-    )
-    if release.counted_shares(honest_silos) > 1 and release.sharing.assumptions:
-        assumptions = (*found.assumptions, *release.sharing.assumptions)
-        found = dataclasses.replace(found, status=Status.CONDITIONAL, assumptions=assumptions)
-    return assuming(config, release, found, rounds=rounds, aborted=aborted, over=over)
-
-
-def relation_of(unit: Unit, release: RoundRelease) -> NeighboringRelation:
-    """Returns between which data a plan's guarantees hold; `adversary_guarantee` says why."""
-    return NeighboringRelation.REPLACE_SPECIAL if unit is Unit.CLIENT else release.neighboring
-
-
-def adversary_event(
-    config: Config,
-    release: RoundRelease,
-    *,
-    adversary: Adversary,
-    honest_silos: int,
-    rounds: int,
-    aborted: int = 0,
-) -> Event:
-    """Returns the event of ``rounds`` rounds against one adversary; `adversary_guarantee` says the rest."""
-    # Without secure aggregation all silos' messages are seen: each of a person's silos shows a contribution
-    # of its own, in every attempt. Composed, these bound one message too.
-    silos = silos_of_a_unit(config)
-    if isinstance(adversary, WithoutSecureAggregation):
-        return event_for(release, honest_silos=honest_silos, rounds=(rounds + aborted) * silos)
-    shown = of_several(release, silos)
-    event = event_for(shown, honest_silos=honest_silos, rounds=rounds)
-    if isinstance(adversary, AggregationServer | ServerWithColluders):
-        return against_server(event, release, setups=most_setups(rounds + aborted))
-    return event
-
-
-def _weakest(found: list[Guarantee]) -> Guarantee:
-    """Returns the guarantee of a unit of either side (docs/theory/questions.md)."""
-    largest = max(found, key=lambda one: one.epsilon)
-    status = max((one.status for one in found), key=list(Status).index)
-    assumptions = dict.fromkeys(text for one in found for text in one.assumptions)
-    citations = dict.fromkeys(text for one in found for text in one.citations)
-    return dataclasses.replace(
-        largest,
-        delta=max(one.delta for one in found),
-        status=status,
-        assumptions=(*assumptions, TWO_SIDES, NOT_MEASURED),
-        citations=tuple(citations),
-    )
-
-
-def _evaluation_json(plan: Plan) -> Json:
-    """Returns what evaluations do not share with their training, or follow from its config and facts."""
+def _questions_json(plan: Plan) -> Json:
+    """Returns what questions do not share with their training, or follow from its config and facts."""
     return {
         "capacities": list(plan.capacities),
         "grid": _plain(plan.grid),
@@ -504,17 +659,39 @@ def _evaluation_json(plan: Plan) -> Json:
     }
 
 
+def _segment_name(place: int) -> str:
+    return f"segment {place + 1}"
+
+
+def _stage_json(stage: Stage) -> Json:
+    """Returns what a stage does not share with the plan; the rest follows from its config."""
+    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
+
+
+def _facts_json(facts: FederationFacts) -> Json:
+    """Returns the facts; what only models with batch norm have is left out of others' plans."""
+    plain = _plain(facts)
+    if facts.batch_norm_channels == 0:
+        del plain["batch_norm_channels"]
+    return plain
+
+
 def _release_json(release: RoundRelease) -> Json:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sharing = fields.pop("sharing")
     return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
 
 
+def _own_json(release: RoundRelease) -> Json:
+    """Returns in what a silo's release may differ from the plan's."""
+    return {name: to_json(getattr(release, name)) for name in OWN_FIELDS}
+
+
 def _indented(document: Json) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Any) -> dict[str, Any]:
     """Returns a flat dataclass as JSON; tuples become lists."""
     flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

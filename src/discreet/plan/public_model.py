@@ -30,7 +30,13 @@ def made_model(
     if blocks is not None:
         dimension = Asked(blocks).dimension
         return Answers(dimension), answers_facts(dimension)
-    made = build_model(config.model.name, feature_shape, num_classes, seed=config.model.seed)
+    made = build_model(
+        config.model.name,
+        feature_shape,
+        num_classes,
+        seed=config.model.seed,
+        mixes_records=config.training.local.clips_whole_update,
+    )
     return made, described(made, feature_shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +15,10 @@ from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config, evaluation_facts
-from discreet.plan.plan import LOCAL, PLAN_VERSION, Plan
+from discreet.plan.plan import LOCAL, OWN_FIELDS, PLAN_VERSION, Plan
+from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import RoundRelease, Thresholds
+from discreet.plan.stages import Stage, asked_stages
 from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, digest, from_json
 
@@ -90,6 +93,12 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "'evaluation' of a plan must be there if its config asks for one, and only then; it is "
             f"{'left out' if evaluation is None else 'there'}. Plan again."
         )
+    prepared = data.get("preparation")
+    if (prepared is None) != (config.data.standardise is None):
+        raise ConfigurationError(
+            "'preparation' of a plan must be there if its config asks for one; it differs."
+        )
+    release = _release_from_json(data["release"])
     plan = build(
         Plan,
         {
@@ -97,13 +106,16 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "facts": facts,
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
-            "release": _release_from_json(data["release"]),
+            "release": release,
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
+            "own": _own(data.get("own", []), release, facts),
             "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
+            "segments": _segments(data.get("segments", []), config),
+            "preparation": None if prepared is None else _preparation(prepared, config, facts, thresholds),
         },
     )
-    for part in (plan, *([] if plan.evaluation is None else [plan.evaluation])):
+    for part in filter(None, (plan, plan.evaluation, plan.preparation)):
         if len(part.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in part.capacities):
             raise ConfigurationError(
                 f"'capacities' must hold a positive number for each of {len(plan.facts.silos)} silos; got "
@@ -112,20 +124,52 @@ def _from_json(data: dict[str, Any]) -> Plan:
     return plan
 
 
+def _own(
+    stated: list[dict[str, Json]], release: RoundRelease, facts: FederationFacts
+) -> tuple[RoundRelease, ...]:
+    """Builds the releases of silos that differ from the plan's in some fields."""
+    if stated and (len(stated) != len(facts.silos) or any(set(one) != set(OWN_FIELDS) for one in stated)):
+        raise ConfigurationError("'own' of a plan must say the same fields for every silo; it does not.")
+    base = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    return tuple(
+        build(RoundRelease, {**base, **{name: from_json(one[name]) for name in OWN_FIELDS}}) for one in stated
+    )
+
+
 def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
     """Builds the plan of a training's evaluations, whose questions follow from its config and facts."""
     asked = evaluation_config(config, facts)
+    return _questions(data, asked, evaluation_facts(asked, facts), thresholds)
+
+
+def _preparation(
+    data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds
+) -> Plan:
+    """Builds the plan of a training's preparation, likewise."""
+    asked = preparation_config(config, facts)
+    return _questions(data, asked, preparation_facts(asked, facts), thresholds)
+
+
+def _questions(data: dict[str, Any], asked: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
     return build(
         Plan,
         {
             "config": asked,
-            "facts": evaluation_facts(asked, facts),
+            "facts": facts,
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
             "release": _release_from_json(data["release"]),
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
         },
+    )
+
+
+def _segments(data: list[dict[str, Any]], config: Config) -> tuple[Stage, ...]:
+    """Builds the stages of a training with segments, whose configs follow from its own."""
+    return tuple(
+        Stage(one.config, one.rounds, _flat(Grid, stated["grid"]), _release_from_json(stated["release"]))
+        for one, stated in zip(asked_stages(config), data, strict=True)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from discreet.errors import UnsupportedAnalysisError
@@ -14,6 +15,7 @@ from discreet.privacy.adversary import (
     ReleasedAnswers,
     ReleasedModels,
     ServerWithColluders,
+    SiloMessages,
     WithoutSecureAggregation,
 )
 from discreet.privacy.events import (
@@ -109,6 +111,12 @@ def event_for(release: RoundRelease, *, honest_silos: int, rounds: int) -> Event
     return Composed(tuple(events))
 
 
+def composed(events: Iterable[Event]) -> Event:
+    """Returns the event of several, one after the other; at least one."""
+    several = tuple(events)
+    return several[0] if len(several) == 1 else Composed(several)
+
+
 def of_several(release: RoundRelease, count: int) -> RoundRelease:
     """Returns a release as it shows ``count`` contributions of one unit: records of one person, or silos.
 
@@ -170,7 +178,7 @@ class Thresholds:
 
     Attributes:
         num_silos: silos in the plan.
-        min_survivors: fewer survivors, and nothing is unmasked.
+        min_survivors: fewer survivors, and nothing is unmasked; 1 where nothing is masked.
         max_colluding: silos that may share everything with the server.
         threshold: shares needed to unmask.
         against_members: whether the target also holds against a member that subtracts its own noise.
@@ -181,6 +189,11 @@ class Thresholds:
     max_colluding: int
     threshold: int
     against_members: bool = True
+
+    @property
+    def summed(self) -> bool:
+        """Whether contributions are seen in sums only; else every silo is protected by its own noise."""
+        return self.min_survivors > 1
 
     @property
     def honest_survivors(self) -> int:
@@ -194,8 +207,11 @@ def adversaries(
 ) -> tuple[tuple[Adversary, int], ...]:
     """Returns every adversary that a plan reports, with the noise shares that stand between it and a unit.
 
-    Where a plan ``asks`` questions, what is released is answers.
+    Where a plan ``asks`` questions, what is released is answers. Where nothing is summed in secret, each silo
+    has one row, about its own messages: everything else that anybody sees follows from all silos' messages.
     """
+    if not thresholds.summed:
+        return tuple((SiloMessages(silo), 1) for silo in silos)
     fixed: list[tuple[Adversary, int]] = [
         (ReleasedAnswers() if asks else ReleasedModels(), thresholds.min_survivors),
         (Member("client" if unit is Unit.CLIENT else "silo"), thresholds.min_survivors - 1),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from pydantic import TypeAdapter
+
 from discreet.config import Config
 from discreet.config.sections import TrainingConfig
 from discreet.errors import ConfigurationError
-from discreet.kinds import BufferedConfig, QuantileNormConfig, Timetable
+from discreet.kinds import AloneConfig, BufferedConfig, QuantileClipping, ScheduleConfig, Timetable
 from discreet.plan.training import silos_of_a_unit
 
 
@@ -21,7 +23,7 @@ def planned_timetable(config: Config, silos: tuple[str, ...]) -> Timetable | Non
     if schedule is None:
         return None
     _require_provable(config)
-    floor = config.aggregation.min_survivors
+    floor = 1 if isinstance(schedule, AloneConfig) else config.aggregation.min_survivors
     return _made(schedule, silos, config.training.planned_rounds, len(silos) if floor is None else floor)
 
 
@@ -48,25 +50,30 @@ def planned_sums(config: Config, silos: tuple[str, ...]) -> int:
     return config.training.planned_rounds if found is None else len(found.sums)
 
 
+_SCHEDULE: TypeAdapter[BufferedConfig | AloneConfig] = TypeAdapter(ScheduleConfig)
+
+
 @lru_cache(maxsize=8)
 def _cached(schedule: str, silos: tuple[str, ...], contributions: int, floor: int) -> Timetable:
-    read = BufferedConfig.model_validate_json(schedule)
+    read: BufferedConfig | AloneConfig = _SCHEDULE.validate_json(schedule)
     return read.timetable(silos, contributions=contributions, floor=floor)
 
 
-def _made(schedule: BufferedConfig, silos: tuple[str, ...], contributions: int, floor: int) -> Timetable:
+def _made(
+    schedule: BufferedConfig | AloneConfig, silos: tuple[str, ...], contributions: int, floor: int
+) -> Timetable:
     return _cached(schedule.model_dump_json(), silos, contributions, floor)
 
 
 def _require_provable(config: Config) -> None:
     """Refuses what the proof of docs/theory/schedules.md does not cover."""
     training, aggregation = config.training, config.aggregation
-    if training.local.noise_inside:
+    if training.local.noise_inside and not isinstance(training.schedule, AloneConfig):
         raise ConfigurationError(
             "'training.schedule' must be left out for noisy-steps, whose noise is proven for the silo's own "
             "messages. Take another local kind, or leave the schedule out."
         )
-    if isinstance(config.privacy.clip_norm, QuantileNormConfig):
+    if isinstance(config.privacy.clip_norm, QuantileClipping):
         raise ConfigurationError(
             "'privacy.clip_norm' must be a number with 'training.schedule': silos that train on models of "
             "different ages would clip to different norms."

@@ -9,7 +9,7 @@ from discreet.config import Config
 from discreet.config.data import LossConfig, PersonConfig
 from discreet.data.labels import NUMBER
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import LocalConfig, QuantileNormConfig, SiloSetting, SiloTraining, following
+from discreet.kinds import LocalConfig, QuantileClipping, SiloSetting, SiloTraining, following
 from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.persons import PersonWeights
 from discreet.kinds.questions import EvaluationQuestion
@@ -19,9 +19,12 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.failures import rare
 from discreet.privacy.units import Unit
 
+# Far from where float64 loses relative precision: an update is divided by the factor of its round.
+_LEAST_RATE = 2.0**-64
+
 
 def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloSetting:
-    """Returns the public setting of a silo that holds at most ``capacity`` records.
+    """Returns the public setting of a silo without settings of its own, of at most ``capacity`` records.
 
     Raises:
         ConfigurationError: if unit and local kind do not fit together.
@@ -60,6 +63,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
         asked=asked_blocks(config),
         number=number,
         ordinal=_is_ordinal(config, facts),
+        batch_norm=facts.batch_norm_channels > 0,
     )
 
 
@@ -124,16 +128,36 @@ def _weights(person: PersonConfig) -> PersonWeights:
     return PersonWeights(person.most_records, over_records=person.average_over == "records")
 
 
-@lru_cache(maxsize=1024)
-def local_training(local: LocalConfig, setting: SiloSetting) -> SiloTraining:
-    """Returns the local training of a silo, as of the first round.
+def local_training(local: LocalConfig, setting: SiloSetting, round_index: int = 0) -> SiloTraining:
+    """Returns the local training of a silo in a round, from 0, at the clipping norm of the first.
 
     Raises:
         ConfigurationError: if the kind, the model and the other settings do not fit together.
     """
+    training, factor = _of_first_round(local, setting), local.rate_factor(round_index)
+    return training if factor == 1.0 else training.at_rate(factor)
+
+
+def require_rates(local: LocalConfig, setting: SiloSetting, rounds: int) -> None:
+    """Refuses a decay after which the last of so many rounds has no rate left to speak of.
+
+    Raises:
+        ConfigurationError: if it is below 2^-64 of the first one, or no number.
+    """
+    left = local.rate_factor(rounds - 1)
+    if not left >= _LEAST_RATE:
+        raise ConfigurationError(
+            f"'training.local.decay' must leave at least 2^-64 of the learning rate after {rounds} rounds; "
+            f"it leaves {left:.3g}. Use a slower decay, or fewer rounds."
+        )
+    local_training(local, setting, rounds - 1)
+
+
+@lru_cache(maxsize=1024)
+def _of_first_round(local: LocalConfig, setting: SiloSetting) -> SiloTraining:
     training = local.planned(setting)
     match setting.norm:
-        case QuantileNormConfig() as norm:
-            return following(training, norm.rule(), kind=setting.kind)
+        case QuantileClipping() as norm:
+            return following(training, norm, kind=setting.kind)
         case _:
             return training

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from discreet.accounting import calibrate
 from discreet.config import Config
 from discreet.config.data import counted_unit
 from discreet.data.labels import NUMBER
@@ -40,8 +39,8 @@ from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.stated_loss import StatedLoss
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.preparation import remaining, whole_multiplier
 from discreet.plan.training import silos_of_a_unit, stated_loss
-from discreet.privacy.events import GaussianNoise, Release
 
 _BINARY_CAP, _SOFTMAX_CAP, _NUMBER_CAP = 0.5, 0.35, 0.2
 # κ of a number: it falls with the root of the records for each unit of noise, between these ends.
@@ -52,7 +51,6 @@ _MOST_ROUNDS = 1000
 _CONTRACTING = 3000.0
 # Of the largest rate that is proven.
 _BELOW_LIMIT = 0.95
-_SMALLEST, _LARGEST = 1e-3, 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +139,8 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         )
     own = config.model.loss
     capacities = record_capacities(config, facts.silos)
-    multiplier = calibrate(
-        lambda z: Release(GaussianNoise(z), 1.0, dimension=1),
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        lower=_SMALLEST,
-        upper=_LARGEST,
-    )
+    # What is left of the budget beside a preparation.
+    multiplier = whole_multiplier(config) / math.sqrt(remaining(config))
     numbers = PublicNumbers(
         total=sum(capacities),
         silos=len(facts.silos),

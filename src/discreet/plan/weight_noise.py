@@ -8,14 +8,13 @@ server rule alone says how much of it arrives.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.kinds import AveragingConfig, TailMeanConfig
-from discreet.optim import Adaptive, LaplacianSmoothing, ServerRule
+from discreet.kinds import AdaptiveConfig, AveragingConfig, TailMeanConfig
 from discreet.plan.plan import Plan
 
 # One uniform dither a coordinate and silo (`discreet.encoding.rounding`): p(1 - p), grid units.
@@ -36,7 +35,7 @@ class WeightNoise:
     proven: bool
 
 
-def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNoise | None:
+def weight_noise(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> WeightNoise | None:
     """Returns the bound for a training whose completed rounds had these survivors.
 
     None where no bound is known: noisy-steps, whose silos mix their noise by rules of their own; a clipping
@@ -45,43 +44,49 @@ def weight_noise(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> WeightNois
 
     Args:
         plan: what was agreed.
-        survivors: of each completed round, in order.
+        survivors: of each completed release that was a round, in order.
     """
-    adaptive = isinstance(_unsmoothed(plan.server_rule), Adaptive)
+    adaptive = isinstance(plan.server_rule, AdaptiveConfig)
     if adaptive or plan.norm_rule is not None or plan.training.local.noise_inside:
         return None
     if plan.timetable is not None:
         return None
-    share = plan.release.share.variance / plan.release.share.num_silos
-    variance = (share + _ROUNDING_VARIANCE) / plan.grid.scale**2
-    counts = np.array([len(present) for present in survivors], dtype=np.float64)
-    square = float(np.sum(arrival(plan, survivors) ** 2 * counts) * variance)
+    stddevs = np.array([_stddev(plan, release) for release in survivors])
+    counts = np.array([len(present) for present in survivors.values()], dtype=np.float64)
+    square = float(np.sum((arrival(plan, survivors) * stddevs) ** 2 * counts))
     return WeightNoise(math.sqrt(square), _is_non_expansive(plan))
 
 
-def arrival(plan: Plan, survivors: Sequence[tuple[str, ...]]) -> Floats:
+def _stddev(plan: Plan, release: int) -> float:
+    """Returns the standard deviation of one silo's noise in a coordinate of a round, in weights."""
+    stage = plan.stage_of(release)
+    share = stage.release.share.variance / stage.release.share.num_silos
+    return math.sqrt(share + _ROUNDING_VARIANCE) / stage.grid.scale * plan.unit_length(release)
+
+
+def arrival(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Floats:
     """Returns how much of each round's summed noise is in the released weights, shape ``(rounds,)``.
 
     Of a training that does not react to it; smoothing, which shortens noise, is left out.
 
     Example: averaging over two survivors at learning rate 1 lets 1/2 of every round's noise arrive.
     """
-    rule, rounds = _unsmoothed(plan.server_rule), len(survivors)
+    rule, rounds = plan.server_rule.unsmoothed(), len(survivors)
     # The rule itself, on one coordinate a round: linear, so its answer to an impulse is the coefficient.
     state, weights = rule.init(rounds), np.zeros(rounds)
-    for place, present in enumerate(survivors):
+    for place, (release, present) in enumerate(survivors.items()):
         impulse = np.zeros(rounds)
-        impulse[place] = 1.0 / plan.normaliser(present)
-        state, weights = rule.step(state, weights, impulse)
+        impulse[place] = 1.0 / plan.divisor(release, present)
+        state, weights = rule.step(state, weights, impulse, plan.rounds)
     return weights
-
-
-def _unsmoothed(rule: ServerRule) -> ServerRule:
-    return rule.rule if isinstance(rule, LaplacianSmoothing) else rule
 
 
 def _is_non_expansive(plan: Plan) -> bool:
     """Says whether the theorem's assumptions hold."""
-    server = plan.training.server
+    server = plan.server_rule
     averaged = isinstance(server, AveragingConfig | TailMeanConfig) and server.smoothing is None
-    return averaged and server.learning_rate <= 1.0 and plan.training.local.is_non_expansive
+    return (
+        averaged
+        and server.learning_rate <= 1.0
+        and all(stage.config.training.local.is_non_expansive for stage in plan.stages)
+    )

@@ -70,4 +70,22 @@ class WithoutSecureAggregation:
         return f"whoever sees {self.silo}'s own message, were secure aggregation absent"
 
 
-Adversary = ReleasedModels | Member | AggregationServer | ServerWithColluders | WithoutSecureAggregation
+@dataclass(frozen=True, slots=True)
+class SiloMessages:
+    """Whoever sees all that ``silo`` sends, where nothing is summed in secret: everybody, to be sure."""
+
+    silo: str
+
+    def describe(self) -> str:
+        """Says in plain words who this is."""
+        return f"anyone who sees {self.silo}'s messages"
+
+
+Adversary = (
+    ReleasedModels
+    | Member
+    | AggregationServer
+    | ServerWithColluders
+    | WithoutSecureAggregation
+    | SiloMessages
+)

@@ -100,7 +100,8 @@ class PolyaNoise:
 
     A share is the difference of two negative binomials of shape r = 1/``whole``: P[k] = C(k + r − 1, k)
     (1 − p)^r p^k with p = exp(−1/``scale``). Shapes add up, and of shape 1 they are geometric: the sum of
-    ``whole`` shares is the two-sided geometric law of `DiscreteLaplaceNoise`, exactly; more only add to it.
+    ``whole`` shares is the two-sided geometric law, exactly: probability proportional to exp(−|k|/``scale``);
+    more only add to it.
     Goryczka, Xiong (2017), Section 4.2; Ghosh, Roughgarden, Sundararajan (2012).
     """
 
@@ -115,26 +116,6 @@ class PolyaNoise:
     def variance(self) -> float:
         """Variance per coordinate of the sum: n/whole · 2p/(1 − p)²."""
         return self.num_silos / self.whole / (2.0 * math.sinh(0.5 / self.scale) ** 2)
-
-
-@dataclass(frozen=True, slots=True)
-class LaplaceNoise:
-    """Real Laplace noise of density exp(−|x|/``scale``)/(2 ``scale``)."""
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        _require_positive("LaplaceNoise", scale=self.scale)
-
-
-@dataclass(frozen=True, slots=True)
-class DiscreteLaplaceNoise:
-    """Integer noise of probability proportional to exp(−|k|/``scale``) (two-sided geometric)."""
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        _require_positive("DiscreteLaplaceNoise", scale=self.scale)
 
 
 IntegerNoise = RoundedGaussianNoise | DiscreteGaussianNoise | SkellamNoise | PolyaNoise
@@ -182,25 +163,6 @@ class RepeatedPoissonSampling:
 
 
 @dataclass(frozen=True, slots=True)
-class TruncatedPoissonSampling:
-    """Poisson sampling whose batch, if larger than ``max_batch``, is cut down in any way at all.
-
-    ``population`` is a public upper bound on the number of units.
-    """
-
-    prob: float
-    max_batch: int
-    population: int
-
-    def __post_init__(self) -> None:
-        if not (0.0 < self.prob <= 1.0 and self.max_batch >= 1 and self.population >= 1):
-            raise ConfigurationError(
-                "TruncatedPoissonSampling needs prob in (0, 1], max_batch >= 1 and population >= 1; "
-                f"got prob={self.prob}, max_batch={self.max_batch}, population={self.population}."
-            )
-
-
-@dataclass(frozen=True, slots=True)
 class FixedSizeSampling:
     """Exactly ``sample_size`` of ``population`` units take part, uniformly without replacement."""
 
@@ -215,28 +177,7 @@ class FixedSizeSampling:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffledSampling:
-    """Each unit takes part exactly once in every pass of ``batches_per_epoch`` releases; no amplification."""
-
-    batches_per_epoch: int
-
-    def __post_init__(self) -> None:
-        if not self.batches_per_epoch >= 1:
-            raise ConfigurationError(
-                "The 'batches_per_epoch' parameter of ShuffledSampling must be >= 1; "
-                f"got {self.batches_per_epoch}."
-            )
-
-
-Sampling = (
-    NoSampling
-    | PoissonSampling
-    | RepeatedPoissonSampling
-    | TruncatedPoissonSampling
-    | FixedSizeSampling
-    | ShuffledSampling
-)
+Sampling = NoSampling | PoissonSampling | RepeatedPoissonSampling | FixedSizeSampling
 
 
 # --- events ------------------------------------------------------------------------------------------------
@@ -275,24 +216,6 @@ class Release:
 
     def __post_init__(self) -> None:
         _require_positive("Release", l2_sensitivity=self.l2_sensitivity, dimension=self.dimension)
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarRelease:
-    """One number plus Laplace noise: the queries of data-dependent preparation (counts, clipped means).
-
-    Attributes:
-        noise: law of the noise.
-        sensitivity: how far one sampled contribution moves the number, compared with its absence.
-        sampling: how units enter.
-    """
-
-    noise: LaplaceNoise | DiscreteLaplaceNoise
-    sensitivity: float
-    sampling: NoSampling | PoissonSampling = NoSampling()
-
-    def __post_init__(self) -> None:
-        _require_positive("ScalarRelease", sensitivity=self.sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,4 +294,4 @@ class Composed:
     events: tuple[Event, ...]
 
 
-Event = Release | ScalarRelease | PoissonBinomialRelease | Failure | StatisticalDistance | Repeated | Composed
+Event = Release | PoissonBinomialRelease | Failure | StatisticalDistance | Repeated | Composed

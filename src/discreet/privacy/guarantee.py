@@ -18,7 +18,8 @@ class Guarantee:
     Guarantee:
         The mechanism is (``epsilon``, ``delta``)-differentially private for each ``unit`` under
         ``neighboring`` in the view of ``adversary``, with the standing that ``status`` says, given
-        ``assumptions``. ``epsilon`` may be infinite: then nothing is promised.
+        ``assumptions``. ``epsilon`` may be infinite: then nothing is promised. Where ``silo`` is named, it
+        holds for the units of that silo; else for every silo's.
 
     Raises:
         ConfigurationError: if ``epsilon`` is negative or NaN, ``delta`` is outside [0, 1], or a
@@ -33,6 +34,7 @@ class Guarantee:
     status: Status
     assumptions: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
+    silo: str | None = None
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0.0:
@@ -50,8 +52,16 @@ class Guarantee:
     def __repr__(self) -> str:
         return f"Guarantee({self})"
 
+    @property
+    def against(self) -> str:
+        """Says in plain words against whom, and whose units it is about if not everybody's."""
+        who = self.adversary.describe()
+        if self.silo is None:
+            return who
+        return f"{who}: {'client' if self.unit is Unit.CLIENT else f'{self.unit.value}s of'} {self.silo}"
+
     def __str__(self) -> str:
         return (
             f"({epsilon_text(self.epsilon)}, {delta_text(self.delta)})-DP per {self.unit.value}, "
-            f"{self.neighboring.value}, against {self.adversary.describe()}, {self.status.value}"
+            f"{self.neighboring.value}, against {self.against}, {self.status.value}"
         )

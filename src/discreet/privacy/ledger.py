@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -24,6 +25,10 @@ from discreet.privacy.wire import canonical
 
 GENESIS = "0" * 64
 VERSION = 2
+_LEFT_OUT = frozenset({"day", "part"})
+
+Counted = Mapping[str | None, int]
+"""How many releases of each part of a plan are charged; the rounds have no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,13 @@ class Intent:
         release: its number.
         started_from: SHA-256 of the announced vector that it starts from.
         day: on which day (UTC, ISO 8601); None where nobody wrote it down.
+        part: in the ledger of a silo, which part of the plan it is of; None for the rounds.
     """
 
     release: int
     started_from: str
     day: str | None = None
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class Line:
             **{
                 key: list(v) if isinstance(v, tuple) else v
                 for key, v in dataclasses.asdict(self.entry).items()
-                if not (key == "day" and v is None)  # lines from before days were written
+                if not (key in _LEFT_OUT and v is None)  # lines from before these were written
             },
         }
 
@@ -233,21 +240,24 @@ def spending(entries: Iterable[Entry]) -> Spending:
     return Spending(tuple(completed), tuple(lost), pending, aborted)
 
 
-def charged_in(entries: Iterable[Entry], year: int) -> int:
-    """Returns how many charged releases are of ``year``; one whose day is not known counts in every year."""
-    count, pending = 0, None
+def charged_intents(entries: Iterable[Entry]) -> list[Intent]:
+    """Returns every charged release, in order; one that was aborted is taken back."""
+    found: list[Intent] = []
     for entry in entries:
-        match entry:
-            case Intent():
-                pending = entry
-            case Completed() | Lost():
-                count += pending is not None and _may_be_of(pending, year)
-                pending = None
-            case Aborted():
-                pending = None
-            case _:
-                pass
-    return count + (pending is not None and _may_be_of(pending, year))
+        if isinstance(entry, Intent):
+            found.append(entry)
+        elif isinstance(entry, Aborted):
+            found.pop()
+    return found
+
+
+def charged_in(entries: Iterable[Entry], year: int | None = None) -> Counter[str | None]:
+    """Returns how many releases of each part are charged, to ``year`` if one is given.
+
+    One whose day is not known counts in every year.
+    """
+    intents = charged_intents(entries)
+    return Counter(intent.part for intent in intents if year is None or _may_be_of(intent, year))
 
 
 def _may_be_of(intent: Intent, year: int) -> bool:

@@ -24,7 +24,7 @@ def guarantees_html(title: str, guarantees: Sequence[Guarantee]) -> str:
 
 def _cells(row: Guarantee) -> tuple[str, ...]:
     return (
-        row.adversary.describe(),
+        row.against,
         epsilon_text(row.epsilon),
         delta_text(row.delta),
         row.unit.value,

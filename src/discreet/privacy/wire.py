@@ -45,7 +45,13 @@ def to_json(value: object) -> Json:
     if isinstance(value, Enum):
         return {"type": type(value).__name__, "value": value.value}
     if dataclasses.is_dataclass(value) and type(value).__name__ in _TYPES:
-        fields = {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        stated = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
+        # What is None by default is left out, so that older documents keep their digests.
+        fields = {
+            field.name: to_json(item)
+            for field, item in stated.items()
+            if not (item is None and field.default is None)
+        }
         return {"type": type(value).__name__, **fields}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]

@@ -143,7 +143,7 @@ def _rule(column: Column) -> str:
 
 
 def _privacy(report: ReportInput) -> str:
-    rows = [(row.adversary.describe(), *guarantee_cells(row, report)) for row in report.guarantees]
+    rows = [(row.against, *guarantee_cells(row, report)) for row in report.guarantees]
     assumed = [(f"A{number}", assumption) for assumption, number in numbered(report.guarantees).items()]
     parts = [_table(("Against", *GUARANTEE_COLUMNS), rows), _list(says(report.budget))]
     if assumed:

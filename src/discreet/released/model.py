@@ -16,6 +16,7 @@ from discreet.config.federation import public_facts
 from discreet.data import Records, TableRules, features_in_memory, table_rules
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
+from discreet.data.standard import Standard
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
@@ -28,6 +29,7 @@ from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.rounds import Origin, parse_origin
+from discreet.rounds.preparing import standard_of
 
 
 @final
@@ -39,11 +41,13 @@ class Model:
         origin: what the model file says of itself.
         network: features to logits, in evaluation mode.
         own_code: whether a feature map that is not bundled may be imported.
+        standard: what prepares records as they are read for the network; None where nothing does.
     """
 
     origin: Origin
     network: nn.Module
     own_code: bool = False
+    standard: Standard | None = None
 
     @property
     def plan(self) -> Plan:
@@ -111,17 +115,18 @@ class Model:
         return chosen if named is None else np.asarray(np.asarray(named)[chosen])
 
     def outputs(self, features: Float32s) -> torch.Tensor:
-        """Returns the logits of features as the network takes them, shape ``(n, k)``."""
+        """Returns the logits of features as records are read for training, shape ``(n, k)``."""
         if not len(features):
             return torch.empty(0, self.plan.facts.model.outputs)
-        return logits(self.network, Records(features, np.zeros(len(features), dtype=np.int64)))
+        taken = features if self.standard is None else self.standard.features(features)
+        return logits(self.network, Records(taken, np.zeros(len(features), dtype=np.int64)))
 
     def probabilities(self, features: Float32s) -> Floats:
-        """Returns the probability of each class for features as the network takes them."""
+        """Returns the probability of each class for features as records are read for training."""
         return probabilities(self.outputs(features))
 
     def numbers(self, features: Float32s, outcome: Outcome) -> Floats:
-        """Returns what a regression predicts for features as the network takes them, shape ``(n,)``."""
+        """Returns what a regression predicts for features as records are read, shape ``(n,)``."""
         return outcome.numbers(self.outputs(features)[:, 0].double().numpy())
 
     def _features(self, records: Any) -> Float32s:
@@ -225,7 +230,23 @@ def load_model(path: str | Path, *, own_code: bool = False) -> Model:
     _require_no_more_than_planned(origin, file.name)
     network = build_network(origin.plan, own_code=own_code)
     load_tensors(network, found, name=file.name)
-    return Model(origin, network.eval(), own_code)
+    return Model(origin, network.eval(), own_code, _standard(origin.plan, found.prepared, file.name))
+
+
+def _standard(plan: Plan, announced: Floats | None, name: str) -> Standard | None:
+    """Returns what prepares records, which a file may lack where the preparation was lost.
+
+    Raises:
+        ConfigurationError: if it is none of the plan's.
+    """
+    if announced is None:
+        return None
+    if plan.preparation is None:
+        raise ConfigurationError(f"{name} must prepare records only where its plan does; it does.")
+    try:
+        return standard_of(plan, announced)
+    except ValueError as error:
+        raise ConfigurationError(f"{name} must hold what prepares records; {error}.") from None
 
 
 def _require_no_more_than_planned(origin: Origin, name: str) -> None:
@@ -239,18 +260,18 @@ def _require_no_more_than_planned(origin: Origin, name: str) -> None:
         raise ConfigurationError(
             f"{name} must hold a plan that follows from its config; {difference}. Take the file as made."
         )
-    planned = {row.adversary: row for row in origin.plan.guarantees}
-    stated = {row.adversary: row for row in origin.guarantees}
+    planned = {row.against: row for row in origin.plan.guarantees}
+    stated = {row.against: row for row in origin.guarantees}
     if stated.keys() != planned.keys():
         raise ConfigurationError(
             f"{name} must state a guarantee for every adversary of its plan, and no more."
         )
-    for adversary, row in stated.items():
-        least = planned[adversary]
+    for against, row in stated.items():
+        least = planned[against]
         same = (row.unit, row.neighboring, row.status) == (least.unit, least.neighboring, least.status)
         if not (same and row.epsilon >= least.epsilon and row.delta >= least.delta):
             raise ConfigurationError(
-                f"{name} must state for {adversary.describe()} what its plan gives, "
+                f"{name} must state for {against} what its plan gives, "
                 f"epsilon {least.epsilon} at delta {least.delta}, {least.status.value}; "
                 f"it states {row.epsilon} at {row.delta}, {row.status.value}."
             )

@@ -11,6 +11,7 @@ from discreet.arrays import Floats
 from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.data.labels import Outcome
+from discreet.data.standard import FARTHEST, Ramp
 from discreet.errors import ConfigurationError
 from discreet.models import OrdinalHead
 from discreet.released.model import Model
@@ -149,16 +150,27 @@ def _columns(model: Model) -> tuple[Any, Any]:
     def scaled() -> Any:
         return MinMaxScaler(feature_range=(-1, 1), clip=True)
 
+    def number(ramp: Ramp | None) -> Any:
+        return make_pipeline(_numbers(), scaled(), constant(0.0), *_ramp(ramp))
+
     columns = model.require_rules().schema.columns
+    firsts = np.cumsum([0, *(len(column.names) for column in columns)]).tolist()
+    ramps = [None if model.standard is None else model.standard.ramp(first) for first in firsts[:-1]]
     numbers = [(place, column) for place, column in enumerate(columns) if isinstance(column, Numeric | Days)]
     plain = [place for place, column in numbers if len(column.names) == 1]
-    steps = [("numbers", make_pipeline(_numbers(), scaled(), constant(0.0)), plain)]
+    steps = [("numbers", number(None), plain)]
+    if model.standard is not None:
+        steps = [(f"number {place}", number(ramps[place]), [place]) for place in plain]
     for place, column in numbers:
         if len(column.names) > 1:
             middle, code = (column.low + column.high) / 2, code_of(column)
             absent = np.nan if code is None else code
-            as_middle = [] if code is None else [constant(middle, code)]
-            value = make_pipeline(_numbers(), constant(middle), *as_middle, scaled())
+            ramp = ramps[place]
+            # What is marked is as its column's centre; an unmarked blank is in the middle of the range.
+            center = middle if ramp is None else middle + ramp.center * (column.high - column.low) / 2
+            blank = center if column.missing else middle
+            as_center = [] if code is None else [constant(center, code)]
+            value = make_pipeline(_numbers(), constant(blank), *as_center, scaled(), *_ramp(ramp))
             steps.append((f"value {place}", value, [place]))
             # A missing cell is marked as the code is, or not at all.
             first = code if column.missing and code is not None else middle
@@ -179,6 +191,16 @@ def _columns(model: Model) -> tuple[Any, Any]:
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
     return ColumnTransformer(steps), rows
+
+
+def _ramp(ramp: Ramp | None) -> list[Any]:
+    """Returns the transformer that standardises a number of the range [-1, 1], if it is standardised."""
+    from sklearn.preprocessing import FunctionTransformer
+
+    if ramp is None:
+        return []
+    ends = [ramp.center - FARTHEST * ramp.scale, ramp.center + FARTHEST * ramp.scale]
+    return [FunctionTransformer(np.interp, kw_args={"xp": ends, "fp": [-FARTHEST, FARTHEST]})]
 
 
 def _cells() -> Any:

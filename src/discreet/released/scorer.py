@@ -15,6 +15,7 @@ from discreet.arrays import Floats
 from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
+from discreet.data.standard import FARTHEST
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
 from discreet.released.model import Model
@@ -78,6 +79,8 @@ class TableScorer(nn.Module):
     absent: torch.Tensor
     missing: torch.Tensor
     scaled: torch.Tensor
+    center: torch.Tensor
+    scale: torch.Tensor
     marked: torch.Tensor
     binned: torch.Tensor
     lower: torch.Tensor
@@ -105,6 +108,11 @@ class TableScorer(nn.Module):
         self.register_buffer("binned", torch.tensor([place for place, _, _ in bins], dtype=torch.int64))
         self.register_buffer("lower", _row([lower for _, lower, _ in bins]))
         self.register_buffer("upper", _row([upper for _, _, upper in bins]))
+        # Where nothing is standardised, nothing of it is in the program.
+        self.standardised = model.standard is not None
+        if model.standard is not None:
+            self.register_buffer("center", torch.from_numpy(model.standard.center.copy()))
+            self.register_buffer("scale", torch.from_numpy(model.standard.scale.copy()))
         self.register_buffer("order", torch.tensor(_order(columns), dtype=torch.int64))
         self.texts = nn.ParameterList(
             nn.Parameter(torch.from_numpy(texts.features), requires_grad=False)
@@ -118,6 +126,10 @@ class TableScorer(nn.Module):
         coded, unread = numbers == self.absent, ~torch.isfinite(numbers)
         marks = coded | (unread & self.missing)
         in_range = torch.where(coded | unread, 0.0, scaled).index_select(1, self.scaled)
+        if self.standardised:
+            apart = torch.clamp((in_range - self.center) / self.scale, -FARTHEST, FARTHEST)
+            # What is known to be missing is as its column's centre.
+            in_range = torch.where(marks.index_select(1, self.scaled), 0.0, apart)
         parts = [in_range, marks.double().index_select(1, self.marked)]
         inside = torch.where(unread, math.nan, numbers).index_select(1, self.binned)
         # NaN is in no bin.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
-from discreet.kinds import QuantileNormConfig
+from discreet.kinds import QuantileClipping
 from discreet.plan import Plan
 from discreet.report.content import Citation
 from discreet.version import __version__
@@ -18,7 +18,12 @@ _NOISE = {
     "skellam": ("agarwal2021", "kairouz2021"),
     "discrete-laplace": ("ghosh2012", "goryczka2017"),
 }
-_PROTOCOLS: dict[str, tuple[str, ...]] = {"bonawitz": ("bonawitz2017",), "bell": ("bell2020",), "ideal": ()}
+_PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "bonawitz": ("bonawitz2017",),
+    "bell": ("bell2020",),
+    "ideal": (),
+    "none": (),
+}
 
 _SOFTWARE = f"""@software{{discreet,
   author = {{{{The discreet developers}}}},
@@ -35,7 +40,7 @@ def citations(plan: Plan) -> tuple[Citation, ...]:
         "Integer noise and rounding": _NOISE[plan.privacy.mechanism],
         "Secure aggregation": _PROTOCOLS[plan.aggregation.protocol],
         f"Local training: {plan.training.local.kind}": plan.training.local.sources,
-        "Clipping norm": ("andrew2021",) if isinstance(plan.privacy.clip_norm, QuantileNormConfig) else (),
+        "Clipping norm": ("andrew2021",) if isinstance(plan.privacy.clip_norm, QuantileClipping) else (),
     }
     return (
         Citation("This software", _SOFTWARE),

@@ -91,7 +91,8 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         shapes=_shapes(run),
         answers=_answers(run),
         held_out=_held_out(run),
-        evaluations=plan.releases - plan.rounds,
+        evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
+        preparations=int(plan.preparation is not None),
     )
 
 
@@ -128,6 +129,7 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         asked=None if plan.timetable is None else plan.asked(entry.release),
         tick=None if plan.timetable is None else plan.timetable.sums[entry.release - 1].tick,
         held_out=plan.evaluates(entry.release),
+        prepared=plan.prepares(entry.release),
     )
 
 

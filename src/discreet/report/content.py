@@ -50,6 +50,7 @@ class CompletedRound:
         asked: silos that a timetable asks in this round; None if all are.
         tick: when, by the timetable.
         held_out: whether held-out records were asked, in place of a round.
+        prepared: whether training records were asked what they are prepared by, before the first round.
     """
 
     release: int
@@ -63,6 +64,7 @@ class CompletedRound:
     asked: tuple[str, ...] | None = None
     tick: int | None = None
     held_out: bool = False
+    prepared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,7 @@ class ReportInput:
         held_out: how good the model became on held-out records under the guarantee, and how good it was when
             it was last asked; none where it was not.
         evaluations: how many are planned between the rounds.
+        preparations: how many releases are planned before the first round.
     """
 
     title: str
@@ -263,14 +266,20 @@ class ReportInput:
     shapes: Shown | None = None
     held_out: tuple[Answer, ...] = ()
     evaluations: int = 0
+    preparations: int = 0
 
     @property
     def planned(self) -> str:
         """Says how many releases are planned."""
-        if not self.evaluations:
+        total = self.preparations + self.planned_rounds + self.evaluations
+        if total == self.planned_rounds:
             return f"{self.planned_rounds} planned rounds"
-        total = self.planned_rounds + self.evaluations
-        return f"{total} planned releases ({self.planned_rounds} rounds, {self.evaluations} evaluations)"
+        parts = [
+            *(["a preparation"] if self.preparations else []),
+            f"{self.planned_rounds} rounds",
+            *([f"{self.evaluations} evaluations"] if self.evaluations else []),
+        ]
+        return f"{total} planned releases ({', '.join(parts)})"
 
     @property
     def completed(self) -> tuple[CompletedRound, ...]:

@@ -95,7 +95,7 @@ def _exploration(plan: Plan, rows: Iterable[SweepRow], asked: list[tuple[str, An
 def _nearby(config: Config, plan: Plan) -> list[str]:
     """Returns sweeps of rounds, of the budget and, where they can be set, of local steps."""
     rounds = sorted({max(1, round(factor * plan.training.planned_rounds)) for factor in _FACTORS})
-    sweeps = [f"rounds={_listed(rounds)}"]
+    sweeps = [] if plan.segments else [f"rounds={_listed(rounds)}"]
     if config.privacy.epsilon is not None:
         sweeps.append(f"epsilon={_listed(factor * config.privacy.epsilon for factor in _FACTORS)}")
     steps = getattr(config.training.local, "steps", None)

@@ -6,9 +6,10 @@ import math
 
 from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
-from discreet.kinds import QuantileNormConfig, timetable_text
+from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_text
 from discreet.plan import Plan
 from discreet.plan.held_out import evaluation_text
+from discreet.plan.preparation import preparation_text
 from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
@@ -20,6 +21,7 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         *_training_facts(plan),
         *_noise_facts(plan),
+        *_preparation_facts(plan),
         *_evaluation_facts(plan),
         *_aggregation_facts(plan),
     )
@@ -44,7 +46,9 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             plan.training.local.describe(),
             "what a silo computes in one round",
         ),
+        *_own_settings(plan),
         *_schedule(plan),
+        *_segments(plan),
         Fact(
             "Server",
             plan.training.server.describe(),
@@ -54,6 +58,12 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
     )
 
 
+def _own_settings(plan: Plan) -> tuple[Fact, ...]:
+    if not plan.own_settings:
+        return ()
+    return (Fact("Settings of single silos", plan.own_settings, "in place of everybody's"),)
+
+
 def _schedule(plan: Plan) -> tuple[Fact, ...]:
     schedule, planned = plan.training.schedule, plan.timetable
     if schedule is None or planned is None:
@@ -61,7 +71,25 @@ def _schedule(plan: Plan) -> tuple[Fact, ...]:
     return (
         Fact("Schedule", schedule.describe(), "public, and known before the first round"),
         Fact("Sums", timetable_text(planned, plan.facts.silos), "who is in how many of them"),
+        *(_room(plan, planned) if plan.thresholds.summed else ()),
     )
+
+
+def _segments(plan: Plan) -> tuple[Fact, ...]:
+    """Says what each segment has of its own, and its noise; the facts of noise are those of the first."""
+    return tuple(
+        Fact(
+            f"Segment {number}",
+            f"{text}; noise multiplier {stage.noise_multiplier:.4g}, sensitivity "
+            f"{stage.release.l2_sensitivity / stage.grid.scale:.4g} in weights",
+            "known before the first round; sensitivity, noise and grid below are of the first",
+        )
+        for number, (text, stage) in enumerate(plan.segment_plans(), 1)
+    )
+
+
+def _room(plan: Plan, planned: Timetable) -> tuple[Fact, ...]:
+    return (Fact("Dropouts", room_text(planned, plan.thresholds.min_survivors), "what a missing silo costs"),)
 
 
 def _model(plan: Plan) -> Fact:
@@ -75,8 +103,8 @@ def _model(plan: Plan) -> Fact:
 def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
     release, scale = plan.release, plan.grid.scale
     silo_stddev = math.sqrt(release.share.variance / release.share.num_silos)
-    clip = plan.privacy.clip_norm
-    measure = "clipping norms" if isinstance(clip, QuantileNormConfig) else "in weights"
+    clip = plan.at(1).privacy.clip_norm
+    measure = "clipping norms" if isinstance(clip, QuantileClipping) else "in weights"
     measure = "of the longest that a record adds" if plan.questions else measure
     sensitivity = f"{release.l2_sensitivity:.6g} grid units = {release.l2_sensitivity / scale:.4g} {measure}"
     return (
@@ -97,6 +125,21 @@ def _noise_facts(plan: Plan) -> tuple[Fact, ...]:
             f"{plan.noise_multiplier:.4g}",
             f"noise of the {plan.thresholds.honest_survivors} silos that the target counts, "
             "over the sensitivity",
+        ),
+    )
+
+
+def _preparation_facts(plan: Plan) -> tuple[Fact, ...]:
+    """Says what training records are asked before the first round, and what that costs by itself."""
+    if plan.preparation is None:
+        return ()
+    alone = plan.spent(1)
+    return (
+        Fact(
+            "Preparation",
+            f"{preparation_text(plan)}; {pair_text(alone.epsilon, alone.delta)} by itself, against "
+            f"{plan.budget_adversary()[0].describe()}",
+            "composed with the rounds in every guarantee; a public map of one record follows from it",
         ),
     )
 
@@ -134,13 +177,13 @@ def _twice(plan: Plan) -> str:
     return "; one that takes the place of another, twice as far" if exchanged else ""
 
 
-def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asks: bool) -> Fact:
+def _clipping(clip: float | QuantileClipping | None, unit: str, *, asks: bool) -> Fact:
     match clip:
         case None:
             source = "questions" if asks else "model and its bounded features"
             meaning = f"the sensitivity follows from the {source}"
             return Fact("Clipping", "none", meaning)
-        case QuantileNormConfig():
+        case QuantileClipping():
             value = f"L2 norm at the {clip.quantile:g} quantile of what {unit} contributes"
             meaning = (
                 f"it starts at {clip.initial:g} and follows a noisy count, which is one more coordinate of "
@@ -153,8 +196,7 @@ def _clipping(clip: float | QuantileNormConfig | None, unit: str, *, asks: bool)
 
 def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
     grid, thresholds = plan.grid, plan.thresholds
-    return (
-        Fact("Aggregation", _protocol(plan.aggregation), "how the silos' integers are summed"),
+    secret = (
         Fact(
             "Survivors",
             f"at least {thresholds.min_survivors} of {thresholds.num_silos}",
@@ -165,6 +207,10 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             f"up to {thresholds.max_colluding} with the server",
             f"{thresholds.threshold} shares are needed to unmask",
         ),
+    )
+    return (
+        Fact("Aggregation", _protocol(plan.aggregation), "how the silos' integers are summed"),
+        *(secret if thresholds.summed else ()),
         Fact(
             "Ring",
             f"integers modulo 2^{grid.bits}; {grid.scale:g} grid units for 1.0",
@@ -172,12 +218,16 @@ def _aggregation_facts(plan: Plan) -> tuple[Fact, ...]:
             "the result, not privacy",
         ),
         Fact(
-            "Masked vector", f"{plan.bytes_per_vector:,} bytes", "what a silo sends in a round, without keys"
+            "Masked vector" if thresholds.summed else "Message",
+            f"{plan.bytes_per_vector:,} bytes",
+            "what a silo sends in a round, without keys",
         ),
     )
 
 
 def _protocol(aggregation: AggregationConfig) -> str:
+    if aggregation.protocol == "none":
+        return "none: every silo's message is seen, with all of the noise that protects it"
     if aggregation.protocol == "ideal":
         return "ideal: an oracle for tests; whoever sums sees every contribution"
     server = "may deviate" if aggregation.mode == "malicious" else "follows the protocol and looks"

@@ -125,7 +125,7 @@ def _middle(report: ReportInput) -> tuple[tuple[str, str, str], ...]:
 def _bottom(report: ReportInput) -> tuple[tuple[str, str, str], ...]:
     facts = {fact.label: fact.value for fact in report.facts}
     covered = [row for row in report.guarantees if not isinstance(row.adversary, WithoutSecureAggregation)]
-    who = "; ".join(f"{row.adversary.describe()}: {pair_text(row.epsilon, row.delta)}" for row in covered)
+    who = "; ".join(f"{row.against}: {pair_text(row.epsilon, row.delta)}" for row in covered)
     best = (
         ""
         if report.attack is None

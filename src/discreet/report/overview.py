@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
+from discreet.privacy.adversary import SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
@@ -68,7 +68,12 @@ def meaning(report: ReportInput) -> Html:
 
 def guarantees(report: ReportInput) -> Html:
     """Shows one row for each adversary, for the whole plan."""
-    aggregated = [g for g in report.guarantees if not isinstance(g.adversary, WithoutSecureAggregation)]
+    own = [g for g in report.guarantees if g.silo is not None]
+    aggregated = [
+        g
+        for g in report.guarantees
+        if g.silo is None and not isinstance(g.adversary, WithoutSecureAggregation)
+    ]
     alone = [g for g in report.guarantees if isinstance(g.adversary, WithoutSecureAggregation)]
     planned = f"the whole plan, {report.planned}" if report.answers is None else "the sum"
     note = (
@@ -79,7 +84,11 @@ def guarantees(report: ReportInput) -> Html:
     )
     parts = [tag("h2", "Who can learn what"), tag("p", note)]
     numbers = numbered(report.guarantees)
-    parts.append(_guarantee_table("With secure aggregation", "Adversary", aggregated, report))
+    unmasked = all(isinstance(g.adversary, SiloMessages) for g in aggregated)
+    what = "Without secure aggregation, as planned" if unmasked else "With secure aggregation"
+    parts.append(_guarantee_table(what, "Adversary", aggregated, report))
+    if own:
+        parts.append(_guarantee_table(_OF_ONE_SILO, "Against", own, report))
     if alone:
         parts.append(
             _guarantee_table(
@@ -96,6 +105,8 @@ def guarantees(report: ReportInput) -> Html:
         parts += [table("What is assumed", ("Assumption", "It says"), rows), tag("p", _NOT_HERE)]
     return tag("section", *parts)
 
+
+_OF_ONE_SILO = "Silo by silo, since they differ; the rows above hold for every silo"
 
 _NOT_HERE = (
     "Whether the records kept to these assumptions, such as how many a silo may hold, is in no file: it is "
@@ -215,7 +226,7 @@ def _worth(report: ReportInput) -> tuple[str, str, str]:
 
 def _guarantee_table(caption: str, who: str, rows: Sequence[Guarantee], report: ReportInput) -> Html:
     """Shows guarantees, one a row, with the numbers of their assumptions."""
-    shown = [(_adversary(row.adversary), *guarantee_cells(row, report)) for row in rows]
+    shown = [(_whom(row), *guarantee_cells(row, report)) for row in rows]
     return table(caption, (who, *GUARANTEE_COLUMNS), shown, numeric=(1, 2))
 
 
@@ -232,9 +243,9 @@ def guarantee_cells(guarantee: Guarantee, report: ReportInput) -> tuple[str, ...
     )
 
 
-def _adversary(adversary: Adversary) -> str:
+def _whom(row: Guarantee) -> str:
     """Names an adversary in its table."""
-    return adversary.silo if isinstance(adversary, WithoutSecureAggregation) else adversary.describe()
+    return row.adversary.silo if isinstance(row.adversary, WithoutSecureAggregation) else row.against
 
 
 def _tradeoff(attack: AttackBound) -> Html:

@@ -22,7 +22,7 @@ def price(asked: Proposed, cost: Guarantee, units: int, budget: Odometer) -> lis
     verdict = f"It would be refused: {asked.refusal}" if asked.refusal else "The budget allows it."
     rows = [
         ("Spent so far, by all trainings", level_text(asked.before, budget.limits)),
-        ("This plan costs, by itself", f"{pair_text(*asked.alone)} against {cost.adversary.describe()}"),
+        ("This plan costs, by itself", f"{pair_text(*asked.alone)} against {foreign(cost.against)}"),
         ("That is", f"{judged.level.value}: {judged.sentence}."),
         ("How well founded", status_text(cost)),
         ("Spent after this plan", level_text(asked.after, budget.limits)),

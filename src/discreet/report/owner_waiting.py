@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.privacy.adversary import Adversary, WithoutSecureAggregation
+from discreet.privacy.adversary import Adversary
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import judge
@@ -122,18 +122,19 @@ def _asked(one: Waiting) -> list[tuple[str, str]]:
         ("With", foreign(", ".join(plan.facts.silos), LONGEST_TEXT)),
         ("Protects", UNITS[plan.unit]),
         does,
-        ("In each round, here", foreign(plan.training.local.describe(), LONGEST_TEXT)),
+        ("In each round, here", foreign(plan.local_of(one.silo).describe(), LONGEST_TEXT)),
+        *(("But in", foreign(text, LONGEST_TEXT)) for text, _ in plan.segment_plans()),
     ]
 
 
 def _who_learns(one: Waiting) -> list[Html]:
     """Shows this silo's cost and the plan's row for each adversary, but not for other silos' messages."""
     plan = one.proposed.plan
-    distinct = _one_for_each([one.cost, *(row for row in plan.guarantees if _concerns(row, one.silo))])
+    distinct = _one_for_each([one.cost, *plan.guarantees_for(one.silo)])
     numbers = numbered(distinct)
     shown_rows = [
         (
-            foreign(row.adversary.describe()),
+            foreign(row.against),
             epsilon_text(row.epsilon),
             delta_text(row.delta),
             status_text(row),
@@ -160,10 +161,6 @@ def _one_for_each(rows: Sequence[Guarantee]) -> list[Guarantee]:
         if known is None or (row.epsilon, row.delta) > (known.epsilon, known.delta):
             found[row.adversary] = row
     return list(found.values())
-
-
-def _concerns(row: Guarantee, silo: str) -> bool:
-    return not isinstance(row.adversary, WithoutSecureAggregation) or row.adversary.silo == silo
 
 
 def _stated(words: str | None) -> str:

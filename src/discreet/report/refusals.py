@@ -57,7 +57,7 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
         )
     if plan.unit is Unit.RECORD:
         found.append(Refusal("one ε for a person with several records", "the protected unit is one record"))
-    if isinstance(plan.training.sampling, NoSamplingConfig):
+    if all(isinstance(stage.config.training.sampling, NoSamplingConfig) for stage in plan.stages):
         found.append(
             Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
         )

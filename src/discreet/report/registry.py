@@ -117,7 +117,7 @@ def _privacy_loss(report: ReportInput) -> dict[str, Any]:
 
 def _model(report: ReportInput) -> dict[str, Any]:
     actors = [
-        f"- {row.adversary.describe()}: {pair_text(row.epsilon, row.delta)}, {row.status.value}"
+        f"- {row.against}: {pair_text(row.epsilon, row.delta)}, {row.status.value}"
         for row in report.guarantees
         if not isinstance(row.adversary, WithoutSecureAggregation)
     ]

@@ -26,11 +26,13 @@ from discreet.config.federation import public_facts
 from discreet.data import TableRules, table_rules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Numeric, feature_names
+from discreet.data.standard import FARTHEST, Ramp, Standard
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
+from discreet.rounds.preparing import announced_map, prepared_from, standard_of
 
 NORMAL_95 = 1.959964
 """A band is this many standard deviations to either side: 95 % of a normal law."""
@@ -189,8 +191,16 @@ def model_shapes(run: RunRecord) -> Shapes:
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
     weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
-    noise = weight_noise(run.plan, [done.survivors for done in completed])
-    return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise)
+    noise = weight_noise(run.plan, _survivors_of_rounds(run))
+    found = prepared_from(saved.arrays)
+    standard = None if found is None else standard_of(run.plan, announced_map(run.plan, found))
+    return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise, standard)
+
+
+def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
+    """Returns the survivors of each completed release that moved the model."""
+    completed = run.spending.completed
+    return {done.release: done.survivors for done in completed if run.plan.trains(done.release)}
 
 
 def shown_rules(plan: Plan) -> TableRules | None:
@@ -204,10 +214,18 @@ def shown_rules(plan: Plan) -> TableRules | None:
     return rules if plan.facts.dimension == plan.facts.outputs * features else None
 
 
-def shapes_of(rules: TableRules, weights: Floats, noise: WeightNoise | None) -> Shapes:
-    """Returns the curves of weights of shape ``(outputs, features)``, the constant feature last."""
+def shapes_of(
+    rules: TableRules, weights: Floats, noise: WeightNoise | None, standard: Standard | None = None
+) -> Shapes:
+    """Returns the curves of weights of shape ``(outputs, features)``, the constant feature last.
+
+    ``standard`` says how numbers are standardised before they meet the weights; None if they are not.
+    """
     columns, classes = rules.schema.columns, rules.schema.classes
-    least, typical, most = (1.0 + sum(part) for part in zip(*map(_squares, columns), strict=True))
+    places = np.cumsum([0, *(len(column.names) for column in columns)]).tolist()
+    ramps = [None if standard is None else standard.ramp(place) for place in places[:-1]]
+    squares = map(_squares, columns, ramps)
+    least, typical, most = (1.0 + sum(part) for part in zip(*squares, strict=True))
     length = rules.norm_bound / math.sqrt(typical)
     outcomes, width = (classes[1:], 1.0) if len(weights) == 1 else (classes, 1.0 - 1.0 / len(weights))
     number = rules.schema.outcome
@@ -220,8 +238,11 @@ def shapes_of(rules: TableRules, weights: Floats, noise: WeightNoise | None) -> 
     band = None if noise is None else NORMAL_95 * noise.stddev * length * math.sqrt(width)
     shapes: list[Shape] = []
     for outcome, row in zip(outcomes, rows, strict=True):
-        parts = np.split(row[:-1], np.cumsum([len(column.names) for column in columns])[:-1])
-        drawn = (_shape(column, outcome, part, band) for column, part in zip(columns, parts, strict=True))
+        parts = np.split(row[:-1], places[1:-1])
+        drawn = (
+            _shape(column, outcome, part, band, ramp)
+            for column, part, ramp in zip(columns, parts, ramps, strict=True)
+        )
         own = [replace(shape, adds_to=adds_to) for shape in drawn]
         shapes += sorted(own, key=lambda shape: -shape.spread)
     return Shapes(
@@ -236,8 +257,11 @@ def shapes_of(rules: TableRules, weights: Floats, noise: WeightNoise | None) -> 
     )
 
 
-def _squares(column: Column) -> tuple[float, float, float]:
+def _squares(column: Column, ramp: Ramp | None) -> tuple[float, float, float]:
     """Returns the smallest, typical and largest squared length of the features of a usable cell."""
+    if ramp is not None:
+        # What is scaled by two standard deviations has a mean square of 1/4.
+        return 0.0, 0.25, FARTHEST**2
     if isinstance(column, Bins | Contrast):
         return 1.0, 1.0, 1.0
     if isinstance(column, Categories):
@@ -247,9 +271,9 @@ def _squares(column: Column) -> tuple[float, float, float]:
     return 0.0, 1.0 / 3.0, 1.0
 
 
-def _shape(column: Column, outcome: str, weights: Floats, band: float | None) -> Shape:
+def _shape(column: Column, outcome: str, weights: Floats, band: float | None, ramp: Ramp | None) -> Shape:
     """Returns one column's curve from its weights, ``(len(column.names),)``, which are scaled already."""
-    form, places = _places(column)
+    form, places = _places(column, ramp)
     levels = tuple(_level(x, features, weights, band) for x, features in places)
     missing = None
     if len(weights) > len(places[0][1]):
@@ -269,7 +293,7 @@ def _level(
 _Place = tuple[tuple[float, float] | float | str, tuple[float, ...]]
 
 
-def _places(column: Column) -> tuple[Form, list[_Place]]:
+def _places(column: Column, ramp: Ramp | None) -> tuple[Form, list[_Place]]:
     """Returns where a column's curve is drawn, and the features there, but that of missing cells."""
     if isinstance(column, Bins):
         edges = list(pairwise((column.low, *column.cuts, column.high)))
@@ -283,7 +307,12 @@ def _places(column: Column) -> tuple[Form, list[_Place]]:
         return Form.BARS, [(column.negative, (-1.0,)), (column.positive, (1.0,))]
     middle = column.low + (column.high - column.low) / 2.0
     form = Form.LINE if isinstance(column, Numeric) else Form.DAYS
-    return form, [(column.low, (-1.0,)), (middle, (0.0,)), (column.high, (1.0,))]
+    corners = (-1.0, 0.0, 1.0) if ramp is None else ramp.corners
+    half = (column.high - column.low) / 2.0
+    return form, [
+        (middle + half * corner, (corner if ramp is None else ramp.standardised(corner),))
+        for corner in corners
+    ]
 
 
 def _indicators(count: int) -> list[tuple[float, ...]]:

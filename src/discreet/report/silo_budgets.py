@@ -18,7 +18,7 @@ from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
 from discreet.silo.policy import Account, Charge, Policy, load_policy
-from discreet.silo.policy.ledger import spent_by_training
+from discreet.silo.policy.ledger import charged_by_training
 from discreet.silo.state import SiloState
 
 BUDGETS = "budgets.json"
@@ -154,13 +154,13 @@ def _own_ledger(policy: Policy, plan: Plan) -> tuple[int | None, Account]:
     if not path.exists():
         return None, Account({})
     entries = tuple(line.entry for line in read_ledger(path))
-    account = SiloState(policy).account(spent_by_training(entries), {})
+    account = SiloState(policy).account(charged_by_training(entries), {})
     _, charged = account.charged.get(plan.digest(), (None, 0))
     return charged, account.without(plan.digest())
 
 
 def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
-    charge = Charge(plan, stated.max_colluding)
+    charge = Charge(plan, stated.max_colluding, stated.silo)
     return SiloBudget(
         silo=stated.silo,
         training=charge.cost(max(plan.contributions(charged), stated.charged or 0)),

@@ -167,6 +167,8 @@ def _round_row(outcome: RoundOutcome, report: ReportInput) -> tuple[str, ...]:
 
 
 def _how_it_ended(outcome: CompletedRound) -> str:
+    if outcome.prepared:
+        return "completed: training records asked what they are prepared by"
     if outcome.held_out:
         return "completed: held-out records asked"
     return "completed" if outcome.tick is None else f"completed, tick {outcome.tick}"

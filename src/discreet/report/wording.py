@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context, Decimal
 
+from discreet.privacy.adversary import SiloMessages
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.judgement import question
 from discreet.privacy.notation import delta_is, percent_at_most
@@ -117,14 +118,30 @@ def does_not_say(guarantee: Guarantee, *, measured: bool) -> tuple[str, ...]:
         "good. The judgement beside it says what it is worth.",
         _several(guarantee),
         *_of_the_relation(guarantee),
-        "Participants know their own noise and can subtract it: against another participating silo only "
-        "the noise of the others protects.",
+        *_of_noise(guarantee),
         "It does not protect data against those who hold it: theft or misuse at a silo is outside.",
         "It does not say that what is released is accurate, fair, or safe to use on patients.",
         "It does not stop a silo from sending nonsense on purpose to spoil the result.",
+        *_of_collusion(guarantee),
+        *(tests if measured else ()),
+    )
+
+
+def _of_noise(guarantee: Guarantee) -> tuple[str, ...]:
+    if isinstance(guarantee.adversary, SiloMessages):
+        return ("Only a silo's own noise protects its records: whoever learned it could subtract it.",)
+    return (
+        "Participants know their own noise and can subtract it: against another participating silo only "
+        "the noise of the others protects.",
+    )
+
+
+def _of_collusion(guarantee: Guarantee) -> tuple[str, ...]:
+    if isinstance(guarantee.adversary, SiloMessages):
+        return ("It rests on programs that do what the plan says, and on good random numbers.",)
+    return (
         "It rests on programs that do what the plan says, on good random numbers, and on no more silos "
         "colluding with the server than the table allows.",
-        *(tests if measured else ()),
     )
 
 

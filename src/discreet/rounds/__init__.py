@@ -3,6 +3,7 @@
 from discreet.rounds.contribution import (
     Contribution,
     contribute,
+    part_source,
     require_capacity,
     require_rows_alike_for,
     round_rotation,
@@ -49,6 +50,7 @@ __all__ = [
     "open_ledger",
     "origin_of",
     "parse_origin",
+    "part_source",
     "read_record",
     "require_capacity",
     "require_rows_alike_for",

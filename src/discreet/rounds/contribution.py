@@ -46,6 +46,7 @@ class Contribution:
 def contribute(
     plan: Plan,
     silo: str,
+    release: int,
     *,
     model: nn.Module,
     parameters: npt.NDArray[np.float64],
@@ -54,7 +55,7 @@ def contribute(
     rotation: Rotation | None = None,
     weight: float = 1.0,
 ) -> Contribution:
-    """Computes the contribution of ``silo`` to a round that starts from ``parameters``, see `Start`.
+    """Computes the contribution of ``silo`` to a release that starts from ``parameters``, see `Start`.
 
     Guarantee:
         Adding or removing one unit moves the integers, before noise, by at most
@@ -67,13 +68,14 @@ def contribute(
     require_capacity(plan, silo, records)
     watch = Stopwatch()
     update = train_silo(
-        plan, silo, model=model, parameters=parameters, records=records, randomness=randomness
+        plan, silo, release, model=model, parameters=parameters, records=records, randomness=randomness
     )
     trained = watch.lap()
     if isinstance(update, NoisyUpdate):
         encoding_seconds = update.encoding_seconds
         return Contribution(update.combined, update.loss, trained - encoding_seconds, encoding_seconds)
-    return encoded(plan, update, randomness, rotation, weight=weight, training_seconds=trained)
+    stage = plan.at(release)
+    return encoded(stage, update, randomness, rotation, weight=weight, training_seconds=trained)
 
 
 def encoded(
@@ -86,6 +88,8 @@ def encoded(
     training_seconds: float,
 ) -> Contribution:
     """Rounds an update and adds the share of noise, both from the source that `contribute` is given.
+
+    ``plan`` is that of the release, `Plan.at`.
 
     The update, and not the noise, is scaled by ``weight``, at most 1: a power of 1/2, which is exact.
     """
@@ -107,9 +111,19 @@ def silo_source(randomness: _Source, sequence: int, silo: str) -> _Source:
     return randomness.derive("release", sequence, "silo", silo)
 
 
+def part_source(plan: Plan, release: int, randomness: _Source) -> _Source:
+    """Returns the source of all that silos draw in the part of the plan that a release is of.
+
+    Rounds draw the same from a seed, whether there are other parts or not.
+    """
+    part = plan.part_of(release)
+    return randomness if part is None else randomness.derive(part)
+
+
 def train_silo(
     plan: Plan,
     silo: str,
+    release: int,
     *,
     model: nn.Module,
     parameters: npt.NDArray[np.float64],
@@ -121,23 +135,24 @@ def train_silo(
     Raises:
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
-    training, weights = round_training(plan, silo, parameters)
+    training, weights = round_training(plan, silo, release, parameters)
     source = randomness.derive("training")
     if isinstance(training, NoisySteps):
-        noise = StepNoise(plan.grid, plan.release.share)
+        stage = plan.at(release)
+        noise = StepNoise(stage.grid, stage.release.share)
         return noisy_update(training, model, weights, records, source, noise=noise)
     return local_update(training, model, weights, records, source)
 
 
 def round_training(
-    plan: Plan, silo: str, announced: npt.NDArray[np.float64]
+    plan: Plan, silo: str, release: int, announced: npt.NDArray[np.float64]
 ) -> tuple[SiloTraining, npt.NDArray[np.float64]]:
-    """Returns what ``silo`` runs in a round that starts from `RoundOrder.parameters`, and the weights there.
+    """Returns what ``silo`` runs in a release that starts from `RoundOrder.parameters`, and the weights.
 
     Raises:
         PrivacyViolation: for a clipping norm at which no bound would hold.
     """
-    training = plan.silo_training(silo)
+    training = plan.silo_training(silo, release)
     if isinstance(training, QuantileClipped):
         return training.at(float(announced[-1])), announced[:-1]
     return training, announced

@@ -51,12 +51,14 @@ class RoundOrder:
             alone for an evaluation.
         starts: who is asked, and what each starts from, where a timetable says so; None if every silo is
             asked and starts from ``parameters``.
+        prepared: the values of the public map that records are used under; None for records as they are read.
     """
 
     release: int
     sequence: int
     parameters: npt.NDArray[np.float64]
     starts: Mapping[str, Start] | None = None
+    prepared: npt.NDArray[np.float64] | None = None
 
     def start_of(self, silo: str) -> Start:
         """Returns what ``silo`` starts from, which must be asked."""
@@ -69,7 +71,8 @@ class RoundOrder:
     def context(self) -> bytes:
         """Returns the digest that masks are bound to: of everything that anybody starts from."""
         if self.starts is None:
-            return hashlib.sha256(self.parameters.tobytes()).digest()
+            told = self.parameters.tobytes() + (b"" if self.prepared is None else self.prepared.tobytes())
+            return hashlib.sha256(told).digest()
         digests = {id(one.parameters): one.digest() for one in self.starts.values()}
         return context_of(
             {silo: (digests[id(one.parameters)], one.weight) for silo, one in self.starts.items()}

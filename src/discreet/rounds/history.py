@@ -23,7 +23,8 @@ class History:
     A release whose sum was lost made no model: whoever began after it began from the one before.
 
     Attributes:
-        most_stale: how many releases old the oldest base of the timetable is.
+        most_stale: how many releases old the oldest model is that a silo of the timetable begins on.
+        window: how many models, up to the one of its base, a silo begins on the mean of.
         versions: ascending.
         models: of each version, shape ``(versions, dimension)``.
     """
@@ -31,17 +32,28 @@ class History:
     most_stale: int
     versions: tuple[int, ...]
     models: npt.NDArray[np.float64]
+    window: int = 1
 
     @staticmethod
     def beginning(timetable: Timetable, parameters: npt.NDArray[np.float64]) -> History:
         """Returns the history of a training that starts from ``parameters``."""
-        return History(timetable.most_stale, (0,), parameters[None])
+        oldest = timetable.most_stale + timetable.window - 1
+        return History(oldest, (0,), parameters[None], timetable.window)
 
     def version(self, base: int) -> npt.NDArray[np.float64]:
         """Returns the newest model of version ``base`` or before."""
         place = bisect_right(self.versions, base) - 1
         found: npt.NDArray[np.float64] = self.models[place]
         return found
+
+    def begun_on(self, base: int) -> npt.NDArray[np.float64]:
+        """Returns what a silo begins on whose base is ``base``: public, as the models are."""
+        if self.window == 1:
+            return self.version(base)
+        mean: npt.NDArray[np.float64] = np.mean(
+            [self.version(max(0, base - back)) for back in range(self.window)], axis=0
+        )
+        return mean
 
     def after(self, release: int, parameters: npt.NDArray[np.float64]) -> History:
         """Returns the history with the model after ``release``; what nobody can need any more goes."""

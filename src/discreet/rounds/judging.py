@@ -13,7 +13,7 @@ from discreet.kinds.blocks import Cells
 from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
 from discreet.privacy.events import PolyaNoise
-from discreet.quality.intervals import Interval
+from discreet.quality.intervals import Interval, percents
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays
 from discreet.statistics import classification, evaluation
@@ -58,11 +58,21 @@ class HeldOut:
             "auc": None if self.auc is None else list(self.auc),
         }
 
+    def texts(self) -> list[str]:
+        """Returns accuracy and AUC with their intervals for a person, and that noise hides what it hides."""
+        hidden = "cannot be told at this noise"
+        accuracy = hidden if self.accuracy is None else percents(self.accuracy)
+        return [f"accuracy {accuracy}", *([] if self.auc is None else [f"AUC {_decimals(self.auc)}"])]
+
+
+def _decimals(found: Interval) -> str:
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+
 
 def evaluated(plan: Plan, release: int, outcome: RoundSum) -> Evaluated:
     """Returns what the secure sum of an evaluation released."""
     asked = _of(plan)
-    return Evaluated(plan.round_of(release), asked.decoded(outcome.total), len(outcome.survivors))
+    return Evaluated(plan.round_of(release), asked.decoded(outcome.total, 1), len(outcome.survivors))
 
 
 def held_out(plan: Plan, found: Evaluated) -> HeldOut:

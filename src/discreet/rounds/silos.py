@@ -60,7 +60,7 @@ def contributions(
     for names in groups.values():
         own = {name: silos[name] for name in names}
         start = order.start_of(names[0])
-        found |= _from(plan, own, start, order.sequence, model=model, randomness=randomness)
+        found |= _from(plan, own, start, order, model=model, randomness=randomness)
     return {name: found[name] for name in asked}
 
 
@@ -68,22 +68,23 @@ def _from(
     plan: Plan,
     silos: Mapping[str, Records],
     start: Start,
-    sequence: int,
+    order: RoundOrder,
     *,
     model: nn.Module,
     randomness: RandomSource,
 ) -> dict[str, Contribution]:
     """Returns the contributions of silos, at least one, that start alike."""
     # Clients all train alike; what silos differ in, their capacity, does not matter to those.
-    training, weights = round_training(plan, next(iter(silos)), start.parameters)
-    sources = {name: silo_source(randomness, sequence, name) for name in silos}
-    rotation = round_rotation(plan, sequence)
+    training, weights = round_training(plan, next(iter(silos)), order.release, start.parameters)
+    sources = {name: silo_source(randomness, order.sequence, name) for name in silos}
+    rotation = round_rotation(plan, order.sequence)
     alike = _clients_alike(training)
     if alike is None:
         return {
             name: contribute(
                 plan,
                 name,
+                order.release,
                 model=model,
                 parameters=start.parameters,
                 records=records,
@@ -97,11 +98,11 @@ def _from(
     for name, records in silos.items():
         require_capacity(plan, name, records)
     clients = {name: Client(records, sources[name].derive("training")) for name, records in silos.items()}
-    found, watch = dict[str, Contribution](), Stopwatch()
+    found, watch, stage = dict[str, Contribution](), Stopwatch(), plan.at(order.release)
     for name, counted in _counted(kind, model, weights, clients):
         update, seconds = finish(counted), watch.lap()
         found[name] = encoded(
-            plan, update, sources[name], rotation, weight=start.weight, training_seconds=seconds
+            stage, update, sources[name], rotation, weight=start.weight, training_seconds=seconds
         )
         watch.lap()
     return found

@@ -5,7 +5,6 @@ This module is the same for every engine. It sees sums only, never a silo's cont
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -34,11 +33,12 @@ from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
 from discreet.rounds.origin import origin_of
 from discreet.rounds.phases import RoundSeconds, Stopwatch
 from discreet.rounds.record import read_record
-from discreet.rounds.state import Training, Vector, judge, over, round_order, update
+from discreet.rounds.state import Training, judge, over, prepare, round_order, told, update
 
-_MOST_ABORTS_IN_A_ROW = 3
+# Attempts at one round; or, by a timetable, sums one after the other.
+_MOST_FAILURES_IN_A_ROW = 3
 
-Measure = Callable[[Vector], dict[str, float]]
+Measure = Callable[[Training], dict[str, float]]
 
 
 def _always() -> None:
@@ -98,14 +98,15 @@ def train(
         directory: where state and metrics go.
         ledger: open for this plan.
         start: the state to go on from.
-        measure: measures a model on held-out records.
+        measure: measures the model of a state on held-out records.
         observe: is told of every round.
         permit: is asked before every attempt, when nothing of it is charged; raises to stop here.
 
     Raises:
-        DiscreetError: if a round fails for good; the ledger says what was spent.
+        DiscreetError: if a round fails for good, or three sums of a timetable in a row; the ledger says what
+            was spent.
     """
-    state = start
+    state, left_out = start, 0
     while not over(plan, state, charged := spending(ledger.entries).charged):
         release = charged + 1
         watch, evaluates = Stopwatch(), plan.evaluates(release)
@@ -114,16 +115,29 @@ def train(
         except UnmaskingIncomplete as abort:
             ledger.append(Lost(release, f"{abort.code}: shares had left, but too few for a sum"))
             continue
-        summed = watch.lap()
-        clip_norm = None if evaluates else state.clip_norm
-        if evaluates:
+        except NotEnoughSurvivors as abort:
+            left_out += 1
+            if plan.timetable is None:
+                raise
+            if left_out == _MOST_FAILURES_IN_A_ROW:
+                raise NotEnoughSurvivors(
+                    abort.code,
+                    f"{abort} That was the third sum in a row; resume the training when they are there.",
+                ) from None
+            continue
+        summed, left_out = watch.lap(), 0
+        prepares = plan.prepares(release)
+        clip_norm = None if evaluates or prepares else state.clip_norm
+        if prepares:
+            state = prepare(plan, state, outcome)
+        elif evaluates:
             state = judge(plan, state, release, outcome)
         else:
             state = update(plan, state, release, outcome, round_rotation(plan, place))
         updated = watch.lap()
         _record(directory, ledger, release, state, outcome)
         recorded = watch.lap()
-        metrics = measure(state.parameters)
+        metrics = measure(state)
         phases = RoundSeconds(summed, updated, recorded, measuring=watch.lap())
         report = RoundReport(
             release,
@@ -207,7 +221,7 @@ def write_model(
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
     about = origin_of(plan, spent, seeded=seeded).text()
-    write_durably(directory.model, model_file(model, last.parameters, about))
+    write_durably(directory.model, model_file(model, last.parameters, about, told(plan, last)))
 
 
 def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> Training:
@@ -245,14 +259,16 @@ class _Release:
     state: Training
 
     @property
-    def announced(self) -> Vector:
-        """The newest vector that silos are told."""
-        return self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+    def announced(self) -> bytes:
+        """The digest of the newest values that silos are told: model, and what prepares their records."""
+        own = self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+        return RoundOrder(self.number, 0, own, prepared=told(self.plan, self.state)).context()
 
     def order(self, place: int) -> RoundOrder:
         """Returns what the server asks, ``place`` naming the randomness."""
         if self.plan.evaluates(self.number):
-            return RoundOrder(self.number, place, self.announced)
+            prepared = told(self.plan, self.state)
+            return RoundOrder(self.number, place, self.state.parameters, prepared=prepared)
         return round_order(self.plan, self.state, self.number, place)
 
     def place(self, entries: Iterable[Entry]) -> int:
@@ -273,19 +289,26 @@ def _secure_sum(
 ) -> tuple[RoundSum, int]:
     """Runs one release, trying again with fresh randomness while nothing was unmasked.
 
+    A sum of a timetable is tried once: those who are in it go on to their next, with the messages that were
+    planned for them and no others (docs/theory/schedules.md).
+
     Returns the sum and the place of its intent in the ledger.
     """
-    for attempt in range(_MOST_ABORTS_IN_A_ROW):
+    once = wanted.plan.timetable is not None
+    for attempt in range(_MOST_FAILURES_IN_A_ROW):
         permit()
         place = wanted.place(ledger.entries)
-        ledger.append(Intent(wanted.number, hashlib.sha256(wanted.announced.tobytes()).hexdigest()))
+        ledger.append(Intent(wanted.number, wanted.announced.hex()))
         try:
             return engine.sum_round(wanted.order(place)), place
         except UnmaskingIncomplete:
             raise
         except NotEnoughSurvivors as abort:
+            if once:
+                ledger.append(Lost(wanted.number, f"{abort.code}: too few silos were left for this sum"))
+                raise
             ledger.append(Aborted(wanted.number, abort.code))
-            if attempt == _MOST_ABORTS_IN_A_ROW - 1:
+            if attempt == _MOST_FAILURES_IN_A_ROW - 1:
                 raise
     raise AssertionError("unreachable")
 

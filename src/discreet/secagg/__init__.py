@@ -22,7 +22,6 @@ from discreet.secagg.ideal import Ideal
 from discreet.secagg.identity import AllowList, Identity
 from discreet.secagg.journal import FileJournal, Journal, MemoryJournal
 from discreet.secagg.modes import Malicious, SemiHonest, SemiMalicious, TrustModel, default_threshold
-from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.pairwise import Speed
 from discreet.secagg.protocol import SumProtocol, SumRun, validate_terms
 from discreet.secagg.server import Accepted, Rejected, ServerSession, Verdict
@@ -43,7 +42,6 @@ __all__ = [
     "Journal",
     "Malicious",
     "MemoryJournal",
-    "NoiseRemoval",
     "Rejected",
     "RoundTerms",
     "SemiHonest",

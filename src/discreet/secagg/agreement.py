@@ -10,7 +10,6 @@ from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import ChosenGraph, GraphRule
 from discreet.secagg.identity import AllowList
 from discreet.secagg.modes import Mode
-from discreet.secagg.noise_removal import NoiseRemoval, excess_components, num_components
 from discreet.secagg.terms import ClientId, SumTerms
 from discreet.secagg.wire import counted, uint
 
@@ -27,7 +26,6 @@ class Agreement:
         mode: whom the parties trust.
         graph: who shares with whom.
         rounds_per_setup: how many one-time slots of mask keys a setup prepares; a round uses one up.
-        noise: removable noise, or None.
         identities: the signing keys of the clients.
         digest: hash of all of the above.
     """
@@ -36,7 +34,6 @@ class Agreement:
     mode: Mode
     graph: GraphRule
     rounds_per_setup: int
-    noise: NoiseRemoval | None
     identities: AllowList
     digest: bytes = field(init=False)
 
@@ -44,11 +41,6 @@ class Agreement:
         if not 1 <= self.rounds_per_setup <= MAX_ROUNDS_PER_SETUP:
             raise ConfigurationError(
                 f"rounds_per_setup must be in [1, {MAX_ROUNDS_PER_SETUP}]; got {self.rounds_per_setup}."
-            )
-        # Excess noise is taken off when shares are released, which a healthy one-phase round never does.
-        if self.noise is not None and not self.mode.double_masks:
-            raise ConfigurationError(
-                "noise removal needs an unmask phase; got one_phase=True. Set it to False."
             )
         if self.mode.chooses_neighbors != isinstance(self.graph, ChosenGraph):
             raise ConfigurationError(
@@ -58,8 +50,8 @@ class Agreement:
             raise ConfigurationError("identities must list every client of the terms; one is missing.")
         # Both semi-honest modes have one name. Who masks twice must not meet who masks once.
         mode = self.mode.name.encode() + uint(self.mode.double_masks, 1)
-        noise = b"" if self.noise is None else self.noise.describe()
-        parts = (mode, self.graph.describe(), uint(self.rounds_per_setup, 4), noise)
+        # The empty part once named noise that can be taken off again; without it, digests would be others.
+        parts = (mode, self.graph.describe(), uint(self.rounds_per_setup, 4), b"")
         body = self.terms.digest + self.identities.digest + b"".join(counted(part) for part in parts)
         object.__setattr__(self, "digest", hashlib.sha256(b"discreet/secagg/v1/agreement" + body).digest())
 
@@ -71,10 +63,8 @@ class Agreement:
 
     @property
     def num_seeds(self) -> int:
-        """Seeds of a slot besides its mask key: the self mask, then one for every noise component."""
-        if not self.mode.double_masks:
-            return 0
-        return 1 + (0 if self.noise is None else num_components(self.terms))
+        """Seeds of a slot besides its mask key: that of the self mask, in modes that mask twice."""
+        return 1 if self.mode.double_masks else 0
 
     @property
     def slot_bytes(self) -> int:
@@ -84,14 +74,6 @@ class Agreement:
     def name(self, index: int) -> ClientId:
         """Returns the client with this number."""
         return self.terms.clients[index]
-
-    def released_seeds(self, num_survivors: int) -> tuple[int, ...]:
-        """Returns which seeds of a survivor are released: its self seed and those of excess noise."""
-        if not self.mode.double_masks:
-            return ()
-        if self.noise is None:
-            return (0,)
-        return (0, *excess_components(self.terms, num_survivors))
 
     def require_floor(self, present: int, deed: str) -> None:
         """Refuses to go on with fewer clients than the threshold and the floor.

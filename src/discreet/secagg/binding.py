@@ -27,10 +27,11 @@ def advertised_content(agreement: Agreement, epoch: int, offer: Advertise) -> by
     return _LABEL + b"advertise" + agreement.digest + uint(epoch, 4) + offer.unsigned_body()
 
 
-def commitment(agreement: Agreement, seed: bytes, *, epoch: int, client: int, slot: int, index: int) -> bytes:
+def commitment(agreement: Agreement, seed: bytes, *, epoch: int, client: int, slot: int) -> bytes:
     """Returns the public commitment to a seed; hiding because seeds have 256 random bits."""
-    # With its place in the hash, nobody can pass somebody else's commitment off as its own.
-    place = uint(epoch, 4) + uint(client, 2) + uint(slot, 4) + uint(index, 4)
+    # With its place in the hash, nobody can pass somebody else's commitment off as its own. The last number
+    # is that of the seed in its slot, which has no other.
+    place = uint(epoch, 4) + uint(client, 2) + uint(slot, 4) + uint(0, 4)
     return _hash(b"commitment", agreement.digest, place, seed)
 
 

@@ -17,7 +17,6 @@ from discreet.secagg.modes import (
     check_quorum,
     trust_model,
 )
-from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.pairwise import Speed, open_in_process
 from discreet.secagg.run import InProcessRun
 from discreet.secagg.terms import SumTerms
@@ -33,7 +32,6 @@ class Bonawitz:
         mode: whom the clients trust; `Malicious` adds a round in which they confirm the survivors.
         rounds_per_setup: one-time key slots made by one setup. More slots mean fewer setups and larger ones;
             a client whose machine is seized exposes the rounds of its open setup only.
-        noise: noise that is taken off again when fewer clients drop out than planned.
         speed: threads.
 
     Example:
@@ -48,7 +46,6 @@ class Bonawitz:
 
     mode: SemiHonest | Malicious = field(default_factory=Malicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
-    noise: NoiseRemoval | None = None
     speed: Speed = field(default_factory=Speed)
     name: ClassVar[str] = "bonawitz"
 
@@ -81,7 +78,7 @@ class Bonawitz:
             ConfigurationError: as `check`, or for an identity that is missing.
         """
         self.check(terms)
-        return Agreement(terms, self.mode, CompleteGraph(), self.rounds_per_setup, self.noise, identities)
+        return Agreement(terms, self.mode, CompleteGraph(), self.rounds_per_setup, identities)
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""

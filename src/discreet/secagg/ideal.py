@@ -81,7 +81,6 @@ class IdealRun:
             survivors=survivors,
             transcript=hashlib.sha256(terms.digest + round_terms.body() + names).digest(),
             bytes_per_client=size,
-            server_bytes=size * len(survivors),
         )
 
 

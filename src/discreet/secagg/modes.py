@@ -81,10 +81,6 @@ class TrustModel:
     server: str
     assumptions: tuple[str, ...]
 
-    def describe(self) -> str:
-        """Returns one sentence for a report."""
-        return f"{self.server}, assuming that " + " and that ".join(self.assumptions)
-
 
 _COLLUSION = "at most max_colluding clients conspire with the server"
 _TRUST = {

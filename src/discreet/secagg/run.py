@@ -160,7 +160,6 @@ class InProcessRun:
             survivors=tuple(map(self._agreement.name, result.survivors)),
             transcript=result.transcript,
             bytes_per_client=max(self._traffic.values()),
-            server_bytes=self._traffic.total(),
         )
 
 

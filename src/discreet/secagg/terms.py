@@ -129,14 +129,12 @@ class SumOutcome:
         survivors: whose inputs are in the sum, in the order of the terms.
         transcript: hash of the terms, the keys, the round and the survivors; equal for all honest parties.
         bytes_per_client: most bytes that one client sent and received for this round, setup included.
-        server_bytes: bytes that the server sent and received in all.
     """
 
     total: npt.NDArray[np.uint64]
     survivors: tuple[ClientId, ...]
     transcript: bytes
     bytes_per_client: int
-    server_bytes: int
 
 
 def positions(clients: Sequence[ClientId]) -> dict[ClientId, int]:

@@ -45,7 +45,12 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     """
     if not runs:
         raise ConfigurationError("there must be at least one run to compose; got none.")
-    events, about = dict[bool, list[Event]](), set[tuple[Unit, NeighboringRelation, str]]()
+    events, about = (
+        dict[tuple[bool, str | None], list[Event]](),
+        set[tuple[Unit, NeighboringRelation, str]](),
+    )
+    # Where silos differ in some run, everything is put together for each silo by itself.
+    unlike = any(run.plan.own for run in runs)
     parts = [part for run in runs for part in run.plan.parts(run.record.spending.charged)]
     parallel = _on_two_sides([plan for plan, _ in parts])
     for run in runs:
@@ -55,8 +60,10 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
         about.add((run.plan.unit, relation, adversary.describe()))
         for part, count in run.plan.parts(charged):
             side = parallel and part.data.asked is not None
-            if count:
-                events.setdefault(side, []).append(part.event_against(adversary, honest, rounds=count))
+            for silo in part.facts.silos if unlike else (None,):
+                if count:
+                    event = part.event_against(adversary, honest, rounds=count, silo=silo)
+                    events.setdefault((side, silo), []).append(event)
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))
         raise ConfigurationError(

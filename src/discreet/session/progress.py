@@ -17,9 +17,7 @@ from rich.progress import (
 from rich.table import Column
 
 from discreet.privacy.notation import pair_text
-from discreet.quality.intervals import Interval, percents
 from discreet.rounds import RoundReport
-from discreet.rounds.judging import HeldOut
 
 # With more rounds than this, a terminal shows the moving line only.
 _MOST_LINES = 40
@@ -74,7 +72,7 @@ def describe(report: RoundReport) -> str:
     """Returns survivors, a moving clipping norm, and measurements with the word that they are not private."""
     parts = [f"{len(report.sum.survivors)} silos"]
     if report.held_out is not None:
-        parts += [*_shares(report.held_out), "under the guarantee"]
+        parts += [*report.held_out.texts(), "under the guarantee"]
         return "  ".join(parts)
     if report.clip_norm is not None:
         parts.append(f"clip norm {report.clip_norm:.3g}")
@@ -88,17 +86,6 @@ def describe(report: RoundReport) -> str:
     if measured:
         parts.append(f"not private: {', '.join(measured)}")
     return "  ".join(parts)
-
-
-def _shares(found: HeldOut) -> list[str]:
-    """Returns accuracy and AUC with their intervals, and that the noise hides what it hides."""
-    hidden = "cannot be told at this noise"
-    accuracy = hidden if found.accuracy is None else percents(found.accuracy)
-    return [f"accuracy {accuracy}", *([] if found.auc is None else [f"AUC {_decimals(found.auc)}"])]
-
-
-def _decimals(found: Interval) -> str:
-    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
 
 
 def _columns(*, wide: bool) -> tuple[ProgressColumn, ...]:

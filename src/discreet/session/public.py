@@ -12,6 +12,7 @@ from discreet.config import Config, parse_config
 from discreet.config.data import DataConfig, counted_unit
 from discreet.config.federation import public_facts, table_shape
 from discreet.data import IN_MEMORY, Federation, Records, Silo
+from discreet.data.split import OTHERS
 from discreet.data.table_files import of_tables
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import LINEAR, LINEAR_HEADS
@@ -109,6 +110,7 @@ def plan_training(
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
     evaluate: Mapping[str, Any] | None = None,
+    standardise: Mapping[str, Any] | None = None,
     name: str = "training",
 ) -> Plan:
     """Works out noise, grid and every guarantee from public facts; no record is opened.
@@ -132,6 +134,8 @@ def plan_training(
         privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
         evaluate: the config's table ``evaluate``, such as ``{"every": 5, "epsilon": 0.2}``: between rounds,
             held-out records are asked how good the model is, under the guarantee; `Run.evaluations` has it.
+        standardise: the config's key ``data.standardise``, such as ``{"kind": "private", "share": 0.1}``:
+            numbers are centred and scaled by what one release before the first round says of them.
         name: what to call the training in its report.
 
     Raises:
@@ -139,6 +143,7 @@ def plan_training(
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     target.require_unit_of(data)
+    prepared = {} if standardise is None else {"standardise": dict(standardise)}
     named = (
         model
         if isinstance(model, str)
@@ -159,7 +164,7 @@ def plan_training(
     training |= {name: table for name, table in further.items() if table is not None}
     tables = {
         "name": name,
-        "data": data.model_dump(exclude_none=True),
+        "data": data.model_dump(exclude_none=True) | prepared,
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},
@@ -200,7 +205,7 @@ def plan_without_data(config: Config) -> Plan:
     shape = _shape(config)
     data = config.data
     capacity = data.unit_capacity
-    if not isinstance(capacity, dict):
+    if not isinstance(capacity, dict) or OTHERS in capacity:
         counted = counted_unit(config.data)
         key = "data.record_capacity" if config.data.person is None else "data.person.capacity"
         raise ConfigurationError(

@@ -22,7 +22,7 @@ from discreet.report.shapes import Shapes, model_shapes
 from discreet.rounds import RunRecord, parse_origin, read_record
 from discreet.session.finish import report_again
 from discreet.silo.policy import load_key
-from discreet.verify import Finding, saved_parameters, verify
+from discreet.verify import Finding, saved_parameters, saved_standard, verify
 
 
 @final
@@ -91,7 +91,8 @@ class Run:
         file = self.record.directory.model
         if file.exists():
             parse_origin(read_model_file(file.read_bytes(), name=file.name).about, name=file.name)
-        return Model(self.record.origin, self.model, self.own_code)
+        standard = saved_standard(self.record)
+        return Model(self.record.origin, self.model, self.own_code, standard)
 
     def predict_proba(self, records: Any) -> Floats:
         """Returns the probability of each class for each record; see `Model.predict_proba`."""
@@ -152,7 +153,8 @@ class Run:
 
     def __repr__(self) -> str:
         spent = self.record.spending
-        said = f"{len(spent.completed)} of {self.plan.rounds} rounds"
+        rounds = sum(self.plan.trains(entry.release) for entry in spent.completed)
+        said = f"{rounds} of {self.plan.rounds} rounds"
         if self.record.seeded:
             said += (
                 ", SIMULATION: whoever knows the seed can remove the noise, so what follows holds without one"

@@ -8,12 +8,15 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from discreet.plan import Plan
+from discreet.data import Records
+from discreet.plan import Plan, wire_terms
+from discreet.plan.held_out import evaluation_text
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
+from discreet.secagg.terms import DIGEST_BYTES
 from discreet.silo.policy import Account, Policy, PolicyRefusal, load_key, objections, review
 from discreet.silo.policy.document import Limits
-from discreet.silo.policy.ledger import charged_by_training, spent_by_training
+from discreet.silo.policy.ledger import charged_by_training
 from discreet.silo.policy.refusal import RefusalCode, refused_in_person
 from discreet.silo.records import load_records
 from discreet.silo.state import SiloState
@@ -88,10 +91,13 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
     approved = state.approved() | ({proposed.digest()} if as_if_approved else frozenset())
     approval = review(proposed, policy, account, today=today, approved=approved)
     notes: list[str] = []
-    records = load_records(
-        policy.data.source, approval.plan, policy.silo, note=notes.append, written=policy.data.written
-    )
     plan = approval.plan
+
+    def load(part: Plan) -> Records:
+        source, written = policy.data.source, policy.data.written
+        return load_records(source, part, policy.silo, note=notes.append, written=written)
+
+    records = {name: load(part) for name, part in plan.every_part.items()}[None]
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
     later = others.including(approval.charge, plan.contributions_of(policy.silo))
@@ -108,7 +114,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
         features=math.prod(plan.facts.feature_shape),
         released=released(plan, policy.silo),
         held_out=_held_out(plan),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -117,7 +123,8 @@ def _account(state: SiloState) -> tuple[Account, date]:
     state.check_anchor()
     lines = read_ledger(state.ledger) if state.ledger.exists() else ()
     entries, today = tuple(line.entry for line in lines), datetime.now(UTC).date()
-    return state.account(spent_by_training(entries), charged_by_training(entries, today.year)), today
+    charged = charged_by_training(entries), charged_by_training(entries, today.year)
+    return state.account(*charged), today
 
 
 def _held_out(plan: Plan) -> str:
@@ -128,6 +135,11 @@ def _held_out(plan: Plan) -> str:
     share = f"about {100 * fraction:.3g} % of the records"
     if plan.data.asked == "held-out":
         return f"{share} are held out by a public coin: those are asked, and no other"
+    if plan.evaluation is not None:
+        return (
+            f"{share} are held out by a public coin: those are asked how good the model is, "
+            f"{evaluation_text(plan)}, and are in no round"
+        )
     return (
         f"{share} are held out by a public coin (of an npz file with a test set, that set) and used for "
         "nothing here; another plan may ask them how good the model is. Set data.test_fraction = 0 in the "
@@ -137,14 +149,15 @@ def _held_out(plan: Plan) -> str:
 
 def released(plan: Plan, silo: str) -> tuple[str, ...]:
     """Lists everything that leaves ``silo`` in a training, or to answer questions, in words."""
+    wire = wire_terms(plan, bytes(DIGEST_BYTES))
     return (
         *(
             f"question {number}: {question.describe()}"
             for number, question in enumerate(plan.questions, start=1)
         ),
         "public keys, sealed key shares for the other silos, and signatures",
-        f"in each of {rounds_text(plan, silo)} one vector of {plan.grid.dimension:,} integers modulo "
-        f"2^{plan.grid.bits} ({plan.bytes_per_vector:,} bytes), masked, with this silo's own noise in it",
+        f"in each of {rounds_text(plan, silo)} one vector of {wire.length:,} integers modulo 2^{wire.bits} "
+        f"({-(-wire.length * wire.bits // 8):,} bytes), masked, with this silo's own noise in it",
         "no record, no count, no loss and no metric",
     )
 
@@ -152,5 +165,6 @@ def released(plan: Plan, silo: str) -> tuple[str, ...]:
 def rounds_text(plan: Plan, silo: str) -> str:
     """Says how many releases ask ``silo``, and of how many where a timetable leaves it out of some."""
     if plan.timetable is None:
-        return f"{plan.rounds} rounds"
+        asked = plan.releases - plan.rounds
+        return f"{plan.rounds} rounds" + (f" and {asked} evaluations of held-out records" if asked else "")
     return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"

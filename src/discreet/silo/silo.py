@@ -9,11 +9,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import final
 
+import torch
+
 from discreet.data import Records
 from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
-from discreet.plan import Plan, sum_terms
+from discreet.plan import Plan, wire_terms
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
@@ -230,9 +232,9 @@ class Silo:
         approval = self._review(plan)
         self._early.wait()  # what follows uses torch, as the thread of early work does
         require_rows_alike_for(approval.plan, approval.model, [self.name])
-        records = self._records(approval.plan)
+        records = {name: self._records(part) for name, part in approval.plan.every_part.items()}
         protocol = _masking_protocol(approval.plan)
-        agreement = protocol.agreement(sum_terms(approval.plan, proposal.session), identities)
+        agreement = protocol.agreement(wire_terms(approval.plan, proposal.session), identities)
         session = ClientSession(
             agreement,
             self.name,
@@ -240,6 +242,7 @@ class Silo:
             identity=self._identity,
             randomness=SecureRandom(),
             journal=self._journal,
+            threads=torch.get_num_threads(),
         )
         advertisement = session.start()
         # Only now: a proposal that comes to nothing, such as a late copy, must not end what is under way.
@@ -283,7 +286,7 @@ class Silo:
             return review(
                 plan,
                 self._policy,
-                self._state.account(self._ledger.trainings(), self._ledger.of_year(today.year)),
+                self._state.account(self._ledger.charged(), self._ledger.charged(today.year)),
                 today=today,
                 approved=self._state.approved(),
             )

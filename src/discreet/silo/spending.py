@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -205,8 +206,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
 
 
 def _account(policy: Policy, entries: tuple[Entry, ...], today: date) -> Account:
-    spent = {digest: spending(own) for digest, own in by_training(entries).items()}
-    return SiloState(policy).account(spent, charged_by_training(entries, today.year))
+    return SiloState(policy).account(charged_by_training(entries), charged_by_training(entries, today.year))
 
 
 def _years(
@@ -214,11 +214,11 @@ def _years(
 ) -> tuple[tuple[int, Level], ...]:
     """Works out each year by itself; a clock that went back begins no year anew, as in the budget."""
     written = {int(entry.day[:4]) for entry in entries if isinstance(entry, Intent) and entry.day is not None}
-    account = _account(policy, entries, today)
     found = []
     for year in sorted(written | {max({today.year, *written})}):
-        of_year = {plan: charged_in(own, year) for plan, own in by_training(entries).items()}
-        found.append((year, _level(replace(account, of_year=of_year).this_year, limits)))
+        counted = {plan: charged_in(own, year) for plan, own in by_training(entries).items()}
+        account = SiloState(policy).account(charged_by_training(entries), counted)
+        found.append((year, _level(account.this_year, limits)))
     return tuple(found)
 
 
@@ -230,16 +230,15 @@ def _level(account: Account, limits: Limits) -> Level:
 def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[TrainingSpent]:
     found = []
     for digest, own in by_training(entries).items():
-        charge, releases = account.charged[digest]
-        spent = spending(own)
-        cost = charge.cost(releases) if releases else None
+        (charge, counted), spent = account.charged[digest], spending(own)
+        cost = charge.cost(counted) if counted else None
         days = [entry.day for entry in own if isinstance(entry, Intent)]
         found.append(
             TrainingSpent(
                 plan=digest,
                 name=charge.plan.name,
                 unit=charge.plan.unit.value,
-                releases=releases,
+                releases=spent.charged,
                 lost=len(spent.lost),
                 planned=charge.plan.contributions_of(silo),
                 epsilon=0.0 if cost is None else cost.epsilon,
@@ -259,35 +258,34 @@ def _last_survivors(spent: Spending) -> int | None:
 def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tuple[Moment, ...]:
     """Follows the ledger, a moment for each run of releases of one plan on one day."""
     found: list[Moment] = []
-    counts: dict[str, int] = {}
+    counts: dict[str, Counter[str | None]] = {}
     for plan, day, releases in _runs(entries):
-        counts[plan] = counts.get(plan, 0) + releases
-        known = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
+        counts.setdefault(plan, Counter()).update(releases)
+        charges = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
+        known = {digest: (one, one.plan.covering(count)) for digest, (one, count) in charges.items()}
         by_then = replace(account, charged=known)
-        found.append(Moment(day, plan, releases, _level(by_then, limits)))
+        found.append(Moment(day, plan, releases.total(), _level(by_then, limits)))
     return tuple(found)
 
 
-def _runs(entries: Sequence[Entry]) -> list[tuple[str, str | None, int]]:
-    """Returns plan, day and number of charged releases, for each run of them in the ledger."""
-    found: list[tuple[str, str | None, int]] = []
-    places = _charged_intents(entries)
-    for plan, day in places:
-        if found and found[-1][:2] == (plan, day):
-            found[-1] = (plan, day, found[-1][2] + 1)
-        else:
-            found.append((plan, day, 1))
+def _runs(entries: Sequence[Entry]) -> list[tuple[str, str | None, Counter[str | None]]]:
+    """Returns plan, day and number of charged releases by part, for each run of them in the ledger."""
+    found: list[tuple[str, str | None, Counter[str | None]]] = []
+    for plan, intent in _charged_intents(entries):
+        if not (found and found[-1][:2] == (plan, intent.day)):
+            found.append((plan, intent.day, Counter()))
+        found[-1][2][intent.part] += 1
     return found
 
 
-def _charged_intents(entries: Sequence[Entry]) -> list[tuple[str, str | None]]:
-    """Returns plan and day of every charged release, in order; an aborted one is taken back."""
-    found: list[tuple[str, str | None]] = []
+def _charged_intents(entries: Sequence[Entry]) -> list[tuple[str, Intent]]:
+    """Returns every charged release with its plan, in order; an aborted one is taken back."""
+    found: list[tuple[str, Intent]] = []
     plan = ""
     for entry in entries:
         match entry:
-            case Intent(day=day):
-                found.append((plan, day))
+            case Intent() as intent:
+                found.append((plan, intent))
             case Opened(plan_digest=digest) | Resumed(plan_digest=digest):
                 plan = digest
             case Aborted():

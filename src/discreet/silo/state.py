@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan, load_plan
-from discreet.privacy.ledger import Line, Spending, read_ledger
+from discreet.privacy.ledger import Counted, Line, read_ledger
 from discreet.privacy.typed import build
 from discreet.privacy.wire import canonical
 from discreet.rounds.directory import write_durably
@@ -107,18 +107,22 @@ class SiloState:
         write_durably(path, charge.plan.document())
         self._charges[digest] = charge
 
-    def account(self, trainings: Mapping[str, Spending], of_year: Mapping[str, int]) -> Account:
+    def account(self, trainings: Mapping[str, Counted], of_year: Mapping[str, Counted]) -> Account:
         """Returns the account of ``trainings``, whose plans were kept.
 
         Args:
-            trainings: what the ledger says of each.
-            of_year: how many of their releases are charged to the present year.
+            trainings: how many releases the ledger charges, of each part of each.
+            of_year: how many of these are charged to the present year.
 
         Raises:
             LedgerError: if a plan that the ledger names is missing: then the cost cannot be known.
         """
-        charged = {digest: (self._charge(digest), spent.charged) for digest, spent in trainings.items()}
-        return Account(charged, of_year, self.fixed(), self.policy.fixed)
+        charges = {digest: self._charge(digest) for digest in trainings}
+        charged = {
+            digest: (charge, charge.plan.covering(trainings[digest])) for digest, charge in charges.items()
+        }
+        now = {digest: charges[digest].plan.covering(count) for digest, count in of_year.items()}
+        return Account(charged, now, self.fixed(), self.policy.fixed)
 
     def fixed(self) -> Fixed | None:
         """Returns what was written down before the first contribution; None if nothing was.
@@ -173,7 +177,7 @@ class SiloState:
         Raises:
             ConfigurationError: if the anchor cannot be written.
         """
-        epsilon, delta = self.account(ledger.trainings(), {}).total(self.policy.budget.lifetime)
+        epsilon, delta = self.account(ledger.charged(), {}).total(self.policy.budget.lifetime)
         writer = ledger.writer
         limits = _sha256(self._fixed.read_bytes()) if self._fixed.exists() else None
         made = Anchor(self.policy.silo, len(writer.entries), writer.head, epsilon, delta, limits)

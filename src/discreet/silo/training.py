@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import final
@@ -14,9 +15,10 @@ import numpy.typing as npt
 from discreet.data import Records
 from discreet.errors import DiscreetError
 from discreet.kinds.timetable import Turn
+from discreet.plan import filled
 from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
-from discreet.rounds import contribute, round_rotation, round_training, silo_source
+from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import invitation_in
@@ -62,12 +64,15 @@ class Book:
 
 @final
 class SiloTraining:
-    """Carries messages to the session, and adds what secure aggregation does not know: budget and ledger."""
+    """Carries messages to the session, and adds what secure aggregation does not know: budget and ledger.
+
+    ``records`` are those of each part of the plan, of which no unit has records in two.
+    """
 
     def __init__(
         self,
         approval: Approval,
-        records: Records,
+        records: Mapping[str | None, Records],
         session: OpenSession,
         *,
         book: Book,
@@ -146,7 +151,7 @@ class SiloTraining:
                 "a silo must begin early only for a sum whose model is older by the plan's timetable; "
                 f"{asked.release} is none.",
             )
-        self._check_model(asked.parameters)
+        self._check_model(asked.release, asked.parameters)
         purpose = self._purpose(asked.release, asked.attempt, asked.parameters)
         busy = self._early.busy
         if busy == purpose:
@@ -156,7 +161,7 @@ class SiloTraining:
                 RefusalCode.PROTOCOL,
                 f"a silo must be asked for one contribution at a time; it trains for sum {busy.release}.",
             )
-        self._early.begin(purpose, lambda: self._values(self._records, purpose, asked.parameters))
+        self._early.begin(purpose, lambda: self._values(purpose, asked.parameters))
 
     def close(self) -> None:
         """Forgets the session's secrets."""
@@ -169,9 +174,9 @@ class SiloTraining:
             PolicyRefusal: if there is no such sum, or it does not ask this silo.
         """
         plan, silo = self._approval.plan, self._policy.silo
-        if not 1 <= release <= plan.rounds:
+        if not 1 <= release <= plan.releases:
             raise PolicyRefusal(
-                RefusalCode.BUDGET, f"rounds must be 1 to {plan.rounds}, as planned; got round {release}."
+                RefusalCode.BUDGET, f"rounds must be 1 to {plan.releases}, as planned; got round {release}."
             )
         if plan.timetable is None:
             return None
@@ -190,17 +195,23 @@ class SiloTraining:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL, "the model must be the one that the invitation names; it is another."
             )
-        self._check_model(delivery.parameters)
+        self._check_model(start.terms.round_index, delivery.parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
-        trainings = self._ledger.trainings()
-        own = trainings.get(self._plan_digest, NOTHING_SPENT)
+        own = self._ledger.trainings().get(self._plan_digest, NOTHING_SPENT)
         forgiven = self._entered and own.pending is not None and self._believes_abort(start)
-        today = self._book.today()
-        account = self._book.state.account(trainings, self._ledger.of_year(today.year))
-        budget, charge, releases = self._policy.budget, self._approval.charge, own.charged - forgiven + 1
-        account.require(budget, charge, releases)
-        self._charged = account.including(charge, releases)
+        sort = self._approval.plan.sort_of(start.terms.round_index)
+        in_all, in_year = self._ledger.charged(), self._ledger.charged(self._book.today().year)
+        account = self._book.state.account(in_all, in_year)
+        # An attempt that came to nothing was at this very release, and so of the same sort.
+        more = Counter({sort: 0 if forgiven else 1})
+        releases, of_year = (
+            self._approval.plan.covering(Counter(counted.get(self._plan_digest, {})) + more)
+            for counted in (in_all, in_year)
+        )
+        budget, charge = self._policy.budget, self._approval.charge
+        account.require(budget, charge, releases, of_year)
+        self._charged = account.including(charge, releases, of_year)
 
     def _context(self, release: int, delivery: Deliver) -> bytes | None:
         """Returns what the masks of an invitation must be bound to; None where its digests do not fit.
@@ -230,14 +241,16 @@ class SiloTraining:
         last = self._start
         return trusts_server and last is not None and last.terms.round_index == start.terms.round_index
 
-    def _check_model(self, parameters: bytes) -> None:
+    def _check_model(self, release: int, parameters: bytes) -> None:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
-        if len(parameters) != self.model_bytes:
+        plan = self._approval.plan
+        planned = plan.announced_length(release) * np.dtype(np.float64).itemsize
+        if len(parameters) != planned:
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL,
-                f"the model must have {self.model_bytes} bytes, as planned; got {len(parameters)}.",
+                f"the model must have {planned} bytes, as planned; got {len(parameters)}.",
             )
-        plan, vector = self._approval.plan, _numbers(parameters)
+        vector = _numbers(parameters)
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL,
@@ -245,7 +258,7 @@ class SiloTraining:
                 "one is not.",
             )
         try:
-            round_training(plan, self._policy.silo, vector)
+            round_training(plan.carried_out(release, vector), self._policy.silo, release, vector)
         except DiscreetError as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 
@@ -253,17 +266,20 @@ class SiloTraining:
         """Trains, adds noise, writes the release down in ledger and anchor, and masks; in this order."""
         purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
         try:
-            values = self._early.take(purpose, lambda: self._values(self._records, purpose, parameters))
+            values = self._early.take(purpose, lambda: self._values(purpose, parameters))
         except Exception as error:
             # A silo that fell silent would tell what its records hold. Noise alone tells nothing.
             self._log(
                 f"ATTENTION: training failed, so this silo contributes noise only; "
                 f"{type(error).__name__}: {error}"
             )
-            values = self._values(nothing(self._approval.plan), purpose, parameters)
+            values = self._values(purpose, parameters, without_records=True)
         self._enter()
         self._release = self._ledger.contribute(
-            self._plan_digest, start.terms.context.hex(), self._book.today()
+            self._plan_digest,
+            start.terms.context.hex(),
+            self._book.today(),
+            part=self._approval.plan.sort_of(start.terms.round_index),
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
@@ -277,7 +293,7 @@ class SiloTraining:
         return RoundAnswered(
             self._plan_digest,
             start.terms.round_index,
-            self._approval.plan.rounds,
+            self._approval.plan.releases,
             start.terms.attempt,
             epsilon=epsilon,
             delta=delta,
@@ -294,20 +310,26 @@ class SiloTraining:
             self._ledger.join(self._plan_digest, seeded=self._policy.simulation is not None)
             self._entered = True
 
-    def _values(self, records: Records, purpose: Purpose, parameters: bytes) -> npt.NDArray[np.int64]:
-        """Returns what this silo adds to the sum when it trains on ``records``: integers with its noise."""
-        plan, silo = self._approval.plan, self._policy.silo
-        turn, attempt = self._turn(purpose.release), purpose.attempt
-        return contribute(
+    def _values(
+        self, purpose: Purpose, parameters: bytes, *, without_records: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Returns what this silo adds to the sum: integers with its noise, in the shape of every sum."""
+        whole, silo, release = self._approval.plan, self._policy.silo, purpose.release
+        turn, attempt, vector = self._turn(release), purpose.attempt, _numbers(parameters)
+        plan = whole.carried_out(release, vector)
+        source = part_source(whole, release, self._randomness)
+        values = contribute(
             plan,
             silo,
+            purpose.release,
             model=self._approval.model,
-            parameters=_numbers(parameters),
-            records=records,
-            randomness=silo_source(self._randomness, attempt, silo),
+            parameters=vector,
+            records=nothing(plan) if without_records else self._records[whole.part_of(release)],
+            randomness=silo_source(source, attempt, silo),
             rotation=round_rotation(plan, attempt),
             weight=1.0 if turn is None else turn.weight,
         ).values
+        return filled(values, self._agreement.terms.length)
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""

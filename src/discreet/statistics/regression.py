@@ -48,14 +48,12 @@ class Regression:
     """A linear regression by least squares.
 
     Attributes:
-        response: what is explained.
         coefficients: the intercept, then one for each predictor; none where nothing can be told.
         explained: R², the share of the response's variance; None where it cannot be told.
         ridge: what was added to the slopes' diagonal of the normal equations, for the estimates alone; 0
             where the matrix stood out from its noise.
     """
 
-    response: str
     coefficients: tuple[Coefficient, ...]
     explained: Interval | None
     ridge: float
@@ -114,7 +112,7 @@ def regression(
     places = [0, *(names.index(name) + 1 for name in (*predictors, response))]
     equations = _equations(moments, places)
     if equations is None:
-        return Regression(response, (), None, 0.0)
+        return Regression((), None, 0.0)
     ridge = _ridge(moments, places[:-1])
     estimate = equations.solution if ridge == 0 else _solution_with_ridge(moments, places, ridge)
     reach, own = normal_quantile(level), _in_own_units(moments, places)
@@ -122,7 +120,7 @@ def regression(
         _coefficient(equations, name, (lever, offset), estimate, reach)
         for name, (lever, offset) in zip((INTERCEPT, *predictors), own, strict=True)
     )
-    return Regression(response, coefficients, _explained(equations, reach), ridge)
+    return Regression(coefficients, _explained(equations, reach), ridge)
 
 
 def _equations(moments: Moments, places: list[int]) -> _Equations | None:

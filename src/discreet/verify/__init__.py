@@ -3,7 +3,7 @@
 from discreet.verify.checks import verify
 from discreet.verify.finding import Finding, VerificationFailure
 from discreet.verify.manifest import manifest_digest, seal, seal_report
-from discreet.verify.models import saved_parameters
+from discreet.verify.models import saved_parameters, saved_standard
 from discreet.verify.signature import require_key, sign
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "manifest_digest",
     "require_key",
     "saved_parameters",
+    "saved_standard",
     "seal",
     "seal_report",
     "sign",

@@ -12,6 +12,7 @@ from safetensors.numpy import load
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
+from discreet.data.standard import Standard
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
@@ -23,6 +24,7 @@ from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
+from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, standard_of, to_measure
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -65,9 +67,13 @@ def check_models(evidence: Evidence) -> Finding:
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
     parameters = _final_parameters(evidence)
-    if model_file(model, parameters, about) != evidence.run.directory.model.read_bytes():
+    if (
+        model_file(model, parameters, about, _announced(evidence.run))
+        != evidence.run.directory.model.read_bytes()
+    ):
         raise VerificationFailure(
-            "model.safetensors must hold the weights of state.safetensors; it holds others."
+            "model.safetensors must hold the weights of state.safetensors, and what prepares records; it "
+            "holds others."
         )
     asked = bool(evidence.run.plan.questions)
     what, numbers = ("released sum, state", "numbers") if asked else ("model, state", "weights")
@@ -111,6 +117,25 @@ def _final_parameters(evidence: Evidence) -> Floats:
     return flatten(public_model(evidence.run.plan)) if saved is None else saved
 
 
+def _prepared(run: RunRecord) -> PreparedBy | None:
+    """Returns what training records were asked before the first round, if they were and a state has it."""
+    if run.plan.preparation is None or not run.spending.completed:
+        return None
+    return prepared_from(run.directory.load_state().arrays)
+
+
+def _announced(run: RunRecord) -> Floats | None:
+    """Works out again what records are prepared by, from the released sum."""
+    found = _prepared(run)
+    return None if found is None else announced_map(run.plan, found)
+
+
+def saved_standard(run: RunRecord) -> Standard | None:
+    """Returns what prepares records for the model of `saved_parameters`; None where nothing does."""
+    announced = _announced(run)
+    return None if announced is None else standard_of(run.plan, announced)
+
+
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
     """Loads the records that the plan names from ``folder`` and measures the released model again.
 
@@ -130,6 +155,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
+    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from discreet.accounting import Conversion, Pld, Rdp, delta, epsilon
-from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     Composed,
     DiscreteGaussianNoise,
@@ -17,7 +16,6 @@ from discreet.privacy.events import (
     Release,
     Repeated,
     RoundedGaussianNoise,
-    ShuffledSampling,
     SkellamNoise,
 )
 from discreet.privacy.units import NeighboringRelation, Status
@@ -34,7 +32,7 @@ SAMPLINGS = [None, PoissonSampling(0.1)]
 
 def release(
     law: DiscreteGaussianNoise | GaussianNoise | RoundedGaussianNoise | SkellamNoise,
-    sampling: FixedSizeSampling | PoissonSampling | ShuffledSampling | None = None,
+    sampling: FixedSizeSampling | PoissonSampling | None = None,
     sensitivity: float = 500.0,
 ) -> Release:
     bare = Release(law, sensitivity, 100)
@@ -106,17 +104,6 @@ class TestEveryLaw:
         bound = epsilon(release(law, sampling), delta=1e-5, accountant=accountant)
         assert bound.status is Status.PROVEN
         assert bound.delta == 1e-5
-
-
-def test_shuffled_is_never_poisson(accountant: Pld | Rdp) -> None:
-    event = Repeated(release(LAWS[0], ShuffledSampling(10)), 10)
-    with pytest.raises(UnsupportedAnalysisError, match="PoissonSampling"):
-        epsilon(event, delta=1e-5, accountant=accountant)
-    special = epsilon(
-        event, delta=1e-5, neighboring=NeighboringRelation.REPLACE_SPECIAL, accountant=accountant
-    )
-    once = epsilon(release(LAWS[0]), delta=1e-5, accountant=accountant)
-    assert special.epsilon == once.epsilon
 
 
 def test_fixed_size_under_replacement(accountant: Pld | Rdp) -> None:

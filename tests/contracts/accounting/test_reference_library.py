@@ -10,14 +10,12 @@ from dp_accounting.pld import PLDAccountant
 from discreet.accounting import epsilon
 from discreet.privacy.events import (
     Composed,
-    DiscreteLaplaceNoise,
     GaussianNoise,
-    LaplaceNoise,
     PoissonSampling,
+    PolyaNoise,
     Release,
     Repeated,
     RepeatedPoissonSampling,
-    ScalarRelease,
 )
 from discreet.privacy.units import NeighboringRelation
 
@@ -62,22 +60,8 @@ PAIRS = [
         marks=pytest.mark.slow,
     ),
     (
-        Repeated(ScalarRelease(LaplaceNoise(4.0), 1.0), 20),
-        dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(4.0), 20),
-        ADD,
-        3e-4,
-    ),
-    (
-        Repeated(ScalarRelease(DiscreteLaplaceNoise(4.0), 2.0), 8),
-        dp_accounting.SelfComposedDpEvent(dp_accounting.dp_event.DiscreteLaplaceDpEvent(0.25, 2), 8),
-        ADD,
-        3e-4,
-    ),
-    (
-        Repeated(ScalarRelease(LaplaceNoise(1.0), 1.0, PoissonSampling(0.1)), 20),
-        dp_accounting.SelfComposedDpEvent(
-            dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.LaplaceDpEvent(1.0)), 20
-        ),
+        Repeated(Release(PolyaNoise(4.0, whole=1, num_silos=1), 1.0, 1), 20),
+        dp_accounting.SelfComposedDpEvent(dp_accounting.dp_event.DiscreteLaplaceDpEvent(0.25, 1), 20),
         ADD,
         3e-4,
     ),

@@ -13,6 +13,7 @@ from torch import nn
 
 from discreet.data.records import Records
 from discreet.models import LinearHead
+from discreet.models.batch_norm import without_counts
 
 Floats = npt.NDArray[np.float64]
 _LARGEST = float(np.finfo(np.float32).max)
@@ -50,6 +51,14 @@ def beyond_rounding() -> Crafted:
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(300, 40), nn.Tanh(), nn.Linear(40, 3))
     return Crafted(model, _orthogonal(_float64(model[0].weight), 300))
+
+
+def with_batch_norm() -> Crafted:
+    """Large records whose spread no channel sees: what batch norm divides by is rounding."""
+    torch.manual_seed(1)
+    layers = nn.Linear(300, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, 3)
+    model = without_counts(nn.Sequential(*layers))
+    return Crafted(model, _orthogonal(_float64(layers[0].weight), 300))
 
 
 def of_an_odd_width() -> Crafted:

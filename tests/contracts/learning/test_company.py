@@ -25,6 +25,7 @@ MAKES: dict[str, Callable[[], Crafted]] = {
     "odd widths": crafted_rows.of_an_odd_width,
     "ties": crafted_rows.with_ties,
     "ends of float32": crafted_rows.at_the_ends_of_float32,
+    "batch norm": crafted_rows.with_batch_norm,
     "logistic": crafted_rows.without_a_visible_logit(1),
     "softmax": crafted_rows.without_a_visible_logit(10),
 }

@@ -45,7 +45,7 @@ MOST = 6
 EQUAL, BY_RECORD = PersonWeights(MOST), PersonWeights(MOST, over_records=True)
 PEOPLE = 9
 WEIGHTED = Weighted(Softmax(3), (0.3, 1.0, 0.7))
-MEDIAN = QuantileClipping(initial_norm=0.5)
+MEDIAN = QuantileClipping(quantile=0.5, initial=0.5)
 AUTOMATIC = Automatic(kind="automatic", stability=0.01)
 
 

@@ -22,7 +22,7 @@ from discreet.learning import counted_update, local_update
 from discreet.learning.clipping import clipped_sum
 from discreet.learning.tangent_steps import chunk_of
 from discreet.models import flatten
-from discreet.models.outputs import count_outputs
+from discreet.models.described import count_outputs
 from discreet.randomness import SeededRandom
 from tests.contracts.learning import crafted_rows
 from tests.contracts.learning.crafted_rows import Crafted
@@ -41,7 +41,7 @@ def per_layer(_: Crafted) -> SingleStep:
 
 
 def quantile(crafted: Crafted) -> QuantileClipped:
-    return QuantileClipped(single_step(crafted), QuantileClipping(C))
+    return QuantileClipped(single_step(crafted), QuantileClipping(quantile=0.5, initial=C))
 
 
 def tangent(crafted: Crafted) -> TangentSteps:

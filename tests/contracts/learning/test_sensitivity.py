@@ -33,11 +33,13 @@ from discreet.kinds import (
     StableSteps,
     TangentSteps,
 )
+from discreet.kinds.float_error import project
 from discreet.kinds.weighted import ConvexLoss, Weighted
 from discreet.learning import CountedUpdate, local_update, tangent_steps
 from discreet.learning.single_step import single_step_update
 from discreet.learning.tangent_model import TangentModel
 from discreet.models import LinearHead, OrdinalHead, flatten, load_flat
+from discreet.models.batch_norm import without_counts
 from discreet.sampling import FixedSize, Poisson
 from tests.contracts.learning.coupled_randomness import Coupled
 from tests.contracts.learning.sensitivity_search import Case, distance, largest_distance
@@ -62,6 +64,12 @@ def network_case() -> Case:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 2, 2), nn.GroupNorm(1, 2), nn.Tanh(), nn.Flatten(), nn.Linear(8, 3))
     return Case(model, (1, 3, 3), 3, len(flatten(model)), 3.0, 5)
+
+
+def normalised_case() -> Case:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 3))
+    return Case(without_counts(model), (3,), 3, len(flatten(model)), 3.0, 6)
 
 
 def stable(head: ConvexLoss, **changes: Any) -> StableSteps:
@@ -94,7 +102,7 @@ def tangent(loss: ConvexLoss, **changes: Any) -> TangentSteps:
 
 def following(kind: SingleStep | ClippedUpdate, weight: float = 0.5) -> QuantileClipped:
     """At a norm that is not the first one."""
-    return QuantileClipped(kind, QuantileClipping(4.0, weight=weight)).at(0.3)
+    return QuantileClipped(kind, QuantileClipping(quantile=0.5, initial=4.0, weight=weight)).at(0.3)
 
 
 CASES: list[tuple[str, OneRelease, Case]] = [
@@ -132,7 +140,9 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("stable-steps, ordinal, one each", stable(Ordinal(3), learning_rate=5.0, steps=None), ordinal_case(3)),
     ("stable-steps, ordinal, capped", stable(Capped(Ordinal(3), 0.4)), ordinal_case(3)),
     ("stable-steps, regularised", stable(Softmax(3), l2_regulariser=0.5), linear_case(3)),
+    ("stable-steps, at a third of the rate", stable(Softmax(3)).at_rate(1.0 / 3.0), linear_case(3)),
     ("tangent-steps, network", tangent(Softmax(3)), network_case()),
+    ("tangent-steps, at a third of the rate", tangent(Softmax(3)).at_rate(1.0 / 3.0), network_case()),
     ("tangent-steps, large norm", tangent(Softmax(3), norm_bound=5.0, learning_rate=0.02), network_case()),
     ("tangent-steps, capped", tangent(Capped(Softmax(3), 0.4)), network_case()),
     ("tangent-steps, one output", tangent(BinaryLogistic(), learning_rate=0.9), one_output_case()),
@@ -140,6 +150,8 @@ CASES: list[tuple[str, OneRelease, Case]] = [
     ("clipped-update, in-ball", ClippedUpdate(0.5, 1.0, 2, project_steps=True), linear_case(3)),
     ("sharded, softmax", Sharded(0.5, 2, LocalSgd(2.0, 2, epochs=2)), linear_case(3)),
     ("sharded, network", Sharded(0.5, 2, LocalSgd(3.0, 2)), network_case()),
+    ("sharded, batch norm", Sharded(0.5, 2, LocalSgd(3.0, 2, epochs=2)), normalised_case()),
+    ("clipped-update, batch norm", ClippedUpdate(0.5, 3.0, 3, momentum=0.5), normalised_case()),
     ("clipped-update, network", ClippedUpdate(0.5, 3.0, 2, momentum=0.5), network_case()),
     ("single-step, quantile", following(SingleStep(4.0)), linear_case(3)),
     ("single-step, quantile, heavy count", following(SingleStep(4.0), weight=3.0), linear_case(1)),
@@ -282,6 +294,21 @@ def test_half_the_sensitivity_of_shards_is_found_out(monkeypatch: pytest.MonkeyP
     assert found > 1.2 * kind.l2_sensitivity()
 
 
+@pytest.mark.parametrize("kind", [Sharded(0.5, 2, LocalSgd(3.0, 2)), ClippedUpdate(0.5, 3.0, 3)])
+def test_running_statistics_that_are_left_unclipped_are_found(
+    kind: Sharded | ClippedUpdate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batch norm's leftovers beside a clipped update, as if they were no part of what is learned."""
+    module = "sharded" if isinstance(kind, Sharded) else "clipped_update"
+
+    def weights_alone(moved: Floats, radius: float) -> Floats:
+        return np.concatenate([project(moved[:-8], radius), moved[-8:]])
+
+    monkeypatch.setattr(f"discreet.learning.{module}.project", weights_alone)
+    found, _ = largest_distance(kind, normalised_case(), starts=4, moves=15, seed=1)
+    assert found > 2.0 * kind.l2_sensitivity()
+
+
 def test_a_smoothness_constant_too_small_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BinaryLogistic, "smoothness", lambda _, bound: bound**2 / 400.0)
     expansive = stable(BinaryLogistic(), learning_rate=40.0, steps=2)
@@ -388,8 +415,16 @@ def test_an_update_sent_in_units_of_the_first_norm_is_found(monkeypatch: pytest.
     monkeypatch.setattr(
         QuantileClipping,
         "joined",
-        lambda self, clipped, _, **counts: honest(self, clipped, self.initial_norm, **counts),
+        lambda self, clipped, _, **counts: honest(self, clipped, self.initial, **counts),
     )
-    kind = QuantileClipped(SingleStep(0.1), QuantileClipping(0.1)).at(0.3)
+    kind = QuantileClipped(SingleStep(0.1), QuantileClipping(quantile=0.5, initial=0.1)).at(0.3)
     found, _ = largest_distance(kind, linear_case(1), starts=12, moves=40, seed=12)
     assert found > 1.2 * kind.l2_sensitivity()
+
+
+def test_units_of_a_rate_that_the_steps_do_not_have_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps as long as in the first round, sent as if they were as short as in this one."""
+    monkeypatch.setattr(StableSteps, "in_weights", lambda self: dataclasses.replace(self, unit_length=1.0))
+    kind = stable(Softmax(3)).at_rate(1.0 / 3.0)
+    found, _ = largest_distance(kind, linear_case(3), starts=6, moves=20, seed=13)
+    assert found > 1.5 * kind.l2_sensitivity()

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import nn
 
 from discreet.data import Federation, Records, Silo
@@ -30,6 +31,30 @@ def smooth(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     """No kinks, but cancellation."""
     size = math.prod(feature_shape)
     return nn.Sequential(nn.Flatten(), nn.Linear(size, 12), nn.Tanh(), nn.Linear(12, num_classes))
+
+
+def normalised(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Batch norm, which mixes the records of a step."""
+    size = math.prod(feature_shape)
+    layers = nn.Linear(size, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Linear(12, num_classes)
+    return nn.Sequential(nn.Flatten(), *layers)
+
+
+class Distance(nn.Module):
+    """Two classes by the squared distance to the first of two weights, where the gradient turns round."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(2))
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        far = (self.weight[:1] - features.flatten(1)[:, :1]).square()
+        return torch.cat([torch.zeros_like(far), far], dim=1)
+
+
+def distance(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+    """Records are compared by their first number."""
+    return Distance()
 
 
 def pooled(feature_shape: tuple[int, ...], num_classes: int) -> nn.Module:

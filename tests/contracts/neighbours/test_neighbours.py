@@ -88,6 +88,12 @@ def test_crafted_records_move_the_integers_by_the_claim(kind: str, network: str)
     assert not searched(KINDS[kind], *NETWORKS[network], trials=trials, seed=2)
 
 
+@pytest.mark.parametrize("kind", ["sharded", "clipped-update"])
+def test_crafted_records_move_a_network_with_batch_norm_by_the_claim(kind: str) -> None:
+    """Down to empty groups and groups of one record, whose numbers no step may ask for."""
+    assert not searched(KINDS[kind], f"{OWN}:normalised", IMAGE, trials=12, seed=2)
+
+
 @pytest.mark.parametrize("kind", ["stable-steps", "tangent-steps"])
 def test_classes_with_weights_move_the_integers_by_the_claim(kind: str) -> None:
     network = NETWORKS["a linear head" if kind == LINEAR_ONLY else "kinks"]

@@ -18,8 +18,9 @@ from discreet.config import Config, parse_config
 from discreet.config.federation import federation_of
 from discreet.data import Records
 from discreet.engines.local import Prepared, prepare
-from discreet.models import build_model, described, flatten
+from discreet.models import flatten
 from discreet.plan import federation_facts, make_plan
+from discreet.plan.public_model import made_model
 from discreet.randomness import SeededRandom
 from discreet.rounds import initial_state
 from discreet.silo.records import load_records
@@ -48,7 +49,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "privacy": {"clip_norm": 1.0, "epsilon": 20.0},
     },
     "sharded": {
-        "local": {"kind": "sharded", "learning_rate": 0.1, "num_shards": 45},
+        "local": {"kind": "sharded", "learning_rate": 0.1, "groups": 40},
         "privacy": CLIP,
     },
     "stable-steps": {"local": {"kind": "stable-steps", "learning_rate": 0.01, "steps": 3}, "privacy": {}},
@@ -92,13 +93,13 @@ def config(kind: dict[str, Any], data: dict[str, Any], model: str) -> Config:
 
 def planned(config: Config, shape: tuple[int, ...], classes: int, bound: float | None) -> Rounds:
     """Plans from public facts alone, as the parties of a real federation do."""
-    model = build_model(config.model.name, shape, classes, seed=0)
+    model, found = made_model(config, shape, classes)
     facts = federation_facts(
         own_code.SILOS,
         feature_shape=shape,
         num_classes=classes,
         feature_norm_bound=bound,
-        model=described(model, shape),
+        model=found,
     )
     return Rounds(make_plan(config, facts), model, "a")
 

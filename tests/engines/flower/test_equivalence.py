@@ -15,12 +15,19 @@ from discreet.config import Config
 from discreet.engines.flower.service import serve_training
 from discreet.engines.flower.wire import Posted
 from discreet.engines.local import run
-from discreet.privacy.ledger import read_ledger, spending
+from discreet.privacy.ledger import charged_in, read_ledger, spending
 from discreet.secagg import Stage
 from discreet.silo.requests import Deliver, Propose, Request
 from tests.engines.conftest import DirectWire, SmallConsortium
 
 PATIENCE = 0.05
+IN_SEGMENTS = {
+    "local": {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16},
+    "segments": [
+        {"rounds": 2, "sampling": {"kind": "poisson", "probability": 0.5}},
+        {"rounds": 1, "noise_scale": 0.7, "local": {"learning_rate": 0.05}},
+    ],
+}
 # Which request of a round asks for a stage's message, while everybody's input arrives.
 STAGES = {Stage.MASK: 0, Stage.UNMASK: 1}
 
@@ -81,7 +88,7 @@ def test_other_ways_to_aggregate_give_the_same_bytes_too(
     "local",
     [
         {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2},
-        {"kind": "sharded", "learning_rate": 0.1, "num_shards": 4},
+        {"kind": "sharded", "learning_rate": 0.1, "groups": 4},
         {"kind": "clipped-update", "learning_rate": 0.1},
     ],
     ids=lambda local: local["kind"],
@@ -102,6 +109,58 @@ def test_other_kinds_of_training_give_the_same_bytes_too(
     expected = local_model(config, tmp_path / "local")
     serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    "schedule", [None, {"kind": "buffered", "buffer": 3, "pace": {"switzerland": 2}}], ids=["all", "paces"]
+)
+def test_rates_that_decay_give_the_same_bytes_too(
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+    schedule: dict[str, Any] | None,
+) -> None:
+    """Also where a silo trains early for a later sum, at the rate of that sum."""
+    local = {"kind": "stable-steps", "learning_rate": 0.1, "records_per_step": 16, "decay": 0.7}
+    training = {"rounds": 3, "local": local} | ({} if schedule is None else {"schedule": schedule})
+    config = small_config(training=training)
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+
+
+def test_rounds_that_differ_give_the_same_bytes_too(
+    make_consortium: Callable[..., Any],
+    direct_wire: type[DirectWire],
+    small_config: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    """And a silo's ledger says of which segment each contribution was, since they cost differently."""
+    config = small_config(training=IN_SEGMENTS, aggregation={"rotation": True})
+    consortium = make_consortium(config)
+    expected = local_model(config, tmp_path / "local")
+    serve_training(direct_wire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert consortium.folder.server.run.model.read_bytes() == expected
+    plan = consortium.plan
+    path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
+    counted = charged_in(tuple(line.entry for line in read_ledger(path)))
+    assert counted == {"segment 1": 2, "segment 2": 1}
+    assert plan.covering(counted) == 3
+
+
+def test_a_silo_charges_the_rounds_up_to_those_that_it_was_in(
+    make_consortium: Callable[..., Any], direct_wire: type[DirectWire], small_config: Callable[..., Any]
+) -> None:
+    """A silo that is out in the second round is charged as if it had been in it, and in the dear third."""
+    consortium = make_consortium(small_config(training=IN_SEGMENTS))
+    wire = direct_wire(consortium.silos, tamper=dropping(consortium, "hungary", 2, Stage.MASK))
+    serve_training(wire, consortium.folder.server, patience_seconds=PATIENCE)
+    path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
+    counted = charged_in(tuple(line.entry for line in read_ledger(path)))
+    assert counted == {"segment 1": 1, "segment 2": 1}
+    assert consortium.plan.covering(counted) == 3
 
 
 def test_a_regression_gives_the_same_bytes_too(

@@ -191,15 +191,16 @@ def test_too_many_silent_silos_abort_a_round_that_is_tried_again_with_fresh_rand
     assert len({release.transcript for release in spent.completed}) == 8
 
 
+@pytest.mark.parametrize("frozen", ["silo-switzerland", "supernode-switzerland"])
 def test_a_frozen_silo_slows_no_sum_that_its_timetable_leaves_it_out_of(
-    tmp_path: Path, small_config: Any
+    tmp_path: Path, small_config: Any, frozen: str
 ) -> None:
     """It stands still while four sums are made, and is in its own all the same, with the right bytes."""
     training = small_config().model_dump(mode="json", exclude_none=True)["training"]
     schedule = {"kind": "buffered", "buffer": 3, "pace": {"switzerland": 6}}
     config = small_config(training={**training, "rounds": 6, "schedule": schedule})
     folder = tmp_path / "up"
-    freezing = Freezing(folder, ("silo-switzerland",), when="round 1/", until="round 5/")
+    freezing = Freezing(folder, (frozen,), when="round 1/", until="round 5/")
     done = rehearse(config, folder, freezing)
     assert freezing.over
     assert survivors(done) == [3, 3, 3, 3, 3, 4]

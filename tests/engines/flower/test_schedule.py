@@ -119,10 +119,10 @@ def test_a_slow_silo_holds_up_no_sum_that_it_is_not_in(
     first, before = stale_sums(slow, SLOW)[0], threading.Event()
     real, held = SiloTraining._values, list[bool]()
 
-    def values(self: SiloTraining, records: Any, purpose: Any, parameters: bytes) -> Any:
+    def values(self: SiloTraining, purpose: Any, parameters: bytes, **named: Any) -> Any:
         if self._policy.silo == SLOW and purpose.release == first and not held:
             held.append(before.wait(HELD))
-        return real(self, records, purpose, parameters)
+        return real(self, purpose, parameters, **named)
 
     def tamper(_: int, request: Request) -> Request:
         if isinstance(request, Deliver) and request.models and len(waited) + 1 == first:
@@ -190,6 +190,32 @@ def test_a_silo_that_is_out_for_a_sum_comes_back_for_its_next(
     serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
     missing = {"silo": name, "round": release, "stage": "mask"}
     dropping = config.run.model_copy(update={"dropouts": (Dropout.model_validate(missing),)})
+    expected = local_model(config.model_copy(update={"run": dropping}), tmp_path / "local")
+    assert slow.folder.server.run.model.read_bytes() == expected
+
+
+def test_a_sum_without_room_that_loses_a_silo_is_left_out_and_charged_as_planned(
+    slow: SmallConsortium, config: Config, tmp_path: Path
+) -> None:
+    """Its members masked once, as planned, and train on; the model is the local engine's."""
+    invited: list[int] = []
+
+    def tamper(at: int, request: Request) -> Request | None:
+        if at == slow.node("cleveland") and isinstance(request, Deliver) and request.models:
+            invited.append(at)
+        lost = at == slow.node("hungary") and isinstance(request, Deliver) and request.models
+        return None if lost and len(invited) == 1 else request
+
+    serve_training(DirectWire(slow.silos, tamper), slow.folder.server, patience_seconds=PATIENCE)
+    planned = slow.plan.timetable
+    assert planned is not None
+    assert len(planned.sums[0].silos) == slow.plan.thresholds.min_survivors
+    spent = spending(line.entry for line in read_ledger(slow.folder.server.run.ledger))
+    assert (spent.lost, spent.aborted, spent.charged) == ((1,), 0, len(planned.sums))
+    for name in slow.plan.facts.silos:
+        assert charged(slow, name) == planned.contributions_of(name) - (name == "hungary")
+    missing = Dropout(silo="hungary", round=1, stage="mask")
+    dropping = config.run.model_copy(update={"dropouts": (missing,)})
     expected = local_model(config.model_copy(update={"run": dropping}), tmp_path / "local")
     assert slow.folder.server.run.model.read_bytes() == expected
 
@@ -362,10 +388,10 @@ def test_one_contribution_at_a_time_is_computed(lying: Lying, monkeypatch: pytes
     parameters = first_order(consortium, 1).parameters.tobytes()
     go_on, real, trained = threading.Event(), SiloTraining._values, list[int]()
 
-    def values(self: SiloTraining, records: Any, purpose: Any, start: bytes) -> Any:
+    def values(self: SiloTraining, purpose: Any, start: bytes, **named: Any) -> Any:
         trained.append(purpose.attempt)
         go_on.wait(HELD)
-        return real(self, records, purpose, start)
+        return real(self, purpose, start, **named)
 
     monkeypatch.setattr(SiloTraining, "_values", values)
     assert silo.handle(Begin(release, 1, parameters)) == Replied(b"")

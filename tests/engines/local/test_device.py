@@ -46,7 +46,7 @@ def test_training_and_measuring_make_no_tensor_elsewhere(kind: str) -> None:
 
     def results() -> tuple[bytes, dict[str, float]]:
         found = contribute(
-            made.plan, name, model=made.model, parameters=announced(made),
+            made.plan, name, 1, model=made.model, parameters=announced(made),
             records=made.federation.silo(name).train, randomness=SeededRandom(1),
         )  # fmt: skip
         return found.values.tobytes(), measure(made.model, made.federation, parameters)

@@ -90,9 +90,9 @@ def test_what_a_budget_rests_on_is_on_disk_before_the_ledger_charges(
     limits, there = filtered.folder.silo(NAME) / "state" / "limits.json", []
     contribute = SiloLedger.contribute
 
-    def watched(ledger: SiloLedger, *arguments: Any) -> int:
+    def watched(ledger: SiloLedger, *arguments: Any, **named: Any) -> int:
         there.append(limits.exists())
-        return contribute(ledger, *arguments)
+        return contribute(ledger, *arguments, **named)
 
     monkeypatch.setattr(SiloLedger, "contribute", watched)
     run_rounds(filtered, 1)

@@ -170,11 +170,13 @@ def test_what_the_page_says_hangs_on_no_record(
     """Records that cannot be trained on are answered by noise; the page must not tell them from others."""
     failed = []
 
-    def fails_on_records(plan: Plan, silo: str, *, records: Records, **named: Any) -> Contribution:
+    def fails_on_records(
+        plan: Plan, silo: str, release: int, *, records: Records, **named: Any
+    ) -> Contribution:
         if silo == NAME and len(records):
             failed.append(silo)
             raise ValueError("a record that nobody foresaw")
-        return contribute(plan, silo, records=records, **named)
+        return contribute(plan, silo, release, records=records, **named)
 
     def page(place: Path) -> str:
         return re.sub(r"\d\d:\d\d:\d\d", "", wait_for(place, "1 of 3 releases so far"))

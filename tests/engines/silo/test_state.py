@@ -12,7 +12,6 @@ from discreet.errors import LedgerError
 from discreet.secagg.keyfile import load_key
 from discreet.silo.policy import Charge, Consortium, PolicyRefusal, RefusalCode, load_policy
 from discreet.silo.state import SiloState
-from discreet.silo.training import NOTHING_SPENT
 from tests.engines.conftest import SmallConsortium
 
 NAME = "cleveland"
@@ -82,7 +81,7 @@ def test_every_training_is_charged_by_its_own_plan(state: SiloState, consortium:
     for plan in plans.values():
         state.keep_plan(Charge.under(plan, state.policy))
     for each in (state, SiloState(state.policy)):
-        account = each.account(dict.fromkeys(plans, NOTHING_SPENT), {})
+        account = each.account({digest: {} for digest in plans}, {})
         assert {digest: charge.plan.rounds for digest, (charge, _) in account.charged.items()} == {
             digest: plan.rounds for digest, plan in plans.items()
         }
@@ -98,4 +97,4 @@ def test_a_plan_under_another_digest_is_charged_to_nobody(
     training = dear.config.training.model_copy(update={"rounds": 1})
     dataclasses.replace(dear, config=dear.config.model_copy(update={"training": training})).save(kept)
     with pytest.raises(LedgerError, match="must be kept under its own digest"):
-        SiloState(state.policy).account({dear.digest(): NOTHING_SPENT}, {})
+        SiloState(state.policy).account({dear.digest(): {}}, {})

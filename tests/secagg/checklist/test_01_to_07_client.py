@@ -39,7 +39,7 @@ class Sparse:
     degree: int
 
     def agreement(self, terms: SumTerms, identities: AllowList) -> Agreement:
-        return Agreement(terms, SemiMalicious(), ChosenGraph(self.degree, 99), 2, None, identities)
+        return Agreement(terms, SemiMalicious(), ChosenGraph(self.degree, 99), 2, identities)
 
 
 def masked(world: World) -> dict[str, bytes]:

@@ -18,7 +18,6 @@ from discreet.secagg import (
     Bonawitz,
     Ideal,
     Malicious,
-    NoiseRemoval,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
@@ -153,9 +152,6 @@ def test_09_a_client_checks_its_own_agreement(terms_of: Callable[..., SumTerms])
         Bonawitz().agreement(terms_of(threshold=3), AllowList({}))
     with pytest.raises(ConfigurationError, match="rounds_per_setup"):
         Bonawitz(rounds_per_setup=0).open(terms_of(), SeededRandom(0))
-    noise = NoiseRemoval("none", lambda _seed, _component, length: np.zeros(length, dtype=np.int64))
-    with pytest.raises(ConfigurationError, match="one_phase"):
-        Bonawitz(SemiHonest(one_phase=True), noise=noise).open(terms_of(), SeededRandom(0))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from discreet.secagg import (
     ClientSession,
     FileJournal,
     Ideal,
-    NoiseRemoval,
     RoundTerms,
     SemiHonest,
     Stage,
@@ -31,73 +30,13 @@ from discreet.secagg import (
 )
 from discreet.secagg.hazmat.prg import add_masks
 from discreet.secagg.hazmat.secret import Secret
-from discreet.secagg.noise_removal import excess_components, num_components
 from discreet.secagg.transitions import ClientState
 from tests.secagg.conftest import MakeWorld
 
 
-def gaussian_components(
-    n: int, num_removable: int, variance: float
-) -> tuple[list[float], Callable[..., Any]]:
-    """Component variances of Dordis: base v/n, then v/((n-k+1)(n-k)), so that partial sums telescope.
-
-    Clients with components up to m add v/(n-m) each, which n-m survivors turn into v exactly.
-    """
-    variances = [variance / n]
-    variances += [variance / ((n - k + 1) * (n - k)) for k in range(1, num_removable + 1)]
-
-    def expand(seed: bytes, component: int, length: int) -> np.ndarray:
-        uniform = SeededRandom(seed).derive("noise", component).uniform(12 * length).reshape(12, length)
-        normal = uniform.sum(axis=0) - 6.0
-        return np.rint(normal * variances[component] ** 0.5).astype(np.int64)
-
-    return variances, expand
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("num_dropouts", [0, 1, 2])
-@pytest.mark.parametrize("stage", [Stage.SHARE, Stage.MASK])
-def test_17_noise_left_after_removal_is_what_was_planned(
-    terms_of: Callable[..., SumTerms], num_dropouts: int, stage: Stage
-) -> None:
-    """Whatever number drops out, the sum keeps the target variance, less the base share of a free rider.
-
-    False-alarm rate: six standard deviations of a variance estimate over 20,000 values, 2e-9.
-    """
-    length, target = 20_000, 1e8
-    terms = terms_of(6, threshold=4, min_survivors=4, max_colluding=1, bits=40, length=length)
-    variances, expand = gaussian_components(6, num_components(terms), target)
-    run = Bonawitz(noise=NoiseRemoval("dordis", expand), rounds_per_setup=1).open(terms, SeededRandom(1))
-    base = SeededRandom(2)
-    inputs = {name: expand(base.derive(name).random_bytes(32), 0, length) for name in terms.clients}
-    free_rider = terms.clients[0]
-    inputs[free_rider] = np.zeros(length, dtype=np.int64)
-    dropouts = dict.fromkeys(terms.clients[6 - num_dropouts :], stage)
-    outcome = run.sum_round(RoundTerms(0, 0, bytes(32)), inputs, dropouts)
-    centred = outcome.total.astype(np.int64)
-    centred[centred >= 1 << 39] -= 1 << 40
-    expected = target - variances[0]
-    assert abs(float(np.var(centred)) / expected - 1) < 6 * (2 / length) ** 0.5
-
-
-def test_17_removed_components_are_removed_exactly(terms_of: Callable[..., SumTerms]) -> None:
-    """With known components the arithmetic is exact: components up to the number of losses stay."""
+def test_17_no_sum_below_the_floor(terms_of: Callable[..., SumTerms]) -> None:
     terms = terms_of(5, threshold=3, min_survivors=3, max_colluding=1)
-    noise = NoiseRemoval("powers", lambda _seed, k, length: np.full(length, 10**k, dtype=np.int64))
-    inputs = {name: np.ones(terms.length, dtype=np.int64) for name in terms.clients}
-    for lost in range(3):
-        run = Bonawitz(SemiHonest(), noise=noise).open(terms, SeededRandom(1))
-        dropouts = dict.fromkeys(terms.clients[:lost], Stage.MASK)
-        total = run.sum_round(RoundTerms(0, 0, bytes(32)), inputs, dropouts).total
-        kept = sum(10**k for k in range(1, lost + 1))
-        assert set(total.tolist()) == {(5 - lost) * (1 + kept)}
-        assert list(excess_components(terms, 5 - lost)) == list(range(lost + 1, 3))
-
-
-def test_17_no_removal_below_the_floor(terms_of: Callable[..., SumTerms]) -> None:
-    terms = terms_of(5, threshold=3, min_survivors=3, max_colluding=1)
-    noise = NoiseRemoval("none", lambda _seed, _k, length: np.zeros(length, dtype=np.int64))
-    run = Bonawitz(SemiHonest(), noise=noise).open(terms, SeededRandom(1))
+    run = Bonawitz(SemiHonest()).open(terms, SeededRandom(1))
     inputs = {name: np.ones(terms.length, dtype=np.int64) for name in terms.clients}
     with pytest.raises(NotEnoughSurvivors):
         run.sum_round(RoundTerms(0, 0, bytes(32)), inputs, dict.fromkeys(terms.clients[:3], Stage.MASK))

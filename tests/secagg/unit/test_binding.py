@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
 from discreet.randomness import SeededRandom
@@ -15,7 +14,6 @@ from discreet.secagg import (
     AllowList,
     Identity,
     Malicious,
-    NoiseRemoval,
     RoundTerms,
     SemiHonest,
     SemiMalicious,
@@ -48,7 +46,6 @@ def agree(terms: SumTerms, **changes: Any) -> Agreement:
         "mode": SemiHonest(),
         "graph": CompleteGraph(),
         "rounds_per_setup": 2,
-        "noise": None,
         "identities": enrolled(names),
     }
     return Agreement(terms, **(values | changes))  # type: ignore[arg-type]  # one change at a time
@@ -70,8 +67,6 @@ def test_every_field_of_the_terms(terms_of: Callable[..., SumTerms], name: str) 
         {"graph": HararyGraph(2)},
         {"graph": HararyGraph(4)},
         {"rounds_per_setup": 3},
-        {"noise": NoiseRemoval("a", lambda _seed, _k, length: np.zeros(length, dtype=np.int64))},
-        {"noise": NoiseRemoval("b", lambda _seed, _k, length: np.zeros(length, dtype=np.int64))},
         {"identities": enrolled((*(f"client-{index}" for index in range(5)), "someone"), seed=2)},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -122,12 +117,12 @@ def test_keys_commitments_boxes_and_survivors(make_world: MakeWorld) -> None:
         binding.keys_digest(agreement, 1, KeyList(offers[1:])),
     }
     assert len(digests) == 3
-    place = {"epoch": 1, "client": 2, "slot": 3, "index": 4}
+    place = {"epoch": 1, "client": 2, "slot": 3}
     committed = {
         binding.commitment(agreement, bytes(32), **(place | change))
         for change in ({}, *({k: 0} for k in place))
     }
-    assert len({*committed, binding.commitment(agreement, b"x" * 32, **place)}) == 6
+    assert len({*committed, binding.commitment(agreement, b"x" * 32, **place)}) == 5
     assert len({binding.share_context(b"k" * 32, *pair) for pair in ((1, 2), (2, 1), (1, 3))}) == 3
     assert binding.pair_purpose(1, 2) == binding.pair_purpose(2, 1) != binding.pair_purpose(1, 3)
     assert len({binding.pair_purpose(1, 2), binding.self_purpose(1), binding.self_purpose(2)}) == 3

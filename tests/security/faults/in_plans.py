@@ -136,4 +136,26 @@ IN_PLANS = (
         "if False:",
         ("tests/engines/silo/test_state.py",),
     ),
+    # --- rounds that differ
+    Mutant(
+        "every segment has the noise of the first",
+        "src/discreet/rounds/contribution.py",
+        "    stage = plan.at(release)\n    return encoded(stage,",
+        "    stage = plan\n    return encoded(stage,",
+        ("tests/contracts/neighbours/test_segments.py",),
+    ),
+    Mutant(
+        "a silo charges its rounds as the plan's first",
+        "src/discreet/silo/policy/budget.py",
+        "            if self.rounds:\n",
+        "            if False:\n",
+        ("tests/unit/policy/test_segments.py",),
+    ),
+    Mutant(
+        "an update is in units of a rate that its steps do not have",
+        "src/discreet/kinds/convex_steps.py",
+        "rate, radius = f * self.learning_rate, f * self.projection_radius",
+        "rate, radius = self.learning_rate, self.projection_radius",
+        ("tests/contracts/learning/test_sensitivity.py",),
+    ),
 )

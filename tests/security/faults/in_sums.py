@@ -81,8 +81,8 @@ IN_SUMS = (
     Mutant(
         "both kinds of share",
         SECAGG + "client/rounds.py",
-        "[seed + 1 for seed in seeds] if peer in survivors",
-        "[0, *(seed + 1 for seed in seeds)] if peer in survivors",
+        "share[SECRET_BYTES:] if peer in survivors",
+        "share if peer in survivors",
         SUMS,
     ),
     Mutant(

@@ -13,23 +13,19 @@ from discreet.privacy.adversary import AggregationServer
 from discreet.privacy.events import (
     Composed,
     DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
     Failure,
     FixedSizeSampling,
     GaussianNoise,
-    LaplaceNoise,
     PoissonBinomialRelease,
     PoissonSampling,
+    PolyaNoise,
     Release,
     Repeated,
     RepeatedPoissonSampling,
     RoundedGaussianNoise,
     SampledChange,
-    ScalarRelease,
-    ShuffledSampling,
     SkellamNoise,
     StatisticalDistance,
-    TruncatedPoissonSampling,
 )
 from discreet.privacy.units import NeighboringRelation, Status, Unit
 
@@ -102,38 +98,16 @@ def test_one_inclusion_is_plain_poisson() -> None:
     assert one.epsilon == epsilon(gauss(1.0, sampling=PoissonSampling(0.05), count=9), delta=1e-5).epsilon
 
 
-def test_truncation_is_charged_as_a_distance() -> None:
-    sampling = TruncatedPoissonSampling(0.01, 250, 10_000)
-    spec = tally(gauss(1.0, sampling=sampling, count=100))
-    assert spec.releases[0][0].sampling == PoissonSampling(0.01)
-    assert 0.0 < spec.distance < 1e-30
-    found = epsilon(gauss(1.0, sampling=sampling, count=100), delta=1e-5).epsilon
-    plain = epsilon(gauss(1.0, sampling=PoissonSampling(0.01), count=100), delta=1e-5).epsilon
-    assert found == pytest.approx(plain, rel=1e-9)
-    tight = TruncatedPoissonSampling(0.01, 110, 10_000)
-    assert epsilon(gauss(1.0, sampling=tight, count=100), delta=1e-5).epsilon == math.inf
-
-
-def test_shuffled_passes_are_counted_not_amplified() -> None:
-    event = gauss(2.0, sampling=ShuffledSampling(60), count=600)
-    assert epsilon(event, delta=1e-5, neighboring=SPECIAL).epsilon == pytest.approx(7.511, abs=5e-4)
-    partial = gauss(2.0, sampling=ShuffledSampling(60), count=61)
-    assert tally(partial).releases[0][1] == 2
-    split = Composed((gauss(2.0, sampling=ShuffledSampling(60), count=30),) * 2)
-    assert tally(split).releases[0][1] == 2
-
-
 @pytest.mark.parametrize(
     ("sampling", "relation", "word"),
     [
-        (ShuffledSampling(60), NeighboringRelation.ADD_REMOVE, "shuffled"),
         (FixedSizeSampling(10, 100), NeighboringRelation.ADD_REMOVE, "fixed-size"),
         (FixedSizeSampling(10, 100), SPECIAL, "replace-one"),
     ],
 )
 @pytest.mark.parametrize("accountant", [Pld(), Rdp()])
 def test_relations_that_prove_nothing_are_refused(
-    sampling: FixedSizeSampling | ShuffledSampling,
+    sampling: FixedSizeSampling,
     relation: NeighboringRelation,
     word: str,
     accountant: Pld | Rdp,
@@ -157,16 +131,9 @@ def test_fixed_size_uses_the_replacement_distance() -> None:
 
 
 def test_pure_noise_has_pure_epsilon() -> None:
-    query = ScalarRelease(LaplaceNoise(5.0), 1.0)
+    query = Release(PolyaNoise(5.0, whole=1, num_silos=1), 1.0, 1)
     assert epsilon(Repeated(query, 10), delta=0.0).epsilon == pytest.approx(2.0)
-    sampled = ScalarRelease(LaplaceNoise(1.0), 1.0, PoissonSampling(0.1))
-    assert epsilon(sampled, delta=0.0).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1.0)))
-    assert 1.9 < epsilon(Repeated(query, 10), delta=1e-5).epsilon < 2.0
-    loud = ScalarRelease(LaplaceNoise(1e-3), 1.0, PoissonSampling(0.1))
-    assert epsilon(loud, delta=0.0).epsilon == pytest.approx(1000.0 + math.log(0.1))
-    assert epsilon(loud, delta=1e-9).epsilon <= 1000.0 + math.log(0.1)
-    integers = ScalarRelease(DiscreteLaplaceNoise(5.0), 1.0)
-    assert epsilon(Repeated(integers, 10), delta=1e-5).epsilon <= 2.0
+    assert 1.9 < epsilon(Repeated(query, 10), delta=1e-5).epsilon <= 2.0
     with pytest.raises(ConfigurationError, match="pure differential privacy"):
         epsilon(gauss(1.0), delta=0.0)
     with pytest.raises(ConfigurationError, match="nothing may fail"):
@@ -174,7 +141,7 @@ def test_pure_noise_has_pure_epsilon() -> None:
 
 
 def test_laplace_and_gaussian_compose() -> None:
-    both = Composed((ScalarRelease(LaplaceNoise(5.0), 1.0), gauss(5.0, count=4)))
+    both = Composed((Release(PolyaNoise(5.0, whole=1, num_silos=1), 1.0, 1), gauss(5.0, count=4)))
     found = epsilon(both, delta=1e-5).epsilon
     alone = epsilon(gauss(5.0, count=4), delta=1e-5).epsilon
     assert alone < found < alone + 0.2

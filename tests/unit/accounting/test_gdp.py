@@ -15,10 +15,9 @@ from discreet.errors import ConfigurationError
 from discreet.privacy.events import (
     Composed,
     GaussianNoise,
-    LaplaceNoise,
     PoissonSampling,
+    PolyaNoise,
     Release,
-    ScalarRelease,
 )
 
 
@@ -51,7 +50,7 @@ def test_a_delta_too_small_for_a_float_is_rounded_up_and_never_pure_privacy(
 
 
 def test_only_laplace_noise_and_no_release_at_all_have_a_delta_of_zero() -> None:
-    laplace = ScalarRelease(LaplaceNoise(1.0), 1.0)
+    laplace = Release(PolyaNoise(1.0, whole=1, num_silos=1), 1.0, 1)
     assert delta_of(laplace, epsilon=1.5).delta == 0.0
     assert delta_of(laplace, epsilon=0.5).delta > 0.0
     assert delta_of(Composed(()), epsilon=0.0).delta == 0.0

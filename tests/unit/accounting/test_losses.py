@@ -12,13 +12,10 @@ from discreet.accounting.renyi import skellam_log_moment
 from discreet.errors import UnsupportedAnalysisError
 from discreet.privacy.events import (
     DiscreteGaussianNoise,
-    DiscreteLaplaceNoise,
     GaussianNoise,
-    LaplaceNoise,
     PoissonSampling,
     Release,
     Repeated,
-    ScalarRelease,
     SkellamNoise,
 )
 from discreet.privacy.units import NeighboringRelation
@@ -66,8 +63,3 @@ def test_refusals_name_the_knob() -> None:
         loss_parts([(Release(SkellamNoise(10.0, 1), 1.0, 10), 1)], ADD, 1e-12)
     with pytest.raises(UnsupportedAnalysisError, match="Raise the noise"):
         loss_parts([(Release(GaussianNoise(0.01), 1.0, 1, PoissonSampling(0.1)), 1)], ADD, 1e-12)
-    with pytest.raises(UnsupportedAnalysisError, match="integer sensitivity"):
-        loss_parts([(ScalarRelease(DiscreteLaplaceNoise(2.0), 0.5), 1)], ADD, 1e-12)
-    sampled = ScalarRelease(LaplaceNoise(2.0), 1.0, PoissonSampling(0.5))
-    with pytest.raises(UnsupportedAnalysisError, match="add-remove"):
-        loss_parts([(sampled, 1)], NeighboringRelation.REPLACE_ONE, 1e-12)

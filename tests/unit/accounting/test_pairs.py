@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from discreet.accounting.discrete_pairs import AtomicPair, LaplacePair, SampledPair, discrete_laplace_pair
 from discreet.accounting.pairs import FixedSizePair, Mixture, MixturePair, SampledGaussianPair
+from discreet.accounting.polya import AtomicPair
 from discreet.arrays import Floats
 from discreet.errors import ConfigurationError
 
@@ -18,7 +18,7 @@ EDGES: Floats = np.asarray(np.arange(-400, 401) * 0.02)
 
 
 def hockey_stick(
-    pair: LaplacePair | FixedSizePair | MixturePair | SampledGaussianPair,
+    pair: FixedSizePair | MixturePair | SampledGaussianPair,
     epsilon: float,
     edges: Floats = EDGES,
 ) -> float:
@@ -114,41 +114,6 @@ def test_fixed_size_is_the_subsampling_bound(epsilon: float) -> None:
     edges = np.unique(np.append(EDGES, inner))
     expected = q * hockey_stick(base, inner, edges)
     assert hockey_stick(FixedSizePair(mu, q), epsilon) == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.5, 0.9])
-def test_laplace_hockey_stick(epsilon: float) -> None:
-    # Lap(0) against Lap(1), scale 1: δ(ε) = 1 − e^{(ε−1)/2} for 0 ≤ ε ≤ 1.
-    x = np.linspace(-30, 31, 2_000_001)
-    p, q = 0.5 * np.exp(-abs(x)), 0.5 * np.exp(-abs(x - 1))
-    direct = float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (x[1] - x[0]))
-    assert hockey_stick(LaplacePair(1.0), epsilon) == pytest.approx(direct, abs=1e-6)
-    if epsilon >= 0:
-        assert hockey_stick(LaplacePair(1.0), epsilon) == pytest.approx(-math.expm1((epsilon - 1) / 2))
-
-
-@pytest.mark.parametrize("shift", [1, 2, 5])
-def test_discrete_laplace_atoms_are_the_law(shift: int) -> None:
-    scale = 2.0
-    k = np.arange(-400, 400)
-    centre = math.tanh(1 / (2 * scale))
-    p, q = centre * np.exp(-abs(k) / scale), centre * np.exp(-abs(k - shift) / scale)
-    pair = discrete_laplace_pair(scale, shift)
-    for epsilon in (0.0, 0.25, 0.9):
-        atoms = sum(
-            prob * max(0.0, -math.expm1(epsilon - loss))
-            for loss, prob in zip(pair.losses, pair.probs, strict=True)
-        )
-        assert atoms == pytest.approx(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()), abs=1e-12)
-
-
-@pytest.mark.parametrize("removed", [True, False])
-def test_sampling_any_pair_agrees_with_the_gaussian_form(removed: bool) -> None:
-    base = SampledGaussianPair(1.1, 1.0, 0.0)
-    sampled = SampledPair(base, 0.25, removed)
-    special = SampledGaussianPair(1.1, 0.25, 0.0) if removed else SampledGaussianPair(1.1, 0.0, 0.25)
-    for one, other in zip(sampled.cell_masses(EDGES), special.cell_masses(EDGES), strict=True):
-        assert np.allclose(one, other, atol=1e-9)
 
 
 def test_malformed_pairs_are_refused() -> None:

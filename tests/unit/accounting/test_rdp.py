@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from discreet.accounting.bounds import Conversion, Rdp
 from discreet.accounting.pairs import Mixture
 from discreet.accounting.poisson_binomial import poisson_binomial_rdp
-from discreet.accounting.rdp import RdpCurve, gaussian_rdp, laplace_rdp
+from discreet.accounting.rdp import RdpCurve, gaussian_rdp
 from discreet.accounting.rdp_sampling import (
     between_orders,
     fixed_size_rdp,
@@ -88,14 +88,6 @@ def test_chords_between_integers_bound_the_gaussian() -> None:
     assert found[1] == pytest.approx(2.0)
     assert found[2] == pytest.approx(4 / 1.5)
     assert found[3] == math.inf
-
-
-@pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_laplace_rdp_by_integration(ratio: float) -> None:
-    x = np.linspace(-60, 60, 1_200_001)
-    p, q = 0.5 * np.exp(-abs(x)), 0.5 * np.exp(-abs(x - ratio))
-    direct = math.log((p**2.5 * q**-1.5).sum() * (x[1] - x[0])) / 1.5
-    assert laplace_rdp(orders(2.5), ratio)[0] == pytest.approx(direct, rel=1e-5)
 
 
 def test_both_conversions_at_one_order() -> None:

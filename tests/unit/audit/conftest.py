@@ -47,7 +47,7 @@ def clients() -> Prepared:
 def sharded() -> Prepared:
     training = {
         "rounds": 2,
-        "local": {"kind": "sharded", "learning_rate": 0.5, "num_shards": 20, "batch_size": 4},
+        "local": {"kind": "sharded", "learning_rate": 0.5, "groups": 20, "batch_size": 4},
         "sampling": {"kind": "poisson", "probability": 0.5},
     }
     privacy = {"epsilon": 5.0, "delta": 1e-5, "clip_norm": 1.0}

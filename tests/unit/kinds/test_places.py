@@ -22,6 +22,7 @@ OTHERS = {
     "NoisySteps": {
         "learning/alike.py",
         "plan/plan.py",
+        "plan/silos.py",
         "rounds/contribution.py",
         "audit/neighbours.py",
         "audit/training.py",

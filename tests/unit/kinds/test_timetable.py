@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ConfigurationError
-from discreet.kinds import BufferedConfig, Timetable, timetable_text
+from discreet.kinds import BufferedConfig, Timetable, room_text, timetable_text
 from discreet.kinds.timetable import Pace, stale_weight, timetable
 
 SILOS = tuple("abcdefghij")
@@ -71,6 +71,15 @@ def test_a_slow_silo_holds_nobody_up() -> None:
     assert made.sums[9].turns[-1].weight == 0.25
     assert made.most_contributions(20) == made.contributions_of("a") == 20
     assert timetable_text(made, SILOS).endswith("i in 20; j in 2")
+
+
+def test_a_plan_says_how_many_sums_a_dropout_would_cost() -> None:
+    assert room_text(buffered(pace={"j": 10}, buffer=9), 8) == "every sum can lose a silo"
+    tight = buffered(pace={"j": 10}, buffer=9)
+    assert tight.without_room(9) == 18
+    said = room_text(tight, 9)
+    assert said.startswith("18 of 20 sums ask only the 9 silos that must survive")
+    assert "'buffer' of min_survivors + 1 = 10 has room" in said
 
 
 def test_a_silo_that_is_too_stale_begins_anew() -> None:

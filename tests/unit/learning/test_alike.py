@@ -33,7 +33,13 @@ TANGENT = TangentSteps(Softmax(3), 1.0, 0.01, steps=1, record_capacity=60)
 SHARDED = Sharded(1.0, 4, LocalSgd(0.1, 5))
 NOISY = NoisySteps(1.0, (1,), expected=ExpectedBatch(60.0))  # type: ignore[arg-type]
 NONE = [StableSteps(Softmax(3), 1.0, 0.01, 1, 60), ClippedUpdate(1.0, 0.1, 5)]
-KINDS: list[Any] = [SINGLE, NOISY, TANGENT, SHARDED, QuantileClipped(SINGLE, QuantileClipping(1.0))]
+KINDS: list[Any] = [
+    SINGLE,
+    NOISY,
+    TANGENT,
+    SHARDED,
+    QuantileClipped(SINGLE, QuantileClipping(quantile=0.5, initial=1.0)),
+]
 
 
 class UnlikeInPlaces(nn.Module):

@@ -80,12 +80,12 @@ def test_no_records_are_legal() -> None:
     [
         {"clip_norm": 0.0},
         {"clip_norm": float("inf")},
-        {"num_shards": 0},
+        {"groups": 0},
         {"sampling_prob": 1.5},
         {"projection_radius": float("nan")},
     ],
 )
 def test_numbers_out_of_range_are_refused(changes: dict[str, float]) -> None:
-    settings: dict[str, object] = {"clip_norm": 1.0, "num_shards": 5, "local": LOCAL}
+    settings: dict[str, object] = {"clip_norm": 1.0, "groups": 5, "local": LOCAL}
     with pytest.raises(ConfigurationError):
         Sharded(**(settings | changes))  # type: ignore[arg-type]

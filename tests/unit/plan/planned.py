@@ -16,6 +16,8 @@ def plan(
     sampling: dict[str, Any] | None = None,
     data: dict[str, Any] | None = None,
     aggregation: dict[str, Any] | None = None,
+    schedule: dict[str, Any] | None = None,
+    own: dict[str, Any] | None = None,
     **privacy: Any,
 ) -> Plan:
     """Plans for so many coordinates that the likely rounding bound is smaller than the certain one."""
@@ -25,7 +27,13 @@ def plan(
     config = parse_config(
         {
             "data": {"source": "digits", "record_capacity": 400, **(data or {})},
-            "training": {"rounds": rounds, "local": local, **({"sampling": sampling} if sampling else {})},
+            "training": {
+                "rounds": rounds,
+                "local": local,
+                **({"sampling": sampling} if sampling else {}),
+                **({"schedule": schedule} if schedule else {}),
+            },
+            **({"silos": own} if own else {}),
             "privacy": {"epsilon": 2.0, "delta": 1e-5, **privacy},
             "aggregation": aggregation or {},
         }

@@ -117,7 +117,7 @@ def test_a_moving_norm_goes_with_it() -> None:
     ("local", "changes"),
     [
         ({"kind": "clipped-update", "learning_rate": 0.1}, {"unit": "client"}),
-        ({"kind": "sharded", "num_shards": 4, "learning_rate": 0.1}, {}),
+        ({"kind": "sharded", "groups": 4, "learning_rate": 0.1}, {}),
         ({"kind": "noisy-steps", "steps": 2, "learning_rate": 0.1}, {}),
         ({"kind": "stable-steps", "steps": 2, "learning_rate": 0.01}, {"clip_norm": None}),
         ({"kind": "tangent-steps", "steps": 2, "learning_rate": 0.001}, {}),

@@ -27,7 +27,7 @@ from tests.unit.plan.test_persons import mixture_delta, mu
 
 DELTA = 1e-5
 STABLE = {"kind": "stable-steps", "learning_rate": 0.01, "steps": 4}
-SHARDED = {"kind": "sharded", "num_shards": 4, "learning_rate": 0.1}
+SHARDED = {"kind": "sharded", "groups": 4, "learning_rate": 0.1}
 TANGENT = {"kind": "tangent-steps", "learning_rate": 0.01, "steps": 4}
 QUANTILE: dict[str, Any] = {"clip_norm": {"quantile": 0.5, "initial": 1.0}}
 FIXED = {"silos": 2, "sampling": {"kind": "fixed-size", "fraction": 0.5}}

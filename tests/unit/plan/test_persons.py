@@ -30,9 +30,7 @@ def mu(planned: Plan) -> float:
 @pytest.mark.parametrize("local", ["single-step", "sharded"])
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_without_sampling_it_is_the_gaussian_at_k_times_the_distance(local: str, count: int) -> None:
-    table = (
-        {"kind": local} if local == "single-step" else {"kind": local, "num_shards": 4, "learning_rate": 0.1}
-    )
+    table = {"kind": local} if local == "single-step" else {"kind": local, "groups": 4, "learning_rate": 0.1}
     planned = plan(table)
     ((_, found),) = for_persons(planned, records=(count,))
     moved = 2.0 if local == "sharded" else 1.0
@@ -113,6 +111,7 @@ def test_crafted_records_of_one_person_reach_the_claim_and_never_exceed_it(count
         train_silo(
             planned,
             "silo-0",
+            1,
             model=model,
             parameters=np.linspace(-5.0, 5.0, 640),
             records=whole.take(np.arange(start, 40)),

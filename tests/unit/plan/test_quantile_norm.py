@@ -92,7 +92,7 @@ def test_a_saved_plan_keeps_the_rule(local: dict[str, Any], unit: str, tmp_path:
 @pytest.mark.parametrize(
     ("local", "message"),
     [
-        ({"kind": "sharded", "num_shards": 4, "learning_rate": 0.1}, "got sharded. Use one of these, or"),
+        ({"kind": "sharded", "groups": 4, "learning_rate": 0.1}, "got sharded. Use one of these, or"),
         ({"kind": "noisy-steps", "steps": 2, "learning_rate": 0.1}, "got noisy-steps. Use one of these, or"),
         ({"kind": "stable-steps", "steps": 2, "learning_rate": 0.01}, "must be left out with stable-steps"),
         ({"kind": "single-step", "style": {"kind": "automatic"}}, "must be flat or per-layer"),

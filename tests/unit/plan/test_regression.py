@@ -76,7 +76,7 @@ def test_what_is_left_to_the_plan_is_worked_out() -> None:
 OTHERS: list[dict[str, Any]] = [
     {"kind": "single-step"},
     {"kind": "tangent-steps", "learning_rate": 0.01, "steps": 2},
-    {"kind": "sharded", "learning_rate": 0.1, "num_shards": 4},
+    {"kind": "sharded", "learning_rate": 0.1, "groups": 4},
     {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2},
     {"kind": "clipped-update", "learning_rate": 0.1},
 ]

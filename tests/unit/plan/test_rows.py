@@ -30,7 +30,7 @@ from tests.unit.plan.planned import plan
 SINGLE = {"kind": "single-step"}
 STABLE = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 20}
 TANGENT = {"kind": "tangent-steps", "learning_rate": 0.02, "steps": 20}
-SHARDED = {"kind": "sharded", "num_shards": 20, "learning_rate": 0.1, "batch_size": 8}
+SHARDED = {"kind": "sharded", "groups": 20, "learning_rate": 0.1, "batch_size": 8}
 CLIPPED = {"kind": "clipped-update", "learning_rate": 0.1}
 NOISY = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 3}
 

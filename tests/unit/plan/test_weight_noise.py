@@ -40,6 +40,10 @@ def plan_of(
     return prepare(parse_config(tables)).plan
 
 
+def rounds_of(*survivors: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
+    return dict(enumerate(survivors, 1))
+
+
 def share_variance(plan: Plan) -> float:
     """Of one silo's noise, in weights: its share, and the dither."""
     share = plan.release.share.variance / plan.release.share.num_silos
@@ -48,7 +52,7 @@ def share_variance(plan: Plan) -> float:
 
 def test_averaging_divides_by_the_survivors_and_variances_add_up() -> None:
     plan = plan_of()
-    found = weight_noise(plan, [ALL, WITHOUT_ONE, ALL])
+    found = weight_noise(plan, rounds_of(ALL, WITHOUT_ONE, ALL))
     assert found is not None
     assert found.proven
     by_hand = (4 / 4**2 + 3 / 3**2 + 4 / 4**2) * share_variance(plan)
@@ -60,16 +64,16 @@ def test_a_tail_mean_takes_in_late_noise_in_part() -> None:
     # Of five models, the last three: noise of round 4 is in two of them.
     whole = 0.5 / 4
     expected = [whole, whole, whole, whole * 2 / 3, whole / 3]
-    assert arrival(plan, [ALL] * 5).tolist() == pytest.approx(expected)
+    assert arrival(plan, rounds_of(*[ALL] * 5)).tolist() == pytest.approx(expected)
     # One round was lost: the last model is released.
-    assert arrival(plan, [ALL] * 4).tolist() == pytest.approx([whole] * 4)
+    assert arrival(plan, rounds_of(*[ALL] * 4)).tolist() == pytest.approx([whole] * 4)
 
 
 def test_a_learning_rate_that_decays_and_momentum() -> None:
     plan = plan_of({"kind": "averaging", "learning_rate": 0.8, "decay": 0.5}, rounds=3)
-    assert arrival(plan, [ALL] * 3).tolist() == pytest.approx([0.2, 0.1, 0.05])
+    assert arrival(plan, rounds_of(*[ALL] * 3)).tolist() == pytest.approx([0.2, 0.1, 0.05])
     plan = plan_of({"kind": "momentum", "learning_rate": 1.0, "momentum": 0.5}, rounds=3)
-    assert arrival(plan, [ALL] * 3).tolist() == pytest.approx([1.75 / 4, 1.5 / 4, 1 / 4])
+    assert arrival(plan, rounds_of(*[ALL] * 3)).tolist() == pytest.approx([1.75 / 4, 1.5 / 4, 1 / 4])
 
 
 STEPS = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 8}
@@ -89,25 +93,25 @@ STEPS = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 8}
 def test_the_theorem_is_claimed_where_its_assumptions_hold(
     server: dict[str, Any], local: dict[str, Any], proven: bool
 ) -> None:
-    found = weight_noise(plan_of(server, local), [ALL])
+    found = weight_noise(plan_of(server, local), rounds_of(ALL))
     assert found is not None
     assert found.proven == proven
 
 
 def test_other_kinds_rest_on_an_assumption() -> None:
-    found = weight_noise(plan_of(local={"kind": "single-step"}, privacy={"clip_norm": 1.0}), [ALL])
+    found = weight_noise(plan_of(local={"kind": "single-step"}, privacy={"clip_norm": 1.0}), rounds_of(ALL))
     assert found is not None
     assert not found.proven
 
 
 def test_no_bound_where_noise_is_scaled_by_what_was_seen() -> None:
-    assert weight_noise(plan_of({"kind": "adam"}), [ALL]) is None
+    assert weight_noise(plan_of({"kind": "adam"}), rounds_of(ALL)) is None
     moving = {"initial": 1.0, "quantile": 0.5}
     plan = plan_of(local={"kind": "single-step"}, privacy={"clip_norm": moving})
-    assert weight_noise(plan, [ALL]) is None
+    assert weight_noise(plan, rounds_of(ALL)) is None
     inside = {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 1}
     plan = plan_of(local=inside, privacy={"clip_norm": 1.0, "epsilon": 20.0})
-    assert weight_noise(plan, [ALL]) is None
+    assert weight_noise(plan, rounds_of(ALL)) is None
 
 
 @pytest.mark.parametrize("steps", [1, 4, None])

@@ -120,7 +120,7 @@ def test_a_training_that_stopped_early_costs_its_share() -> None:
     one, limits = charge(), budget().lifetime
     empty = filter_of(limits)
     assert empty is not None
-    whole, half = one.of_filter(empty), account((one, 10))._of_filter(empty)
+    whole, half = one.of_filter(empty, 1), account((one, 10))._of_filter(empty)
     assert half.divergence == pytest.approx(10 * whole.divergence)
     assert half.failure == pytest.approx(10 * whole.failure)
 
@@ -239,7 +239,7 @@ def test_an_attempt_that_came_to_nothing_is_no_moment() -> None:
         Aborted(1, "timeout"),
         Intent(1, "m", "2026-01-02"),
     ]
-    assert _charged_intents(entries) == [("a" * 64, "2026-01-02")]
+    assert _charged_intents(entries) == [("a" * 64, Intent(1, "m", "2026-01-02"))]
 
 
 def test_costs_about_records_and_about_persons_are_not_added() -> None:
@@ -269,24 +269,24 @@ def test_a_training_over_new_year_is_charged_to_both_years_by_its_releases(tmp_p
     for day in (date(2026, 12, 30), date(2026, 12, 31), date(2027, 1, 1)):
         ledger.complete(ledger.contribute("a" * 64, "m", day), ("x",), "t")
     ledger.contribute("a" * 64, "m", date(2027, 1, 2))
-    assert ledger.of_year(2026) == {"a" * 64: 2}
-    assert ledger.of_year(2027) == {"a" * 64: 2}
+    assert ledger.charged(2026) == {"a" * 64: {None: 2}}
+    assert ledger.charged(2027) == {"a" * 64: {None: 2}}
     ledger.settle("a" * 64, believe_abort=True)
-    assert ledger.of_year(2027) == {"a" * 64: 1}
+    assert ledger.charged(2027) == {"a" * 64: {None: 1}}
     ledger.close()
 
 
 def test_a_release_without_a_day_counts_in_every_year() -> None:
-    assert charged_in([Intent(1, "m")], 2026) == charged_in([Intent(1, "m")], 2031) == 1
-    assert charged_in([Intent(1, "m", "2026-01-01")], 2031) == 0
+    assert charged_in([Intent(1, "m")], 2026) == charged_in([Intent(1, "m")], 2031) == {None: 1}
+    assert charged_in([Intent(1, "m", "2026-01-01")], 2031) == {}
 
 
 def test_a_clock_that_went_back_begins_no_year_anew(tmp_path: Path) -> None:
     ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
     ledger.join("a" * 64, seeded=False)
     ledger.complete(ledger.contribute("a" * 64, "m", date(2027, 1, 1)), ("x",), "t")
-    assert ledger.of_year(2026) == ledger.of_year(2027) == {"a" * 64: 1}
-    assert ledger.of_year(2028) == {"a" * 64: 0}
+    assert ledger.charged(2026) == ledger.charged(2027) == {"a" * 64: {None: 1}}
+    assert ledger.charged(2028) == {"a" * 64: {}}
     ledger.close()
 
 

@@ -20,8 +20,9 @@ import torch
 
 from discreet.config import load_config
 from discreet.data import TableRules
-from discreet.data.columns import Days
+from discreet.data.columns import Days, Numeric
 from discreet.data.frames import table_of
+from discreet.data.standard import Place, Standard
 from discreet.data.table import Table
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError
@@ -108,6 +109,20 @@ def untrained(model: str, classes: tuple[str, ...], **columns: Any) -> Model:
     return Model(origin_of(plan, nothing, seeded=False), network.eval())
 
 
+def standardised(model: Model) -> Model:
+    """The same model, if its plan had prepared records."""
+    columns = model.require_rules().schema.columns
+    firsts = np.cumsum([0, *(len(column.names) for column in columns)]).tolist()
+    found = tuple(
+        Place(first, first + 1 if len(column.names) > 1 else None)
+        for column, first in zip(columns, firsts, strict=False)
+        if isinstance(column, Numeric | Days)
+    )
+    announced = np.array([np.linspace(-0.6, 0.5, len(found)), np.linspace(0.2, 0.9, len(found))])
+    standard = Standard.announced(found, announced, floor=0.02, norm_bound=model.require_rules().norm_bound)
+    return dataclasses.replace(model, standard=standard)
+
+
 NUMBERS, TEXTS = (
     {"ranges": {"age": (20, 90), "weight": (40, 120)}},
     {"categories": {"sex": ("f", "m"), "ward": ("7", "8")}},
@@ -144,14 +159,19 @@ TABLES: dict[str, Callable[[], Model]] = {
     ),
     "another norm": lambda: untrained("logistic", ("no", "yes"), feature_norm_bound=3.0, **NUMBERS),
 }
+TABLES |= {
+    f"{name}, standardised": lambda name=name: standardised(TABLES[name]())  # type: ignore[misc]
+    for name in ("another norm", "blanks marked", "bins among others, blanks marked")
+}
 
 
-@pytest.fixture(scope="session", params=["trained", "bundled", *TABLES])
+@pytest.fixture(scope="session", params=["trained", "bundled", "bundled, standardised", *TABLES])
 def tabular(
     request: pytest.FixtureRequest, run: Run, heart: tuple[Model, dict[str, Any]]
 ) -> tuple[Model, dict[str, Any]]:
-    if request.param == "bundled":
-        return heart
+    if request.param.startswith("bundled"):
+        model, rows = heart
+        return (standardised(model) if request.param.endswith("standardised") else model), rows
     return run.released if request.param == "trained" else TABLES[request.param](), ROWS
 
 
@@ -194,7 +214,7 @@ def test_scikit_learn_gives_our_scores(tabular: tuple[Model, dict[str, Any]], ho
 
 @pytest.mark.parametrize("absent", [float("nan"), None])
 @pytest.mark.parametrize(
-    "name", ["only texts", "several classes", "blanks marked", "bins among others, blanks marked"]
+    "name", ["only texts", "several classes", "blanks marked", "blanks marked, standardised"]
 )
 def test_scikit_learn_reads_what_is_missing_as_an_empty_cell(name: str, absent: float | None) -> None:
     import joblib

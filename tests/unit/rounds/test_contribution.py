@@ -74,6 +74,7 @@ def test_a_contribution_is_the_rounded_update_plus_one_share(rotation: bool) -> 
     values = contribute(
         plan,
         "east",
+        1,
         model=model,
         parameters=start,
         records=records(9),
@@ -98,7 +99,7 @@ def test_noise_may_come_before_the_rounding() -> None:
     assert early.release.rounding_failure_prob == 0.0
     start, source = flatten(model), SeededRandom(3)
     values = contribute(
-        early, "east", model=model, parameters=start, records=records(9), randomness=source
+        early, "east", 1, model=model, parameters=start, records=records(9), randomness=source
     ).values
     update = local_update(
         cast(OneRelease, early.silo_training("east")), model, start, records(9), source.derive("training")
@@ -130,6 +131,7 @@ def test_a_large_contribution_takes_less_than_four_updates_of_memory(
     contribution = contribute(
         plan,
         "east",
+        1,
         model=model,
         parameters=start,
         records=few,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from discreet.optim import Averaging, Momentum
-from discreet.optim.contract import ServerRule
+from discreet.kinds import AveragingConfig, MomentumConfig, ServerRule
 from discreet.rounds.memory import from_arrays, to_arrays
 
 
@@ -31,13 +30,13 @@ def test_nested_states_survive() -> None:
     np.testing.assert_array_equal(back.inner.direction, state.inner.direction)
 
 
-@pytest.mark.parametrize("rule", [Averaging(0.5), Momentum(0.5, 0.9)])
+@pytest.mark.parametrize("rule", [AveragingConfig(), MomentumConfig(kind="momentum")])
 def test_a_restored_rule_steps_as_if_never_interrupted(rule: ServerRule) -> None:
     aggregate = np.array([1.0, -3.0, 0.5])
-    state, parameters = rule.step(rule.init(3), np.zeros(3), aggregate)
+    state, parameters = rule.step(rule.init(3), np.zeros(3), aggregate, 2)
     restored = from_arrays(rule.init(3), to_arrays(state))
     np.testing.assert_array_equal(
-        rule.step(restored, parameters, aggregate)[1], rule.step(state, parameters, aggregate)[1]
+        rule.step(restored, parameters, aggregate, 2)[1], rule.step(state, parameters, aggregate, 2)[1]
     )
 
 

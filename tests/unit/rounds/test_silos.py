@@ -58,6 +58,7 @@ def test_company_does_not_change_a_bit(name: str) -> None:
         alone = contribute(
             made.plan,
             silo,
+            order.release,
             model=made.model,
             parameters=order.parameters,
             records=silos[silo],

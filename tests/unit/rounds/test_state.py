@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from safetensors.numpy import load, save
 
 from discreet.config import parse_config
 from discreet.encoding import to_ring
+from discreet.kinds.model_facts import LEAST_VARIANCE
 from discreet.plan import FederationFacts, Plan, make_plan
 from discreet.rounds import RoundSum, Training, initial_state, update
 
@@ -70,3 +72,16 @@ def test_a_checkpoint_without_its_norm_is_not_taken() -> None:
     arrays = Training(start.parameters, start.server).to_arrays()
     with pytest.raises(KeyError):
         start.from_arrays(arrays)
+
+
+def test_running_variances_that_noise_makes_small_or_negative_are_floored_by_a_public_rule() -> None:
+    """The last weights are two variances; means and other weights may have any sign."""
+    made = plan(4.0)
+    facts = dataclasses.replace(made.facts, dimension=7, batch_norm_channels=2, linear=False)
+    made = make_plan(made.config, facts)
+    state = initial_state(made, np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]))
+    # Four silos of 100 records divide the sum, and the server's rate is 2.
+    after = update(made, state, 1, released(made, [-80.0] * 5 + [-800.0, 40.0])).parameters
+    expected = [0.6] * 3 + [-0.4] * 2 + [LEAST_VARIANCE, 1.2]
+    np.testing.assert_allclose(after, expected, atol=1e-2)
+    assert after[5] == LEAST_VARIANCE

@@ -20,6 +20,7 @@ from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.held_out import require_one_process
+from discreet.plan.terms import require_sums
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
 from discreet.silo.policy import Consortium, generate_key
@@ -73,8 +74,9 @@ def rehearse(config: Config, path: Path) -> Plan:
     """
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
-    require_one_process(config.evaluate)
+    require_one_process(config.data)
     plan = prepare(config).plan
+    require_sums(plan)
     folder = ConsortiumFolder(path)
     consortium = Consortium(generate_key(folder.consortium_key))
     keys = {}
@@ -138,6 +140,7 @@ def _rehearsal_policy(name: str, consortium_key: bytes, plan: Plan, config: Conf
     expires = (datetime.now(UTC) + timedelta(days=_REHEARSAL_DAYS)).date()
     aggregation = plan.aggregation
     seed = config.run.seed
+    models = [f"{part.model.name}@sha256:{part.facts.model_digest}" for part in plan.every_part.values()]
     simulation = "" if seed is None else f"\n[simulation]\nseed = {seed}\n"
     return f"""# A rehearsal: this silo reads the plan's own public source, not records of its own.
 silo = "{name}"
@@ -162,6 +165,6 @@ min_survivors = {plan.thresholds.min_survivors}
 max_colluding = {plan.thresholds.max_colluding}
 protocols = ["{aggregation.protocol}"]
 modes = ["{carried_out_mode(plan)}"]
-models = ["{plan.model.name}@sha256:{plan.facts.model_digest}"]
+models = {json.dumps(models)}
 accept_conditional = {str(bool(getattr(plan.privacy, "accept_assumptions", ()))).lower()}
 {simulation}"""

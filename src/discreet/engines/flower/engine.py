@@ -8,13 +8,14 @@ from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from discreet.documents import shown
 from discreet.engines.flower.greetings import Greetings
 from discreet.engines.flower.members import Members
 from discreet.engines.flower.wire import NodeId, Wire, await_nodes, exchange
 from discreet.errors import ConfigurationError, NotEnoughSurvivors, PeerProtocolError, PrivacyRefusal
-from discreet.plan import Plan, sum_terms
+from discreet.plan import Plan, part_of_sum, wire_terms
 from discreet.randomness import RandomSource
 from discreet.rounds import RoundOrder, RoundSum
 from discreet.secagg import (
@@ -161,7 +162,7 @@ class FlowerEngine:
             ) from None
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
-        """Runs one round over the members; see `Engine.sum_round`."""
+        """Makes one release over the members, a round or of another part; see `Engine.sum_round`."""
         self._traffic = {}
         asked = order.asked(self._proposal.plan.facts.silos)
         server = self._ready_server(asked)
@@ -175,9 +176,9 @@ class FlowerEngine:
             starts = _Starts()
             outgoing = server.close_stage()
         self._greet_missing()
-        result = server.result()
+        result, plan = server.result(), self._proposal.plan
         return RoundSum(
-            total=result.total,
+            total=part_of_sum(plan.every_part[plan.part_of(order.release)], result.total),
             survivors=tuple(map(self._agreement.name, result.survivors)),
             transcript=result.transcript,
             bytes_per_silo=max(self._traffic.values()),
@@ -201,7 +202,7 @@ class FlowerEngine:
         parameters = _as_bytes(order.parameters)
         requests = dict[NodeId, bytes]()
         for release, planned in enumerate(timetable.sums[order.release :], order.release + 1):
-            # Two lines of the ledger for each release in between, if none is tried twice.
+            # Two lines of the ledger for each release in between: sums of a timetable are tried once.
             begin = Begin(release, order.sequence + 2 * (release - order.release), parameters)
             present = self._present([turn.silo for turn in planned.turns if turn.base == order.release - 1])
             requests |= {self._members.node(name): encode(begin) for name in present}
@@ -228,7 +229,7 @@ class FlowerEngine:
         """Opens a new epoch with the silos at ``nodes``."""
         self._server = None
         self._epoch += 1
-        server = ServerSession(self._agreement, self._epoch)
+        server = ServerSession(self._agreement, self._epoch, threads=torch.get_num_threads())
         proposal = Propose(
             epoch=self._epoch,
             session=self._session,
@@ -363,4 +364,4 @@ def _agreement(proposal: Proposal, session: bytes, protocol: Bonawitz | Bell | N
             f'{chosen.name!r} does not. Use "bonawitz".'
         )
     keys = {name: bytes.fromhex(key) for name, key in proposal.allow_list.silos.items()}
-    return chosen.agreement(sum_terms(proposal.plan, session), AllowList(keys))
+    return chosen.agreement(wire_terms(proposal.plan, session), AllowList(keys))

@@ -12,7 +12,7 @@ from discreet.engines.local import RunResult
 from discreet.errors import ConfigurationError, DiscreetError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.wire import to_json
-from discreet.rounds import RunDirectory, read_record
+from discreet.rounds import RunDirectory, finished, read_record
 from discreet.rounds.directory import write_durably
 
 
@@ -25,9 +25,9 @@ def finished_run(directory: RunDirectory) -> RunResult:
     """
     run = read_record(directory.path)
     plan, spent = run.plan, run.spending
-    if spent.charged < plan.rounds or not directory.model.exists():
+    if not (finished(plan, directory, spent) and directory.model.exists()):
         raise ConfigurationError(
-            f"the training in {directory.path} must be finished; {len(spent.completed)} of {plan.rounds} "
+            f"the training in {directory.path} must be finished; {len(spent.completed)} of {plan.releases} "
             "rounds are completed. Run the server again to go on."
         )
     return RunResult(plan, spent, metrics={}, comparison=None, seeded=run.seeded, directory=directory)

@@ -87,7 +87,7 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
-        require_one_process(plan.evaluating)
+        require_one_process(plan.data)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:
@@ -197,9 +197,9 @@ def _announcer(path: Path) -> _Announce:
 def _observer(announce: _Announce, plan_digest: str) -> Callable[[RoundReport], None]:
     def observe(report: RoundReport) -> None:
         survivors = len(report.sum.survivors)
+        found = "" if report.held_out is None else f", {', '.join(report.held_out.texts())}"
         announce(
-            f"round {report.release}/{report.planned}: {survivors} silos, "
-            f"{report.spent} so far, {report.seconds:.1f} s",
+            f"{report.text}: {survivors} silos{found}, {report.spent} so far, {report.seconds:.1f} s",
             round=report.release,
             planned=report.planned,
             survivors=survivors,

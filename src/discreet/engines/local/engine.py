@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+import torch
 from torch import nn
 
 from discreet.config.sections import Dropout
 from discreet.data import Federation
 from discreet.engines.local.crew import Crew
+from discreet.engines.local.unmasked import UnmaskedRun
 from discreet.errors import ConfigurationError
 from discreet.learning.torch_state import one_thread
 from discreet.plan import Plan, sum_terms
@@ -20,9 +23,14 @@ from discreet.rounds import (
     Stopwatch,
     SumSeconds,
     contributions,
+    part_source,
 )
+from discreet.rounds.preparing import RecordsInUse
 from discreet.secagg import (
+    Bell,
+    Bonawitz,
     RoundTerms,
+    Speed,
     Stage,
     SumRun,
 )
@@ -49,29 +57,32 @@ class LocalEngine:
         """Opens secure aggregation; ``session_label`` must differ for every opening under one seed.
 
         ``crew`` trains in this engine's place when that is faster; its contributions are the same.
-        Evaluations ask the records of ``held_out``, in sessions of their own.
+        Evaluations ask the records of ``held_out``; they and a preparation have sessions of their own.
         """
         self._plan = plan
-        self._federation = federation
+        self._records = RecordsInUse(plan, {silo.name: silo.train for silo in federation.silos})
         self._model = model
         self._randomness = randomness
         self._dropouts = tuple(dropouts)
         self._crew = crew
         session = randomness.derive("session", session_label)
-        terms = sum_terms(plan, session.random_bytes(32))
-        self._run: SumRun = plan.protocol.open(terms, session.derive("protocol"))
-        self._held_out = held_out
+        self._run = _opened(plan, session)
+        self._held_out: RecordsInUse | None = None
         self._judging: SumRun | None = None
+        self._preparing: SumRun | None = None
         if plan.evaluation is not None and held_out is not None:
-            own = session.derive("evaluation")
-            asked = sum_terms(plan.evaluation, own.random_bytes(32))
-            self._judging = plan.evaluation.protocol.open(asked, own.derive("protocol"))
+            self._held_out = RecordsInUse(plan, {silo.name: silo.train for silo in held_out.silos})
+            self._judging = _opened(plan.evaluation, session.derive("evaluation"))
+        if plan.preparation is not None:
+            self._preparing = _opened(plan.preparation, session.derive("preparation"))
 
     def sum_round(self, order: RoundOrder) -> RoundSum:
-        """Runs one round over all silos, or one evaluation."""
+        """Runs one round over all silos, an evaluation, or the preparation."""
         watch = Stopwatch()
         run = self._run
-        if self._plan.evaluates(order.release):
+        if self._plan.prepares(order.release) and self._preparing is not None:
+            run, found = self._preparing, self._asked_before(order)
+        elif self._plan.evaluates(order.release):
             if self._judging is None or self._held_out is None:
                 raise ValueError("an engine must have held-out records to evaluate a training")
             run, found = self._judging, self._judged(order, self._held_out)
@@ -103,14 +114,26 @@ class LocalEngine:
             seconds=SumSeconds(share * contributed, (1.0 - share) * contributed, watch.lap()),
         )
 
-    def _judged(self, order: RoundOrder, held_out: Federation) -> dict[str, Contribution]:
-        """Returns what the silos' held-out records answer about the model of ``order``."""
+    def _asked_before(self, order: RoundOrder) -> dict[str, Contribution]:
+        """Returns what the silos' training records answer before the first round."""
+        if self._plan.preparation is None:
+            raise ValueError("only a plan that prepares records asks them before the first round")
         return contributions(
-            self._plan.questions_about(order.parameters),
-            {silo.name: silo.train for silo in held_out.silos},
+            self._plan.preparation,
+            self._records.as_asked(),
             order,
             model=self._model,
-            randomness=self._randomness.derive("evaluation"),
+            randomness=self._randomness.derive("preparation"),
+        )
+
+    def _judged(self, order: RoundOrder, held_out: RecordsInUse) -> dict[str, Contribution]:
+        """Returns what the silos' held-out records answer about the model of ``order``."""
+        return contributions(
+            self._plan.carried_out(order.release, order.parameters),
+            held_out.under(order.prepared),
+            order,
+            model=self._model,
+            randomness=part_source(self._plan, order.release, self._randomness),
         )
 
     def _contributions(self, order: RoundOrder) -> dict[str, Contribution]:
@@ -120,7 +143,7 @@ class LocalEngine:
         with one_thread():
             found = contributions(
                 self._plan,
-                {silo.name: silo.train for silo in self._federation.silos},
+                self._records.under(order.prepared),
                 order,
                 model=self._model,
                 randomness=self._randomness,
@@ -128,6 +151,17 @@ class LocalEngine:
         if self._crew is not None:
             self._crew.consider(watch.lap(), self._plan.rounds - self._plan.round_of(order.release))
         return found
+
+
+def _opened(plan: Plan, session: RandomSource) -> SumRun:
+    """Opens a session of the plan's secure sums, or of public ones where a silo's own noise is all."""
+    name = session.random_bytes(32)
+    if not plan.thresholds.summed:
+        return UnmaskedRun(plan.grid, name)
+    protocol = plan.protocol
+    if isinstance(protocol, Bonawitz | Bell):
+        protocol = replace(protocol, speed=Speed(torch.get_num_threads()))
+    return protocol.open(sum_terms(plan, name), session.derive("protocol"))
 
 
 def _training_share(found: Iterable[Contribution]) -> float:
@@ -154,8 +188,8 @@ def check_dropouts(plan: Plan, dropouts: Sequence[Dropout]) -> None:
             )
         if drop.round > plan.releases:
             most = f"'training.rounds' = {plan.rounds}"
-            if plan.evaluation is not None:
-                most = f"{plan.releases}, the rounds and the evaluations between them"
+            if plan.releases > plan.rounds:
+                most = f"{plan.releases}, all that is released"
             raise ConfigurationError(
                 f"'run.dropouts.{number}.round' must be at most {most}; got {drop.round}."
             )

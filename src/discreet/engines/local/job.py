@@ -13,7 +13,6 @@ from typing import Any
 
 from torch import nn
 
-from discreet.arrays import Floats
 from discreet.config import Config
 from discreet.data import Federation
 from discreet.engines.local.comparison import Comparison, compare
@@ -54,6 +53,7 @@ from discreet.rounds import (
     write_model,
 )
 from discreet.rounds.directory import write_durably
+from discreet.rounds.preparing import to_measure
 
 
 class Opening(Enum):
@@ -255,8 +255,8 @@ def run(
             spent = spending(ledger.entries)
     write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
-    metrics = measure(prepared.model, prepared.federation, final.parameters) if config.measures else {}
-    quality = _quality(prepared, final.parameters) if config.measures else None
+    metrics = _measured(prepared, final)
+    quality = _quality(prepared, final) if config.measures else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
     if quality is not None:
@@ -275,9 +275,17 @@ def run(
     )
 
 
-def _quality(prepared: Prepared, parameters: Floats) -> AnyQuality | None:
+def _measured(prepared: Prepared, state: Training) -> dict[str, float]:
+    if not prepared.config.measures:
+        return {}
+    federation = to_measure(prepared.plan, prepared.federation, state.prepared)
+    return measure(prepared.model, federation, state.parameters)
+
+
+def _quality(prepared: Prepared, state: Training) -> AnyQuality | None:
     classes = prepared.config.data.classes
-    return quality_of(prepared.model, prepared.federation, parameters, classes=classes)
+    federation = to_measure(prepared.plan, prepared.federation, state.prepared)
+    return quality_of(prepared.model, federation, state.parameters, classes=classes)
 
 
 def _where_its_model_is(config: Config) -> Config:
@@ -303,9 +311,6 @@ def _carry_out(
     config, plan = prepared.config, prepared.plan
     state = restore(directory, ledger, initial_state(plan, flatten(prepared.model)))
 
-    def measured(vector: Floats) -> dict[str, float]:
-        return measure(prepared.model, prepared.federation, vector) if config.measures else {}
-
     engine = LocalEngine(
         plan,
         prepared.federation,
@@ -316,4 +321,6 @@ def _carry_out(
         crew=crew,
         held_out=prepared.held_out,
     )
-    return train(plan, engine, directory, ledger, state, measure=measured, observe=observe)
+    return train(
+        plan, engine, directory, ledger, state, measure=partial(_measured, prepared), observe=observe
+    )

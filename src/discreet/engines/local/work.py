@@ -11,6 +11,7 @@ from discreet.plan import Plan
 from discreet.plan.public_model import public_model
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import Contribution, RoundOrder, contributions
+from discreet.rounds.preparing import RecordsInUse
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,6 +40,7 @@ class Worker:
 
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
+        self._records = RecordsInUse(assignment.plan, assignment.records)
         self._randomness = source_for(assignment.seed)
         self._model = public_model(assignment.plan).to(torch_device(assignment.device))
 
@@ -46,7 +48,7 @@ class Worker:
         """Returns the contributions of all silos to one round."""
         return contributions(
             self._assignment.plan,
-            self._assignment.records,
+            self._records.under(order.prepared),
             order,
             model=self._model,
             randomness=self._randomness,

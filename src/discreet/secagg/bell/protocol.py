@@ -24,7 +24,6 @@ from discreet.secagg.modes import (
     confirm_quorum,
     trust_model,
 )
-from discreet.secagg.noise_removal import NoiseRemoval
 from discreet.secagg.pairwise import Speed, open_in_process
 from discreet.secagg.run import InProcessRun
 from discreet.secagg.terms import SumTerms
@@ -51,14 +50,12 @@ class Bell:
         mode: whom the clients trust. On the complete graph `SemiMalicious` is carried out as `Malicious`,
             which is stronger.
         rounds_per_setup: one-time key slots made by one setup.
-        noise: noise that is taken off again when fewer clients drop out than planned.
         speed: threads.
         security_bits: a sparse graph hides too little with probability at most 2^-security_bits.
     """
 
     mode: SemiHonest | SemiMalicious = field(default_factory=SemiMalicious)
     rounds_per_setup: int = DEFAULT_ROUNDS_PER_SETUP
-    noise: NoiseRemoval | None = None
     speed: Speed = field(default_factory=Speed)
     security_bits: int = SECURITY_BITS
     name: ClassVar[str] = "bell"
@@ -125,7 +122,7 @@ class Bell:
         """
         self.check(terms)
         mode, graph = self._mode(terms), self._graph(terms)
-        return Agreement(terms, mode, graph, self.rounds_per_setup, self.noise, identities)
+        return Agreement(terms, mode, graph, self.rounds_per_setup, identities)
 
     def open(self, terms: SumTerms, randomness: RandomSource) -> InProcessRun:
         """Opens a session in this process; see `SumProtocol`."""

@@ -63,12 +63,7 @@ def mask(
     *,
     threads: int,
 ) -> None:
-    """Covers an input with all masks of this round (and adds the removable noise, if agreed), in place."""
-    # Under the masks, so that of the noise, too, the server learns only what is released.
-    if agreement.noise is not None:
-        for component, seed in enumerate(secrets.seeds[1:], start=1):
-            noise = agreement.noise.expand(seed.reveal(), component, len(vector))
-            vector += noise.astype(vector.dtype)
+    """Covers an input with all masks of this round, in place."""
     # A mask shared with somebody who is not invited would have nobody to cancel it.
     slot, peers = current.start.slot, sorted(place.graph.maskers & current.roster)
     agreed = keyring.agree(secrets.mask_key, {peer: place.offers[peer].mask_keys[slot] for peer in peers})
@@ -158,23 +153,16 @@ def check_confirmations(
         )
 
 
-def release(
-    agreement: Agreement, current: OpenRound, survivors: tuple[int, ...], held: dict[int, Secret]
-) -> UnmaskShares:
+def release(current: OpenRound, survivors: tuple[int, ...], held: dict[int, Secret]) -> UnmaskShares:
     """Releases, for every invited peer whose shares we hold, one kind of share and never the other.
 
-    A survivor's self seed (and excess noise seeds) come off the sum; a dropout's mask key takes its pairwise
-    masks off the others.
+    A survivor's self seed comes off the sum; a dropout's mask key takes its pairwise masks off the others.
     """
-    # Follows from the confirmed set alone: a server cannot ask for more of the noise.
-    seeds = agreement.released_seeds(len(survivors))
     shares = []
     # Nobody masked with who was not invited, so there is nothing to take off.
     for peer in sorted(held.keys() & current.roster):
         share = held[peer].reveal()
         # With either secret one mask is left; with both the input is open (Bonawitz et al. 2017, round 4).
-        parts = [seed + 1 for seed in seeds] if peer in survivors else [0]
-        shares.append(
-            (peer, b"".join(share[part * SECRET_BYTES : (part + 1) * SECRET_BYTES] for part in parts))
-        )
+        kind = share[SECRET_BYTES:] if peer in survivors else share[:SECRET_BYTES]
+        shares.append((peer, kind))
     return UnmaskShares(current.digest, tuple(item for item in shares if item[1]))

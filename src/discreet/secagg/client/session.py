@@ -275,7 +275,7 @@ class ClientSession:
         # 2).
         self._claim_round(Deed.RELEASE_SHARES)
         memory, slot = self._memory, current.start.slot
-        released = rounds.release(self._agreement, current, memory.survivors, memory.held[slot])
+        released = rounds.release(current, memory.survivors, memory.held[slot])
         # With what is left, a thief could help the server to the kind of share that was not released.
         memory.forget_slots(slot + 1)
         return released

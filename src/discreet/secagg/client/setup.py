@@ -22,7 +22,7 @@ from discreet.secagg.offers import add_distinct, check_offer
 
 @dataclass(frozen=True, slots=True)
 class SlotSecrets:
-    """What masks one round: a private mask key, the self seed, then a seed for every noise component."""
+    """What masks one round: a private mask key, and the self seed in modes that mask twice."""
 
     mask_key: Secret
     seeds: tuple[Secret, ...]
@@ -83,9 +83,9 @@ def offer_keys(
     # Shares alone do not say what was shared. A commitment, made before anybody holds one, tells a true seed
     # from a forged one.
     commitments = tuple(
-        binding.commitment(agreement, seed.reveal(), epoch=epoch, client=me, slot=slot, index=index)
+        binding.commitment(agreement, seed.reveal(), epoch=epoch, client=me, slot=slot)
         for slot, secrets in enumerate(slots)
-        for index, seed in enumerate(secrets.seeds)
+        for seed in secrets.seeds
     )
     mask_keys = tuple(keyring.public_key(secrets.mask_key) for secrets in slots)
     unsigned = Advertise(me, keyring.public_key(channel), mask_keys, commitments, signature=b"")

@@ -96,7 +96,7 @@ class ServerRound:
         """Takes the shares that a client releases: exactly those that the survivor set asks of it."""
         self._require_digest(released.round_digest)
         shares = dict(released.shares)
-        # Both kinds of share, or another number of seeds, is a client that does not follow the protocol.
+        # Both kinds of share, or another one, is a client that does not follow the protocol.
         if {peer: len(share) for peer, share in shares.items()} != self._expected_sizes(sender):
             raise PeerProtocolError(
                 AbortCode.BAD_SHARE, "a client must release one share of the agreed kind for every owner."
@@ -105,7 +105,7 @@ class ServerRound:
             self.released.setdefault(owner, {})[sender] = share
 
     def finish(self, threads: int) -> RoundResult:
-        """Takes off every mask that does not cancel, and the excess noise.
+        """Takes off every mask that does not cancel.
 
         Raises:
             NotEnoughSurvivors: if a secret has too few shares; the accumulator is then still masked.
@@ -116,7 +116,6 @@ class ServerRound:
         plus, minus = self._mask_keys(recovered.secrets)
         # What clients added is subtracted, and the other way round.
         add_masks(self.accumulator, minus, plus, threads=threads)
-        self._subtract_excess_noise(recovered.secrets)
         # Of use only to somebody who breaks into the server and has recorded masked inputs.
         for secret in recovered.secrets.values():
             secret.wipe()
@@ -127,8 +126,8 @@ class ServerRound:
         )
 
     def _num_released(self, owner: int) -> int:
-        """Returns how many secrets of a client are released: seeds of a survivor, else its mask key."""
-        return len(self.agreement.released_seeds(len(self.arrived))) if owner in self.arrived else 1
+        """Returns how many secrets of a client are released: the seed of a survivor, else its mask key."""
+        return self.agreement.num_seeds if owner in self.arrived else 1
 
     def _expected_sizes(self, sender: int) -> dict[int, int]:
         """Returns whose shares a client must release, and how many bytes of them."""
@@ -138,7 +137,7 @@ class ServerRound:
 
     def _released(self, owner: int) -> Released:
         """Collects the shares of one client's secrets and how to tell the right secrets."""
-        verify = self._fits_commitments if owner in self.arrived else self._fits_mask_key
+        verify = self._fits_commitment if owner in self.arrived else self._fits_mask_key
         return Released(owner, self.released.get(owner, {}), lambda secret: verify(owner, secret))
 
     def _fits_mask_key(self, owner: int, secret: bytes) -> bool:
@@ -147,33 +146,21 @@ class ServerRound:
         # notices.
         return keyring.public_key(Secret(secret)) == self.setup.offers[owner].mask_keys[self.start.slot]
 
-    def _fits_commitments(self, owner: int, secrets: bytes) -> bool:
-        """Compares recovered seeds with the advertised commitments."""
-        slot, per_slot = self.start.slot, self.agreement.num_seeds
-        published = self.setup.offers[owner].commitments[slot * per_slot : (slot + 1) * per_slot]
-        return all(
-            binding.commitment(
-                self.agreement, seed, epoch=self.setup.epoch, client=owner, slot=slot, index=index
-            )
-            == published[index]
-            for index, seed in self._seeds(secrets)
-        )
-
-    def _seeds(self, secrets: bytes) -> list[tuple[int, bytes]]:
-        """Splits a survivor's recovered secrets into numbered seeds."""
-        indices = self.agreement.released_seeds(len(self.arrived))
-        return [
-            (index, secrets[at * SECRET_BYTES : (at + 1) * SECRET_BYTES]) for at, index in enumerate(indices)
-        ]
+    def _fits_commitment(self, owner: int, seed: bytes) -> bool:
+        """Compares a recovered self seed with the advertised commitment."""
+        slot, offer = self.start.slot, self.setup.offers[owner]
+        made = binding.commitment(self.agreement, seed, epoch=self.setup.epoch, client=owner, slot=slot)
+        return made == offer.commitments[slot]
 
     def _mask_keys(self, secrets: dict[int, Secret]) -> tuple[list[bytes], list[bytes]]:
         """Returns the keys of the masks that survivors added, and of those that they subtracted."""
         added: list[bytes] = []
         subtracted: list[bytes] = []
         if self.agreement.mode.double_masks:
-            for owner in self.survivors:
-                seed = Secret(secrets[owner].reveal()[:SECRET_BYTES])
-                added.append(keyring.derive(seed, self.digest, binding.self_purpose(owner)))
+            added += (
+                keyring.derive(secrets[owner], self.digest, binding.self_purpose(owner))
+                for owner in self.survivors
+            )
         slot, offers = self.start.slot, self.setup.offers
         for gone in self.dropouts:
             # Between two dropouts there is nothing to take off, and a survivor's other masks must stay on.
@@ -183,16 +170,6 @@ class ServerRound:
                 key = keyring.derive(agreed[peer], self.digest, binding.pair_purpose(gone, peer))
                 (added if peer < gone else subtracted).append(key)
         return added, subtracted
-
-    def _subtract_excess_noise(self, secrets: dict[int, Secret]) -> None:
-        """Subtracts the noise components that this many survivors do not need."""
-        noise = self.agreement.noise
-        if noise is None:
-            return
-        for owner in self.survivors:
-            for component, seed in self._seeds(secrets[owner].reveal())[1:]:
-                expanded = noise.expand(seed, component, len(self.accumulator))
-                self.accumulator -= expanded.astype(self.accumulator.dtype)
 
     def _require_digest(self, round_digest: bytes) -> None:
         if round_digest != self.digest:

@@ -9,6 +9,7 @@ from typing import Self
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
+from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.notation import delta_text, epsilon_text
@@ -19,7 +20,7 @@ from discreet.silo.policy.refusal import PolicyRefusal, RefusalCode
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """How one training is charged at a silo: its plan, and how many others are assumed to collude.
+    """How one training is charged at a silo: its plan, how many others are assumed to collude, its name.
 
     The charge is for what the server and other members see. It is not for a silo's own message without
     secure aggregation: a server that the plan's mode trusts is believed when it says that an attempt came to
@@ -28,9 +29,12 @@ class Charge:
 
     plan: Plan
     max_colluding: int
+    silo: str | None = None
     # Every round asks again what all trainings cost; the answers never change.
     _known: dict[int, Guarantee] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _shares: dict[AdaptiveFilter, Cost] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _shares: dict[AdaptiveFilter, tuple[tuple[Cost, ...], ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def under(cls, plan: Plan, policy: Policy) -> Self:
@@ -45,7 +49,7 @@ class Charge:
                 "the plan's guarantee must be about a record that is present or absent, as this silo's "
                 f"budget is; got {plan.release.neighboring.value}. Use poisson sampling.",
             )
-        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding))
+        return cls(plan, max(policy.require.max_colluding, plan.thresholds.max_colluding), policy.silo)
 
     @property
     def honest_silos(self) -> int:
@@ -69,27 +73,63 @@ class Charge:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
             plan = self.plan.by_contribution
-            self._known[releases] = plan.against(self.adversary, self.honest_silos, rounds=releases)
+            self._known[releases] = plan.against(
+                self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+            )
         return self._known[releases]
 
-    def of_filter(self, empty: AdaptiveFilter) -> Cost:
-        """Returns what one release takes of an adaptive budget: a share of what all planned ones take.
+    def of_filter(self, empty: AdaptiveFilter, releases: int) -> Cost:
+        """Returns what so many releases take of an adaptive budget.
 
-        It is a constant of the plan, as the theorem asks for, and no function of how many releases there
-        were: comparing integers with Gaussian noise costs more for a longer training.
+        Each takes a share of what all planned ones take: a constant of the plan, as the theorem asks for, and
+        no function of how many releases there were, since comparing integers with Gaussian noise costs more
+        for a longer training. Releases that are not alike have shares of their own; of several sides, on one
+        of which a unit is, it is the most that one takes.
 
         Raises:
             PolicyRefusal: if such a release cannot be added up by this budget.
         """
         if empty not in self._shares:
-            plan = self.plan.by_contribution
-            event = plan.event_against(self.adversary, self.honest_silos, rounds=plan.rounds)
-            try:
-                whole = empty.cost(event)
-            except UnsupportedAnalysisError as error:
-                raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
-            self._shares[empty] = Cost().plus(whole, 1.0 / plan.rounds)
-        return self._shares[empty]
+            self._shares[empty] = tuple(
+                tuple(self._share(empty, one) for one, _ in sorts) for sorts in self._sorts(0)
+            )
+        taken = []
+        for shares, sorts in zip(self._shares[empty], self._sorts(releases), strict=True):
+            cost = Cost()
+            for share, (_, count) in zip(shares, sorts, strict=True):
+                cost = cost.plus(share, float(count))
+            taken.append(cost)
+        return Cost(
+            max(one.divergence for one in taken),
+            max(one.log_ratio for one in taken),
+            max(one.failure for one in taken),
+        )
+
+    def _sorts(self, releases: int) -> list[list[tuple[Plan, int]]]:
+        """Returns, for the units of each side, plans of releases that are alike, and how many are theirs."""
+        return [
+            [
+                (one.of_stage(stage), count)
+                for one, begun in part.one_after_the_other(own)
+                for stage, (_, count) in zip(one.stages, one.composition(begun, self.silo), strict=True)
+            ]
+            for part, own in self.plan.by_contribution.parts(releases)
+        ]
+
+    def _share(self, empty: AdaptiveFilter, alike: Plan) -> Cost:
+        """Returns what one of the releases of a plan takes that are all alike: a share of all of them."""
+        event = adversary_event(
+            alike,
+            adversary=self.adversary,
+            honest_silos=self.honest_silos,
+            rounds=alike.rounds,
+            besides=self.plan.by_contribution.releases - alike.rounds,
+            silo=self.silo,
+        )
+        try:
+            return Cost().plus(empty.cost(event), 1.0 / alike.rounds)
+        except UnsupportedAnalysisError as error:
+            raise PolicyRefusal(RefusalCode.NOT_ALLOWED, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +159,15 @@ class Account:
         of_year = {plan: count for plan, count in self.of_year.items() if plan != plan_digest}
         return replace(self, charged=charged, of_year=of_year)
 
-    def including(self, charge: Charge, releases: int) -> Account:
-        """Returns the account with so many releases of a training, those of now in the present year."""
+    def including(self, charge: Charge, releases: int, of_year: int | None = None) -> Account:
+        """Returns the account with so many releases of a training, those of now in the present year.
+
+        ``of_year`` says how many of them are, where the difference to before does not.
+        """
         digest = charge.plan.digest()
         _, before = self.charged.get(digest, (charge, 0))
-        of_year = max(0, self.of_year.get(digest, 0) + releases - before)
+        if of_year is None:
+            of_year = max(0, self.of_year.get(digest, 0) + releases - before)
         return replace(
             self,
             charged={**self.charged, digest: (charge, releases)},
@@ -158,17 +202,21 @@ class Account:
         epsilon, delta = self.total(limits)
         return max(epsilon / limits.epsilon, delta / limits.delta)
 
-    def require(self, budget: BudgetTable, charge: Charge, releases: int) -> Guarantee:
+    def require(
+        self, budget: BudgetTable, charge: Charge, releases: int, of_year: int | None = None
+    ) -> Guarantee:
         """Returns the cost of ``releases`` releases of a training if the budget allows them.
 
         Raises:
             PolicyRefusal: code ``budget``, naming the limit that would be exceeded.
         """
-        for refusal in self.refusals(budget, charge, releases):
+        for refusal in self.refusals(budget, charge, releases, of_year):
             raise refusal
         return charge.cost(releases)
 
-    def refusals(self, budget: BudgetTable, charge: Charge, releases: int) -> Iterator[PolicyRefusal]:
+    def refusals(
+        self, budget: BudgetTable, charge: Charge, releases: int, of_year: int | None = None
+    ) -> Iterator[PolicyRefusal]:
         """Yields a refusal for each rule of the budget that so many releases of a training would break."""
         cost = charge.cost(releases)
         yield from _beyond(
@@ -179,7 +227,7 @@ class Account:
         if unfixed := self.unfixed():
             yield PolicyRefusal(RefusalCode.BUDGET, unfixed)
             return
-        later = self.including(charge, releases)
+        later = self.including(charge, releases, of_year)
         yield from _no_room(later, budget.lifetime, ("max_epsilon", "max_delta"), releases)
         if budget.year is not None:
             keys = ("max_epsilon_per_year", "max_delta_per_year")
@@ -199,7 +247,7 @@ class Account:
         spent = Cost()
         for charge, count in self.charged.values():
             if count:
-                spent = spent.plus(charge.of_filter(empty), float(count))
+                spent = spent.plus(charge.of_filter(empty, count))
         return spent
 
     def _another_unit(self, charge: Charge) -> Iterator[PolicyRefusal]:

@@ -18,6 +18,7 @@ from typing import Self
 from discreet.privacy.ledger import (
     Aborted,
     Completed,
+    Counted,
     Entry,
     Intent,
     LedgerWriter,
@@ -68,14 +69,14 @@ class SiloLedger:
         else:
             self.writer.append(Opened(plan_digest, "seeded" if seeded else "secure"))
 
-    def of_year(self, year: int) -> dict[str, int]:
-        """Returns how many releases of every training are charged to ``year``, or to its last."""
+    def charged(self, year: int | None = None) -> dict[str, Counted]:
+        """Returns how many releases of every training are charged: in all, or to ``year`` or its last."""
         return charged_by_training(self.writer.entries, year)
 
-    def contribute(self, plan_digest: str, started_from: str, today: date) -> int:
-        """Records durably that a masked contribution is about to leave; returns its number."""
+    def contribute(self, plan_digest: str, started_from: str, today: date, *, part: str | None = None) -> int:
+        """Records durably that a masked contribution to a part is about to leave; returns its number."""
         release = self.trainings()[plan_digest].charged + 1
-        self.writer.append(Intent(release, started_from, today.isoformat()))
+        self.writer.append(Intent(release, started_from, today.isoformat(), part))
         return release
 
     def complete(self, release: int, survivors: tuple[str, ...], transcript: str) -> None:
@@ -113,11 +114,13 @@ def spent_by_training(entries: tuple[Entry, ...]) -> dict[str, Spending]:
     return {plan: spending(own) for plan, own in by_training(entries).items()}
 
 
-def charged_by_training(entries: tuple[Entry, ...], year: int) -> dict[str, int]:
-    """Returns how many releases of every training are charged to ``year``, by plan digest.
+def charged_by_training(entries: tuple[Entry, ...], year: int | None = None) -> dict[str, Counted]:
+    """Returns how many releases of every training are charged, to ``year`` if one is given, by plan digest.
 
     A clock that went back begins no year anew: the ledger's latest year stands where it is later.
     """
+    if year is None:
+        return {plan: charged_in(own) for plan, own in by_training(entries).items()}
     days = [entry.day for entry in entries if isinstance(entry, Intent) and entry.day is not None]
     year = max([year, *(int(day[:4]) for day in days)])
     return {plan: charged_in(own, year) for plan, own in by_training(entries).items()}

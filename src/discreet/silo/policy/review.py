@@ -16,7 +16,7 @@ from torch import nn
 from discreet.config.data import features_named, source_text
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
-from discreet.plan import Plan, load_plan, parse_plan, sum_terms
+from discreet.plan import Plan, load_plan, parse_plan, wire_terms
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -152,15 +152,18 @@ def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRef
     if plan.privacy.unit != require.unit:
         yield _not_allowed("privacy.unit", require.unit, plan.privacy.unit)
     yield from _of_aggregation(plan, policy)
-    yield from _of_columns(plan, policy)
-    yield from _of_label(plan, policy)
-    yield from _of_person(plan, policy)
-    if plan.evaluation is not None:
-        yield _not_allowed("evaluate", "left out", "evaluations between rounds")
+    if plan.preparation is not None:
+        yield _not_allowed("data.standardise", "left out", "a release before the first round")
+    for part in plan.every_part.values():
+        yield from _of_columns(part, policy)
+        yield from _of_label(part, policy)
+        yield from _of_person(part, policy)
     if plan.model.loss is not None:
         yield _not_allowed("model.loss", "left out", plan.model.loss.function)
-    if not permitted(require.models, plan.model.name, plan.facts.model_digest):
-        yield _not_allowed("model", "one of " + ", ".join(require.models), plan.model.name)
+    for name, part in plan.every_part.items():
+        if not permitted(require.models, part.model.name, part.facts.model_digest):
+            what = "model" if name is None else f"model of its {name}"
+            yield _not_allowed(what, "one of " + ", ".join(require.models), part.model.name)
 
 
 def _of_aggregation(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
@@ -290,7 +293,7 @@ def _check_colluders(charge: Charge) -> None:
     if not isinstance(protocol, Bonawitz | Bell):
         return
     try:
-        protocol.check_against(sum_terms(charge.plan, session=bytes(DIGEST_BYTES)), assumed)
+        protocol.check_against(wire_terms(charge.plan, session=bytes(DIGEST_BYTES)), assumed)
     except ConfigurationError as error:
         raise PolicyRefusal(
             RefusalCode.NOT_ALLOWED,

@@ -1,0 +1,260 @@
+"""Release 0 asks the records that are trained on: every guarantee is of both, and so is the target."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from discreet.accounting import epsilon
+from discreet.config import parse_config
+from discreet.config.evaluated import evaluation
+from discreet.errors import ConfigurationError
+from discreet.kinds import Asked, StableStepsConfig
+from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.follows import unlike_its_config
+from discreet.plan.held_out import Interleaving, require_one_process
+from discreet.plan.persons import for_persons
+from discreet.plan.preparation import places
+from discreet.privacy.events import Composed
+from discreet.privacy.wire import digest
+from discreet.session import plan_without_data
+
+SILOS = ("a", "b", "c")
+DATA: dict[str, Any] = {
+    "source": "csv:unset.csv",
+    "label": "sick",
+    "ranges": {"age": [0.0, 600.0], "days": [0.0, 900.0], "dose": [0.0, 1.0]},
+    "categories": {"stage": ["I", "II", "III"]},
+    "missing": {"days": "indicator"},
+    "record_capacity": dict.fromkeys(SILOS, 300),
+    "partition": {"kind": "column", "column": "site", "names": list(SILOS)},
+    "standardise": {"kind": "private"},
+}
+LOCAL: dict[str, Any] = {"kind": "single-step"}
+PERSON = {"column": "who", "capacity": dict.fromkeys(SILOS, 100), "most_records": 3, "most_silos": 2}
+
+
+def tables(**changes: Any) -> dict[str, Any]:
+    """A config; of a change ``table__key`` only that key, None leaves it out."""
+    found: dict[str, Any] = {
+        "data": dict(DATA),
+        "training": {"rounds": 5, "local": LOCAL},
+        "privacy": {"epsilon": 2.0, "delta": 1e-5, "clip_norm": 1.0},
+    }
+    for path, value in changes.items():
+        table, _, key = path.partition("__")
+        if key:
+            found[table] = {**found.get(table, {}), key: value}
+        else:
+            found[table] = value
+        found[table] = {name: own for name, own in found[table].items() if own is not None}
+    return found
+
+
+def planned(**changes: Any) -> Plan:
+    return plan_without_data(parse_config(tables(**changes), source="test"))
+
+
+PERSONS: dict[str, Any] = {"data__record_capacity": None, "data__person": PERSON, "privacy__unit": "person"}
+KINDS: dict[str, dict[str, Any]] = {
+    "single-step": {},
+    "sampled": {"training__sampling": {"kind": "poisson", "probability": 0.3}},
+    "stable-steps": {"training": {"local": {"kind": "stable-steps"}}, "privacy__clip_norm": None},
+    "quantile": {"privacy__clip_norm": {"quantile": 0.5, "initial": 1.0}},
+    "skellam": {"privacy__mechanism": "skellam"},
+    "colluding": {"aggregation": {"min_survivors": 3, "max_colluding": 1}},
+    "persons": PERSONS,
+    "evaluated": {"evaluate": {"every": 2, "epsilon": 2.0}},
+    "segments": {
+        "training__segments": [{"rounds": 2, "noise_scale": 2.0}, {"rounds": 3, "clip_norm": 0.5}],
+        "training__rounds": None,
+    },
+    "most of it": {"data__standardise": {"kind": "private", "share": 0.95}},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return planned(**KINDS[request.param])
+
+
+def misses_a_release(plan: Plan) -> bool:
+    """Says whether a row claims less than an accountant finds for both stages, put together by hand."""
+    asked, alone = plan.preparation, replace(plan, preparation=None, evaluation=None)
+    assert asked is not None
+    for row in plan.guarantees:
+        honest = dict(plan.adversaries())[row.adversary]
+        events = tuple(
+            stage.event_against(row.adversary, honest, rounds=stage.rounds) for stage in (asked, alone)
+        )
+        whole = epsilon(Composed(events), delta=row.delta, neighboring=plan.release.neighboring)
+        if row.epsilon < (1 - 1e-9) * whole.epsilon:
+            return True
+    return False
+
+
+def test_every_row_is_of_the_preparation_and_the_rounds_together(plan: Plan) -> None:
+    assert not misses_a_release(plan)
+
+
+def test_the_target_is_met_and_used_up(plan: Plan) -> None:
+    """By both together: half of the budget that is nobody's would be as wrong as none."""
+    assert 1.99 <= plan.spent(plan.releases).epsilon <= 2.0
+
+
+def test_the_preparation_gets_its_share(plan: Plan) -> None:
+    share = plan.data.standardise.share if plan.data.standardise else 0.0
+    first = plan.spent(1).epsilon
+    assert 0.0 < first < 2.0
+    alone = planned(**{"data__standardise": {"kind": "private", "share": 0.01}}).spent(1).epsilon
+    assert (first > alone) == (share > 0.01)
+
+
+def test_a_composition_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault that matters most: rounds that do not know of the release before them."""
+    own = Plan.one_after_the_other
+
+    def forgetful(plan: Plan, releases: int) -> Any:
+        return own(plan, releases)[-1:]
+
+    monkeypatch.setattr(Plan, "one_after_the_other", forgetful)
+    assert misses_a_release(planned())
+
+
+def test_the_releases_are_in_a_fixed_order() -> None:
+    plan = planned(evaluate={"every": 2, "epsilon": 2.0})
+    assert plan.releases == 1 + 5 + 3
+    assert [plan.prepares(release) for release in range(1, 10)] == [True] + [False] * 8
+    evaluations = [release for release in range(1, 10) if plan.evaluates(release)]
+    assert evaluations == [4, 7, 9]
+    assert [plan.round_of(release) for release in range(1, 10)] == [0, 1, 2, 2, 3, 4, 4, 5, 5]
+    order = Interleaving(5, 2, preparing=1)
+    assert [order.evaluated(count) for count in range(10)] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
+
+
+def test_an_evaluation_does_not_pay_for_the_preparation() -> None:
+    """It asks the other side, which release 0 does not."""
+    plan = planned(evaluate={"every": 5, "epsilon": 0.5})
+    (training, rounds), (asked, count) = plan.parts(plan.releases)
+    assert (rounds, count) == (6, 1)
+    assert asked.spent(count).epsilon <= 0.5
+    assert training.spent(rounds).epsilon == plan.spent(plan.releases).epsilon > 1.99
+
+
+def test_a_plan_is_read_back_and_follows_from_its_config(plan: Plan) -> None:
+    read = parse_plan(plan.document())
+    assert read.digest() == plan.digest()
+    assert unlike_its_config(read) is None
+    assert composable_cost(read, 1) != composable_cost(read, plan.releases)
+
+
+@pytest.mark.parametrize("key", ["release", "grid", "capacities", "guarantees"])
+def test_a_preparation_with_less_noise_than_its_config_leads_to_is_found(key: str) -> None:
+    altered, weaker = (json.loads(planned(**own).document()) for own in ({}, {"privacy__epsilon": 9.0}))
+    if key == "capacities":
+        weaker["plan"]["preparation"][key] = [1, 1, 1]
+    altered["plan"]["preparation"][key] = weaker["plan"]["preparation"][key]
+    altered["digest"] = digest(altered["plan"])
+    difference = unlike_its_config(parse_plan(json.dumps(altered).encode()))
+    assert difference is not None
+    assert difference.path.startswith(("preparation", "guarantees"))
+
+
+def test_a_preparation_that_is_left_out_of_a_plan_is_refused() -> None:
+    document = json.loads(planned().document())
+    del document["plan"]["preparation"]
+    document["digest"] = digest(document["plan"])
+    with pytest.raises(ConfigurationError, match="'preparation' of a plan must be there if"):
+        parse_plan(json.dumps(document).encode())
+
+
+def test_other_plans_are_what_they_were() -> None:
+    plan = planned(data__standardise=None)
+    assert '"preparation"' not in plan.document().decode()
+    assert plan.releases == plan.rounds
+    assert plan.one_after_the_other(3) == ((plan, 3),)
+
+
+def test_settings_that_the_plan_works_out_see_what_is_left() -> None:
+    left = {"privacy__clip_norm": None, "training": {"local": {"kind": "stable-steps"}}}
+    rates = []
+    for share in (None, 0.19, 0.75):
+        stated = None if share is None else {"kind": "private", "share": share}
+        local = planned(**left, data__standardise=stated).training.local
+        assert isinstance(local, StableStepsConfig)
+        rates.append(local.learning_rate)
+    assert rates[1] == pytest.approx(0.9 * rates[0])
+    assert rates[2] == pytest.approx(0.5 * rates[0])
+
+
+def test_it_asks_where_the_numbers_are() -> None:
+    plan = planned()
+    found = [(place.number, place.missing) for place in places(plan)]
+    assert found == [(0, None), (1, 2), (3, None)]
+    asked = plan.preparation
+    assert asked is not None
+    training = asked.silo_training("a")
+    assert isinstance(training, Asked)
+    assert len({one.block.size for one in training.blocks}) == 1
+    assert asked.facts.feature_shape == plan.facts.feature_shape
+
+
+def test_columns_in_bins_are_not_asked() -> None:
+    assert [place.number for place in places(planned(data__bins={"age": 4}))] == [4, 6]
+
+
+def test_several_records_of_one_person_count_in_both(plan: Plan) -> None:
+    for count, row in for_persons(plan):
+        assert row.epsilon > plan.spent(plan.releases).epsilon * (1 if count > 1 else 0.99)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a share of nothing": ({"data__standardise": {"kind": "private", "share": 0.0}}, "greater than 0"),
+    "all of it": ({"data__standardise": {"kind": "private", "share": 1.0}}, "less than 1"),
+    "no floor": ({"data__standardise": {"kind": "private", "floor": 0.0}}, "greater than 0"),
+    "another kind": ({"data__standardise": {"kind": "public"}}, "'private'"),
+    "no ranges": ({"data__ranges": None, "data__missing": None}, "columns of 'ranges' or 'dates'"),
+    "all in bins": ({"data__bins": 4}, "columns of 'ranges' or 'dates'"),
+    "clients": ({"privacy__unit": "client", "training__local": {"kind": "clipped-update",
+                 "learning_rate": 0.1}}, "without the client unit"),
+    "no target": ({"privacy__epsilon": None, "privacy__noise_multiplier": 3.0}, "'privacy.epsilon' must be"),
+    "fixed size": ({"training__sampling": {"kind": "fixed-size", "fraction": 0.1}}, "without fixed-size"),
+    "fixed size in segments": ({"training__segments": [{"rounds": 2, "sampling": {"kind": "fixed-size",
+                               "fraction": 0.1}}], "training__rounds": None}, "without fixed-size"),
+    "a schedule": ({"training__schedule": {"kind": "buffered", "buffer": 2, "pace": {"a": 2}}},
+                   "without 'training.schedule'"),
+    "noisy steps": ({"training__local": {"kind": "noisy-steps", "learning_rate": 0.1, "steps": 2}},
+                    "without noisy-steps"),
+    "an image": ({"data__transform": "scattering", "data__source": "npz:x.npz"}, "ranges"),
+    "asked by itself": ({"data__asked": "training"}, "must be left out where questions are asked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_proven_is_refused_in_one_line(name: str) -> None:
+    changes, said = REFUSED[name]
+    with pytest.raises(ConfigurationError) as refused:
+        planned(**changes)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_only_a_preparation_asks_training_records() -> None:
+    asked = tables(data__standardise=None, data__asked="training")
+    del asked["training"], asked["privacy"]["clip_norm"]
+    with pytest.raises(ConfigurationError, match=r"state 'data\.standardise'"):
+        plan_without_data(parse_config({**asked, "ask": [{"kind": "count"}]}, source="test"))
+
+
+def test_real_silos_refuse_it_before_anything_is_sent() -> None:
+    plan = planned()
+    with pytest.raises(ConfigurationError, match=r"'data\.standardise' must be left out where silos are"):
+        require_one_process(plan.data)
+
+
+def test_silos_are_not_asked_about_a_model_that_standardises() -> None:
+    with pytest.raises(ConfigurationError, match="it standardises them"):
+        evaluation(planned().to_json(), "0" * 64, [[0.0]], {})  # type: ignore[arg-type]

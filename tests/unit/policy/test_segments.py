@@ -1,0 +1,58 @@
+"""What rounds that differ cost a silo: what the plan costs up to those that it was in, and never less."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from discreet.accounting.odometer import AdaptiveFilter, Composition
+from discreet.plan import Plan
+from discreet.plan.releases import event_for
+from discreet.privacy.ledger import charged_in
+from discreet.silo.policy import Charge
+from discreet.silo.policy.ledger import SiloLedger
+from tests.unit.plan.test_segments import plan
+
+DAY = date(2026, 3, 1)
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    """Eight quiet rounds, and two that cost four times as much each."""
+    return plan([{"rounds": 8}, {"rounds": 2, "noise_scale": 0.5}])
+
+
+def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
+    first, second = made.sort_of(1), made.sort_of(9)
+    assert (first, made.sort_of(8), second, made.sort_of(10)) == ("segment 1", first, "segment 2", second)
+    assert made.covering({first: 3}) == 3
+    assert made.covering({second: 1}) == made.covering({first: 8, second: 1}) == 9
+    # A round that was tried three times; the server is not believed that two of them came to nothing.
+    assert made.covering({first: 1, second: 3}) == 11
+    assert made.composition(11) == ((made.stages[0].release, 9), (made.stages[1].release, 3))
+    charge = Charge(made, 1)
+    assert charge.cost(11).epsilon > charge.cost(10).epsilon > charge.cost(9).epsilon > charge.cost(8).epsilon
+
+
+@pytest.mark.parametrize("composition", [Composition.GAUSSIAN, Composition.RENYI])
+def test_a_filter_adds_up_each_rounds_share(made: Plan, composition: Composition) -> None:
+    empty, charge = AdaptiveFilter(8.0, 1e-4, composition=composition), Charge(made, 1)
+    one, eight, nine, ten = (charge.of_filter(empty, count).divergence for count in (1, 8, 9, 10))
+    assert eight == pytest.approx(8.0 * one)
+    assert nine - eight == pytest.approx(ten - nine) == pytest.approx(4.0 * one, rel=0.02)
+    last = event_for(made.stages[1].release, honest_silos=charge.honest_silos, rounds=2)
+    assert ten - eight == pytest.approx(empty.cost(last).divergence, rel=1e-6)
+
+
+def test_a_ledger_keeps_the_segment_of_each_contribution(tmp_path: Path) -> None:
+    ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
+    ledger.join("a" * 64, seeded=False)
+    for name in ("segment 1", "segment 2", "segment 2"):
+        ledger.contribute("a" * 64, "m", DAY, part=name)
+        ledger.settle("a" * 64, believe_abort=False)
+    ledger.close()
+    again = SiloLedger.open(tmp_path / "ledger.jsonl")
+    assert charged_in(again.writer.entries) == {"segment 1": 1, "segment 2": 2}
+    again.close()
