@@ -118,7 +118,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
     for part in filter(None, (plan, plan.evaluation, plan.preparation)):
         if len(part.capacities) != len(plan.facts.silos) or not all(count >= 1 for count in part.capacities):
             raise ConfigurationError(
-                f"'capacities' must hold a positive number for each of {len(plan.facts.silos)} silos; got "
+                f"'capacities' must hold a positive number for every silo, {len(plan.facts.silos)}; got "
                 f"{shown(str(part.capacities), 100)}. Plan again."
             )
     return plan

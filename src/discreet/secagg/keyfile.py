@@ -56,7 +56,7 @@ def load_key(path: Path) -> Identity:
         key = b""
     if len(key) != _KEY_BYTES:
         raise ConfigurationError(
-            f"{path} must hold a private key of {_KEY_BYTES} bytes in hexadecimal; it holds "
+            f"{path} must hold {_KEY_BYTES} bytes in hexadecimal, a private key; it holds "
             f"{len(text.strip())} characters. Make one with 'discreet silo keygen'."
         )
     return Identity(Secret(key))
