@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import discreet
 from discreet.accounting import epsilon
+from discreet.accounting.composable import composable
 from discreet.config import Config, load_config, parse_config
 from discreet.config.sections import Dropout
 from discreet.config.speed import SpeedConfig
@@ -21,12 +23,16 @@ from discreet.engines.local import LocalEngine, Opening, RunResult, prepare, run
 from discreet.errors import ConfigurationError
 from discreet.models import flatten
 from discreet.plan import Plan, load_plan
+from discreet.plan.composable import composable_cost
+from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import SiloMessages
 from discreet.privacy.events import GaussianNoise, Release, Repeated
 from discreet.privacy.units import Status
 from discreet.randomness import SeededRandom
 from discreet.rounds import Contribution, RoundOrder, contributions, initial_state, round_order
+from discreet.session.composed import SEEDED
 from discreet.session.finish import finish
+from discreet.session.public import plan_without_data
 from discreet.verify import verify
 from tests.contracts.neighbours.test_schedule import with_one_more
 from tests.end_to_end.test_interruption import Killed, killed_after_the_sum, killed_before_the_sum
@@ -231,3 +237,50 @@ def test_real_silos_refuse_it_in_one_line(tmp_path: Path) -> None:
     ):
         rehearse(load_config(EXAMPLE), tmp_path / "up")
     assert not (tmp_path / "up").exists()
+
+
+def at_paces(pace: dict[str, int], silos: dict[str, Any] | None = None) -> Plan:
+    document = changed(pace=pace).model_dump(mode="json", exclude_none=True)
+    return plan_without_data(parse_config(document | ({} if silos is None else {"silos": silos})))
+
+
+def weakest_row(plan: Plan, sums: int) -> float:
+    return max(plan.against(SiloMessages(silo), 1, rounds=sums).epsilon for silo in plan.facts.silos)
+
+
+@pytest.mark.parametrize(
+    ("pace", "silos"),
+    [
+        ({"cleveland": 9}, None),
+        ({"hungary": 2}, {"cleveland": {"learning_rate": 0.01}}),
+        ({SLOW: 5}, {SLOW: {"learning_rate": 0.01}, "hungary": {"learning_rate": 0.02}}),
+    ],
+    ids=["the first silo is the slowest", "the first silo is protected best", "three sorts"],
+)
+def test_what_is_spent_is_what_the_least_protected_silo_has_spent(
+    pace: dict[str, int], silos: dict[str, Any] | None
+) -> None:
+    plan = at_paces(pace, silos)
+    assert all(row.silo is None for row in plan.guarantees), "each row is of one silo's messages"
+    for sums in range(plan.releases + 1):
+        assert plan.spent(sums).epsilon == weakest_row(plan, sums)
+    (_, several), *_ = for_persons(plan, records=(1,))
+    assert several.epsilon == weakest_row(plan, plan.releases)
+    target = plan.privacy.epsilon
+    assert target is not None
+    assert 0.98 * target < plan.spent(plan.releases).epsilon <= target
+    alone = [plan.event_against(SiloMessages(silo), 1, rounds=plan.releases) for silo in plan.facts.silos]
+    most = max(composable(event, plan.release.neighboring).mu or 0.0 for event in alone)
+    assert composable_cost(plan, plan.releases)["mu"] == most
+
+
+def test_runs_together_cost_what_the_least_protected_silo_has_spent(tmp_path: Path) -> None:
+    plan = at_paces({"cleveland": 3}, {"cleveland": {"learning_rate": 0.01}})
+    run = discreet.train(plan, out=tmp_path / "run", seed=1)
+    assert run.plan.guarantees == plan.guarantees
+    once, twice = (discreet.composed([run] * count, delta=plan.privacy.delta) for count in (1, 2))
+    assert once.epsilon == pytest.approx(weakest_row(plan, plan.releases))
+    assert twice.epsilon > 1.3 * once.epsilon
+    assert SEEDED in once.assumptions
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "messages: records of" not in report

@@ -19,19 +19,19 @@ def composable_cost(plan: Plan, releases: int) -> dict[str, Json]:
 
     Guarantee:
         Unit, relation and adversary are those of ``plan.spent(releases)``; the rest is the curve of the same
-        event (`discreet.accounting.composable.Composable`); number by number the larger one, where held-out
-        units are asked or silos differ: a unit has the curve of its side, and of its silo.
+        event (`discreet.accounting.composable.Composable`); number by number the largest one, where held-out
+        units are asked, silos differ or nothing is summed: a unit has the curve of its side, and of its silo.
     """
-    adversary, honest = plan.budget_adversary()
     costs = [
-        composable(part.event_against(adversary, honest, rounds=count, silo=silo), plan.release.neighboring)
+        composable(part.event_against(who, shares, rounds=count, silo=silo), plan.release.neighboring)
         for part, count in plan.parts(releases)
-        for silo in part.unlike_silos
+        for who, shares in plan.targets
+        for silo in (part.unlike_silos if plan.thresholds.summed else (None,))
     ]
     found = dataclasses.asdict(costs[0] if len(costs) == 1 else _largest(costs))
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
     about = {"unit": plan.unit.value, "neighboring": plan.neighboring.value}
-    return {"version": 1, **about, "adversary": adversary.describe(), **plain}
+    return {"version": 1, **about, "adversary": plan.spent(releases).adversary.describe(), **plain}
 
 
 def _largest(costs: list[Composable]) -> Composable:

@@ -43,7 +43,6 @@ def for_persons(plan: Plan, *, records: tuple[int, ...] = USUAL_RECORDS) -> tupl
 
 
 def _for_several(plan: Plan, count: int) -> Guarantee:
-    adversary, honest = plan.budget_adversary()
     if plan.evaluation is None:
         found = (
             adversary_guarantee(
@@ -54,9 +53,11 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
                 records=count,
                 silo=silo,
             )
+            for adversary, honest in plan.targets
             for silo in plan.unlike_silos
         )
         return max(found, key=lambda row: row.epsilon)
+    adversary, honest = plan.budget_adversary()
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
         adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)

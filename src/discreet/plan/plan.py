@@ -55,6 +55,8 @@ from discreet.privacy.wire import Json, digest, to_json
 from discreet.secagg import SumProtocol
 
 PLAN_VERSION = 3
+# Whoever sees the messages of one silo sees its units alone.
+OF_ONE_SILO = (WithoutSecureAggregation, SiloMessages)
 OWN_FIELDS = ("l2_sensitivity", "rounding_failure_prob", "sampling", "steps")
 LOCAL = frozenset({"run", "speed"})
 
@@ -452,28 +454,41 @@ class Plan:
             for release, number in part.composition(count)
         )
 
-    def budget_adversary(self) -> tuple[Adversary, int]:
-        """Returns the strongest adversary that the target (ε, δ) was calibrated against, and its shares."""
+    @property
+    def targets(self) -> tuple[tuple[Adversary, int], ...]:
+        """Adversaries that the target (ε, δ) holds against, with the shares that they face.
+
+        One, the strongest; or, where nothing is summed, whoever sees the messages of any one silo.
+        """
         if not self.thresholds.summed:
-            return SiloMessages(max(self.facts.silos, key=self.contributions_of)), 1
-        return budget_adversary(self.thresholds, self.unit, asks=bool(self.questions))
+            return self.adversaries()
+        return (budget_adversary(self.thresholds, self.unit, asks=bool(self.questions)),)
+
+    def budget_adversary(self) -> tuple[Adversary, int]:
+        """Returns the strongest of `targets` once everything is released, and its shares."""
+        if len(self.targets) == 1:
+            return self.targets[0]
+        return max(self.targets, key=lambda row: self.against(*row, rounds=self.releases).epsilon)
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
         """Returns every adversary that there is a guarantee for, and the shares of noise that it faces."""
         return adversaries(self.facts.silos, self.thresholds, self.unit, asks=bool(self.questions))
 
     def spent(self, rounds: int) -> Guarantee:
-        """Returns the guarantee against the budget adversary after ``rounds`` charged releases."""
-        return self.against(*self.budget_adversary(), rounds=rounds)
+        """Returns the weakest guarantee against one of `targets` after ``rounds`` charged releases."""
+        return max((self.against(*row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
 
     def rows(self) -> tuple[tuple[Adversary, int, str | None], ...]:
         """Returns every guarantee that there is: the adversary, its shares of noise, and whose units.
 
-        None is everybody's. Where silos differ, each has a row of its own against the budget adversary.
+        None is everybody's. Where silos differ, each has a row of its own against the budget adversary; where
+        nothing is summed, every row is of one silo anyway.
         """
+        of_all = tuple((who, shares, None) for who, shares in self.adversaries())
+        if not (self.own and self.thresholds.summed):
+            return of_all
         adversary, honest = self.budget_adversary()
-        of_all = ((who, shares, None) for who, shares in self.adversaries())
-        return (*of_all, *((adversary, honest, silo) for silo in (self.facts.silos if self.own else ())))
+        return (*of_all, *((adversary, honest, silo) for silo in self.facts.silos))
 
     def guarantees_for(self, silo: str) -> tuple[Guarantee, ...]:
         """Returns the guarantees of everything planned that concern the units of one silo."""
@@ -481,14 +496,14 @@ class Plan:
             row
             for row in self.guarantees
             if row.silo is None
-            and not (isinstance(row.adversary, WithoutSecureAggregation) and row.adversary.silo != silo)
+            and not (isinstance(row.adversary, OF_ONE_SILO) and row.adversary.silo != silo)
         ]
         if not self.own:
             return tuple(concern)
         shares = dict(self.adversaries())
         return tuple(
             row
-            if isinstance(row.adversary, WithoutSecureAggregation)
+            if isinstance(row.adversary, OF_ONE_SILO)
             else self.against(row.adversary, shares[row.adversary], rounds=self.releases, silo=silo)
             for row in concern
         )
@@ -508,7 +523,7 @@ class Plan:
         Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
         differ, it is that of the units of ``silo``, or the weakest of all silos'.
         """
-        own = adversary.silo if isinstance(adversary, WithoutSecureAggregation | SiloMessages) else silo
+        own = adversary.silo if isinstance(adversary, OF_ONE_SILO) else silo
         about = self.unlike_silos if own is None or not self.own else (own,)
         found = [
             adversary_guarantee(

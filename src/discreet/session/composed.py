@@ -11,13 +11,18 @@ from discreet.config.data import without_folder
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES
+from discreet.privacy.adversary import SiloMessages
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.units import NeighboringRelation, Unit
+from discreet.privacy.units import NeighboringRelation
 from discreet.session.runs import Run
 
 ALL_PLANNED = "all of these trainings were decided upon before anything of the first was seen"
 SAME_PEOPLE = "all of these trainings are charged to the same silos and the same people"
+SEEDED = (
+    "nobody knows the seed of a simulation, and no two of these runs have one seed: whoever knows it can "
+    "remove the noise, and noise of one seed may be the same in both"
+)
 ALL_OF_A_SIDE = "all runs of one side of the split were decided upon before anything of the first was seen"
 
 
@@ -45,24 +50,21 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     """
     if not runs:
         raise ConfigurationError("there must be at least one run to compose; got none.")
-    events, about = (
-        dict[tuple[bool, str | None], list[Event]](),
-        set[tuple[Unit, NeighboringRelation, str]](),
-    )
-    # Where silos differ in some run, everything is put together for each silo by itself.
-    unlike = any(run.plan.own for run in runs)
+    events: dict[tuple[bool, str | None], list[Event]] = {}
+    about = {(run.plan.unit, run.plan.neighboring, _against(run.plan)) for run in runs}
+    # Where silos differ in some run, or nothing is summed, everything is put together silo by silo.
+    silo_by_silo = any(run.plan.own or not run.plan.thresholds.summed for run in runs)
     parts = [part for run in runs for part in run.plan.parts(run.record.spending.charged)]
     parallel = _on_two_sides([plan for plan, _ in parts])
     for run in runs:
-        adversary, honest = run.plan.budget_adversary()
         charged = run.record.spending.charged
-        relation = run.plan.spent(charged).neighboring
-        about.add((run.plan.unit, relation, adversary.describe()))
+        adversary, honest = run.plan.budget_adversary()
         for part, count in run.plan.parts(charged):
             side = parallel and part.data.asked is not None
-            for silo in part.facts.silos if unlike else (None,):
+            for silo in part.facts.silos if silo_by_silo else (None,):
+                own = adversary if silo is None or part.thresholds.summed else SiloMessages(silo)
                 if count:
-                    event = part.event_against(adversary, honest, rounds=count, silo=silo)
+                    event = part.event_against(own, honest, rounds=count, silo=silo)
                     events.setdefault((side, silo), []).append(event)
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))
@@ -74,19 +76,27 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
             guarantee(
                 Composed(tuple(side)),
                 delta=delta,
-                unit=run.plan.unit,
-                neighboring=relation,
-                adversary=adversary,
+                unit=runs[0].plan.unit,
+                neighboring=runs[0].plan.neighboring,
+                adversary=adversary if silo is None or runs[0].plan.thresholds.summed else SiloMessages(silo),
             )
-            for side in (*events.values(), *([] if events else [[]]))
+            for (_, silo), side in (events or {(False, None): []}).items()
         ),
         key=lambda one: one.epsilon,
     )
     stated = [text for one in runs for text in one.plan.spent(one.record.spending.charged).assumptions]
     # An evaluation follows from the training's weights, which the theorem on two sides allows.
     together = [ALL_OF_A_SIDE, TWO_SIDES, NOT_MEASURED] if parallel else [ALL_PLANNED]
-    assumed = dict.fromkeys([*found.assumptions, *stated, *together, SAME_PEOPLE])
+    simulated = [SEEDED] if any(run.record.seeded for run in runs) else []
+    assumed = dict.fromkeys([*found.assumptions, *stated, *together, SAME_PEOPLE, *simulated])
     return replace(found, assumptions=tuple(assumed))
+
+
+def _against(plan: Plan) -> str:
+    """Says against whom a plan's target holds, in words that are the same for all plans of one kind."""
+    if not plan.thresholds.summed:
+        return "anyone who sees one silo's messages"
+    return plan.budget_adversary()[0].describe()
 
 
 def _on_two_sides(plans: Sequence[Plan]) -> bool:
