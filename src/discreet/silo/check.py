@@ -168,10 +168,10 @@ def rounds_text(plan: Plan, silo: str) -> str:
     """Says how many releases ask ``silo``, and of how many where a timetable leaves it out of some."""
     if plan.timetable is not None:
         return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"
-    before = "" if plan.preparation is None else "1 release before them, which asks the training records, "
-    asked = plan.releases - plan.rounds - bool(before)
-    held_out = f" and {asked} evaluations of held-out records" if asked else ""
-    return f"{before}{plan.rounds} rounds{held_out}"
+    found = [] if plan.preparation is None else ["1 release that asks the training records"]
+    asked = plan.releases - plan.rounds - len(found)
+    found += [f"{plan.rounds} rounds", *([f"{asked} evaluations of held-out records"] if asked else [])]
+    return " and ".join([", ".join(found[:-1]), found[-1]] if found[1:] else found)
 
 
 def _asked_before(plan: Plan) -> str:

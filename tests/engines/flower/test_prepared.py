@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition
+from discreet.cli.owner_log import event_line
 from discreet.config import Config
 from discreet.engines.flower.outcome import finished_run
 from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
-from discreet.errors import NotEnoughSurvivors
+from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import event_for, sum_terms, wire_terms
 from discreet.plan.held_out import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
@@ -25,8 +26,10 @@ from discreet.rounds import RoundOrder
 from discreet.secagg import Stage
 from discreet.session.finish import finish
 from discreet.silo.check import dry_run
+from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
 from discreet.silo.requests import Deliver, Refused
+from discreet.silo.silo import Surroundings, open_silo
 from discreet.verify import verify
 from tests.engines.conftest import DirectWire, SmallConsortium
 from tests.engines.flower.test_equivalence import PATIENCE, dropping
@@ -57,8 +60,15 @@ def test_a_preparation_and_its_rounds_are_those_of_one_process(
     make_consortium: Make, standardised: Config, tmp_path: Path
 ) -> None:
     consortium = make_consortium(standardised)
+    told: list[SiloEvent] = []
+    consortium.silos[consortium.node("cleveland")].close()
+    again = open_silo(consortium.folder.policy("cleveland"), Surroundings(tell=told.append))
+    consortium.silos[consortium.node("cleveland")] = again
     both(consortium, standardised, tmp_path / "local", DirectWire(consortium.silos))
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    log = [line.event for line in map(event_line, told) if line is not None]
+    answered = [line.partition(" answered")[0] for line in log if " answered" in line]
+    assert answered == ["preparation, before round 1 (asks the training records)", "round 1/2", "round 2/2"]
     found = consortium.folder.server.run
     assert "prepared_sums" in state(found.path)
     assert "preparation, before round 1: 4 silos" in consortium.folder.server.log.read_text()
@@ -203,6 +213,28 @@ def test_a_map_that_masks_are_not_bound_to_is_refused(make_consortium: Make, sta
     assert not charged(consortium, "hungary")
 
 
+def test_a_preparation_asked_for_again_and_again_is_charged_each_time(
+    make_consortium: Make, standardised: Config
+) -> None:
+    """A lying server opens sessions anew, so that no attempt of it is believed to have come to nothing."""
+    consortium = make_consortium(standardised)
+    found = 0
+    for attempt in range(1, 10):
+        try:
+            engine_of(consortium).sum_round(RoundOrder(1, attempt, np.zeros(DIMENSION)))
+        except DiscreetError:
+            break
+        found += 1
+    policy = load_policy(consortium.folder.policy("cleveland"))
+    charge = Charge.under(consortium.plan, policy)
+    assert charged(consortium, "cleveland") == {PREPARATION: found}
+    asked = consortium.plan.preparation
+    assert asked is not None
+    spent = asked.against(charge.adversary, charge.honest_silos, rounds=found)
+    assert 2 <= found < 9
+    assert spent.epsilon <= policy.budget.lifetime.epsilon
+
+
 def test_an_owner_is_told_what_release_0_asks_and_may_refuse_it(
     make_consortium: Make, standardised: Config
 ) -> None:
@@ -214,8 +246,8 @@ def test_an_owner_is_told_what_release_0_asks_and_may_refuse_it(
     assert "noise multiplier" in told.released[0]
     terms = wire_terms(consortium.plan, bytes(32))
     (sent,) = [line for line in told.released if "masked" in line]
-    assert "1 release before them, which asks the training records, 2 rounds" in sent
-    assert f"one vector of {terms.length} integers" in sent
+    assert "in each of 1 release that asks the training records and 2 rounds one vector" in sent
+    assert f"of {terms.length} integers" in sent
     assert (terms.length, terms.context) == (
         max(asked.grid.dimension, consortium.plan.grid.dimension),
         sum_terms(consortium.plan, bytes(32)).context,
