@@ -119,7 +119,7 @@ class Setting:
             }
         )
         with tempfile.TemporaryDirectory() as folder:
-            return 100 * run(config, Path(folder) / "run").metrics["accuracy"]
+            return float(100 * run(config, Path(folder) / "run").metrics["accuracy"])
 
 
 def shown(found: list[float]) -> str:

@@ -16,7 +16,6 @@ from discreet.cli.promises import worth
 from discreet.config import load_config
 from discreet.errors import ConfigurationError
 from discreet.plan import judged
-from discreet.plan.held_out import require_one_process
 from discreet.rounds.directory import write_durably
 from discreet.silo.policy import Consortium, SignedAllowList, load_key
 
@@ -42,7 +41,6 @@ def plan(
     from discreet.session.public import plan_without_data
 
     settings = load_config(config)
-    require_one_process(settings.data)
     made = plan_without_data(settings)
     if out.exists() and out.read_bytes() not in (made.file(), made.document()):
         raise ConfigurationError(

@@ -64,7 +64,7 @@ def event_line(event: SiloEvent) -> LogLine | None:
             )
         case RoundAnswered():
             return log_now(
-                f"round {event.round}/{event.planned} answered, attempt {event.attempt}; "
+                f"{event.text} answered, attempt {event.attempt}; "
                 f"{pair_text(event.epsilon, event.delta)} charged so far in all trainings",
                 round=event.round,
                 planned=event.planned,
@@ -75,7 +75,7 @@ def event_line(event: SiloEvent) -> LogLine | None:
             )
         case RoundUnmasked():
             return log_now(
-                f"round {event.round} unmasked: {event.survivors} silos",
+                f"{event.text} unmasked: {event.survivors} silos",
                 round=event.round,
                 survivors=event.survivors,
                 plan=event.plan,

@@ -16,7 +16,6 @@ from rich.console import Console
 from discreet.cli.promises import plan_table, worth
 from discreet.config import load_config
 from discreet.engines.local import prepare
-from discreet.plan.held_out import require_one_process
 from discreet.privacy.wire import from_json
 from discreet.session.finish import finish
 
@@ -48,7 +47,6 @@ def up(
     settings = load_config(config)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = out if out is not None else Path("runs") / f"{settings.name}-up-{stamp}"
-    require_one_process(settings.data)
     plan = prepare(settings).plan
     console.print(plan_table(plan), "")
     with _ends_by_signal(console):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Floats
 from discreet.config import Config, parse_config
-from discreet.config.data import DataConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 EVALUATION = "evaluation"
 """What the part of a plan is called that evaluations are; the rounds have no name."""
+
+PREPARATION = "preparation"
+"""What the release before the first round is called, where training records are asked."""
 
 TWO_SIDES = (
     "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
@@ -165,19 +167,6 @@ def evaluation_text(plan: Plan) -> str:
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
     return f"after {rounds}{stop}"
-
-
-def require_one_process(data: DataConfig) -> None:
-    """Refuses a preparation where every silo is a process of its own, before anything is sent.
-
-    Raises:
-        ConfigurationError: with what to do in its place.
-    """
-    if data.standardise is not None:
-        raise ConfigurationError(
-            "'data.standardise' must be left out where silos are processes of their own. State narrower "
-            "ranges in 'data.ranges'."
-        )
 
 
 def _stated(config: Config) -> EvaluateConfig:

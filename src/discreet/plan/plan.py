@@ -31,7 +31,7 @@ from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import EVALUATION, Interleaving, with_weights
+from discreet.plan.held_out import EVALUATION, PREPARATION, Interleaving, with_weights
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -244,19 +244,34 @@ class Plan:
     @property
     def every_part(self) -> Mapping[str | None, Plan]:
         """The plans whose sums this one makes, by name: that of the rounds, which has none, and others."""
+        return {**self.sides, **({} if self.preparation is None else {PREPARATION: self.preparation})}
+
+    @property
+    def sides(self) -> Mapping[str | None, Plan]:
+        """The plans by whose rules records are read, by name; no unit's records are in two of them."""
         return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
 
     def part_of(self, release: int) -> str | None:
         """Returns the name of the part that a release, from 1, is of."""
+        if self.prepares(release):
+            return PREPARATION
         return EVALUATION if self.evaluates(release) else None
 
     def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
         """Returns what silos carry out in a release before which the server announced a vector."""
+        if self.preparation is not None and self.prepares(release):
+            return self.preparation
         return self.questions_about(announced) if self.evaluates(release) else self
 
     def announced_length(self, release: int) -> int:
-        """Returns how many numbers the server announces before a release."""
+        """Returns how many numbers a release starts from: weights, and before a round its clipping norm."""
         return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+
+    def map_length(self, release: int) -> int:
+        """Returns how many numbers the map has that records may be prepared by in a release; 0 for none."""
+        if self.preparation is None or self.prepares(release):
+            return 0
+        return 2 * len(self.preparation.questions)
 
     def covering(self, contributed: Mapping[str | None, int]) -> int:
         """Returns after how many releases, in their order, every sort had at least so many.
@@ -286,6 +301,7 @@ class Plan:
         by_name: dict[str | None, int] = {
             None: rounds,
             EVALUATION: order.evaluated(releases),
+            PREPARATION: order.prepared(releases),
             **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
         }
         return by_name[name]

@@ -68,11 +68,15 @@ class RoundOrder:
         """Returns those of ``silos`` that the round asks, in their order."""
         return tuple(silo for silo in silos if self.starts is None or silo in self.starts)
 
+    def announced(self) -> bytes:
+        """Returns what everybody is told where all start alike: the parameters, and behind them the map."""
+        prepared = () if self.prepared is None else self.prepared.ravel()
+        return np.concatenate([self.parameters, prepared]).astype("<f8", copy=False).tobytes()
+
     def context(self) -> bytes:
         """Returns the digest that masks are bound to: of everything that anybody starts from."""
         if self.starts is None:
-            told = self.parameters.tobytes() + (b"" if self.prepared is None else self.prepared.tobytes())
-            return hashlib.sha256(told).digest()
+            return hashlib.sha256(self.announced()).digest()
         digests = {id(one.parameters): one.digest() for one in self.starts.values()}
         return context_of(
             {silo: (digests[id(one.parameters)], one.weight) for silo, one in self.starts.items()}

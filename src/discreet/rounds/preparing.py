@@ -11,6 +11,7 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.data import Federation, Records
 from discreet.data.standard import Standard, unscaled
+from discreet.errors import PrivacyViolation
 from discreet.kinds import Asked
 from discreet.plan import Plan
 from discreet.plan.preparation import places, standardising
@@ -54,6 +55,35 @@ def announced_map(plan: Plan, found: PreparedBy) -> Floats:
     counts = found.sums.reshape(len(training.blocks), -1) / factor
     variance = noise_variance(asked, found.survivors) / factor**2
     return centers_and_scales(counts, variance, floor=standardising(plan).floor)
+
+
+def told_in(plan: Plan, release: int, announced: bytes) -> tuple[Floats, Floats | None]:
+    """Returns what a release starts from and the map of its records, out of `RoundOrder.announced`.
+
+    No map is announced where records are used as they are read, and none before a preparation.
+
+    Raises:
+        PrivacyViolation: for another number of values, or a map that no release leads to.
+    """
+    length, more = plan.announced_length(release), plan.map_length(release)
+    size = np.dtype(np.float64).itemsize
+    if len(announced) not in {size * length, size * (length + more)}:
+        after = f", or {size * (length + more)} with what records are prepared by" if more else ""
+        raise PrivacyViolation(
+            f"the model must have {size * length} bytes{after}, as planned; got {len(announced)}."
+        )
+    values = np.frombuffer(announced, dtype="<f8").astype(np.float64)
+    if len(values) == length:
+        return values, None
+    center, scale = values[length:].reshape(2, -1)
+    floor = standardising(plan).floor
+    # What is no number is in no range.
+    if not bool((np.abs(center) <= 1.0).all() and ((floor <= scale) & (scale <= 1.0)).all()):
+        raise PrivacyViolation(
+            f"what records are prepared by must be centres in [-1, 1] and scales in [{floor:g}, 1]; one is "
+            "not."
+        )
+    return values[:length], np.array([center, scale])
 
 
 def standard_of(plan: Plan, announced: Floats) -> Standard:

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.data import Records
 from discreet.plan import Plan, wire_terms
 from discreet.plan.held_out import evaluation_text
+from discreet.plan.preparation import preparation_text
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import read_ledger
 from discreet.secagg.terms import DIGEST_BYTES
@@ -97,7 +98,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
         source, written = policy.data.source, policy.data.written
         return load_records(source, part, policy.silo, note=notes.append, written=written)
 
-    records = {name: load(part) for name, part in plan.every_part.items()}[None]
+    records = {name: load(part) for name, part in plan.sides.items()}[None]
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
     later = others.including(approval.charge, plan.contributions_of(policy.silo))
@@ -155,6 +156,7 @@ def released(plan: Plan, silo: str) -> tuple[str, ...]:
             f"question {number}: {question.describe()}"
             for number, question in enumerate(plan.questions, start=1)
         ),
+        *(() if plan.preparation is None else (_asked_before(plan),)),
         "public keys, sealed key shares for the other silos, and signatures",
         f"in each of {rounds_text(plan, silo)} one vector of {wire.length:,} integers modulo 2^{wire.bits} "
         f"({-(-wire.length * wire.bits // 8):,} bytes), masked, with this silo's own noise in it",
@@ -164,7 +166,16 @@ def released(plan: Plan, silo: str) -> tuple[str, ...]:
 
 def rounds_text(plan: Plan, silo: str) -> str:
     """Says how many releases ask ``silo``, and of how many where a timetable leaves it out of some."""
-    if plan.timetable is None:
-        asked = plan.releases - plan.rounds
-        return f"{plan.rounds} rounds" + (f" and {asked} evaluations of held-out records" if asked else "")
-    return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"
+    if plan.timetable is not None:
+        return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"
+    found = [] if plan.preparation is None else ["1 release that asks the training records"]
+    asked = plan.releases - plan.rounds - len(found)
+    found += [f"{plan.rounds} rounds", *([f"{asked} evaluations of held-out records"] if asked else [])]
+    return " and ".join([", ".join(found[:-1]), found[-1]] if found[1:] else found)
+
+
+def _asked_before(plan: Plan) -> str:
+    """Says what the release before the first round asks."""
+    asked = () if plan.preparation is None else plan.preparation.questions
+    questions = " ".join(question.describe() for question in asked)
+    return f"release 0, before round 1, asks the training records: {questions} To {preparation_text(plan)}"

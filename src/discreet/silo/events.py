@@ -48,6 +48,7 @@ class RoundAnswered:
         plan: digest of the plan.
         round: number of the planned round, from 1.
         planned: how many rounds are planned.
+        text: which release this is, for the owner.
         attempt: the server's number of the attempt; it only grows.
         epsilon: charged so far in all trainings, this contribution included.
         delta: the δ that ``epsilon`` is stated at.
@@ -58,6 +59,7 @@ class RoundAnswered:
     plan: str
     round: int
     planned: int
+    text: str
     attempt: int
     epsilon: float
     delta: float
@@ -72,11 +74,13 @@ class RoundUnmasked:
     Attributes:
         plan: digest of the plan.
         round: number of the planned round, from 1.
+        text: which release this is, for the owner.
         survivors: how many silos are in the sum.
     """
 
     plan: str
     round: int
+    text: str
     survivors: int
 
 

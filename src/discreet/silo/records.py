@@ -55,6 +55,7 @@ def load_records(
         OwnCodeFailed: if the owner's own function raises.
     """
     _check_rules(source, plan, silo)
+    _require_columns(source, plan, silo)
     federation = _federation(source, plan, silo, written)
     for line in federation.warnings:
         note(line)
@@ -78,6 +79,16 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
         raise DataError(
             f"{silo}: the plan's columns and classes must make records of its shape {facts.feature_shape} "
             f"and {facts.num_classes} classes; they make {found or 'none'}. Plan again."
+        )
+
+
+def _require_columns(source: str, plan: Plan, silo: str) -> None:
+    """Refuses records that need not end with the constant by which their numbers are found again."""
+    own = source.removeprefix(REHEARSED).removeprefix(":")
+    if plan.preparation is not None and not (own in ("", plan.data.source) or own.startswith(TABLES)):
+        raise DataError(
+            f"{silo}: records must be rows of a table, csv: or parquet:, for 'data.standardise' to ask them; "
+            f"got {source}."
         )
 
 

@@ -232,7 +232,7 @@ class Silo:
         approval = self._review(plan)
         self._early.wait()  # what follows uses torch, as the thread of early work does
         require_rows_alike_for(approval.plan, approval.model, [self.name])
-        records = {name: self._records(part) for name, part in approval.plan.every_part.items()}
+        records = {name: self._records(part) for name, part in approval.plan.sides.items()}
         protocol = _masking_protocol(approval.plan)
         agreement = protocol.agreement(wire_terms(approval.plan, proposal.session), identities)
         session = ClientSession(

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data import Records
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, PrivacyViolation
 from discreet.kinds.timetable import Turn
-from discreet.plan import filled
+from discreet.plan import Plan, filled
+from discreet.plan.held_out import PREPARATION
 from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
+from discreet.rounds.preparing import RecordsInUse, told_in
 from discreet.secagg import Agreement, ClientSession
 from discreet.secagg.codec import invitation_in
 from discreet.secagg.messages import RoundStart
@@ -66,7 +68,7 @@ class Book:
 class SiloTraining:
     """Carries messages to the session, and adds what secure aggregation does not know: budget and ledger.
 
-    ``records`` are those of each part of the plan, of which no unit has records in two.
+    ``records`` are those of each side of the plan, of which no unit has records in two.
     """
 
     def __init__(
@@ -83,7 +85,9 @@ class SiloTraining:
     ) -> None:
         self._approval = approval
         self._plan_digest = approval.plan.digest()
-        self._records = records
+        self._records = {
+            side: RecordsInUse(approval.plan, {book.state.policy.silo: own}) for side, own in records.items()
+        }
         self._agreement = session.agreement
         self._epoch = session.epoch
         self._session = session.client
@@ -102,8 +106,9 @@ class SiloTraining:
 
     @property
     def model_bytes(self) -> int:
-        """Length of the public model that an invitation brings."""
-        return self._approval.plan.grid.dimension * np.dtype(np.float64).itemsize
+        """Length of the public model that an invitation brings, and of what prepares records."""
+        plan = self._approval.plan
+        return (plan.grid.dimension + plan.map_length(plan.releases)) * np.dtype(np.float64).itemsize
 
     @property
     def plan_digest(self) -> str:
@@ -244,13 +249,10 @@ class SiloTraining:
     def _check_model(self, release: int, parameters: bytes) -> None:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
         plan = self._approval.plan
-        planned = plan.announced_length(release) * np.dtype(np.float64).itemsize
-        if len(parameters) != planned:
-            raise PolicyRefusal(
-                RefusalCode.PROTOCOL,
-                f"the model must have {planned} bytes, as planned; got {len(parameters)}.",
-            )
-        vector = _numbers(parameters)
+        try:
+            vector, _ = told_in(plan, release, parameters)
+        except PrivacyViolation as error:
+            raise PolicyRefusal(RefusalCode.PROTOCOL, str(error)) from None
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
             raise PolicyRefusal(
                 RefusalCode.PROTOCOL,
@@ -294,6 +296,7 @@ class SiloTraining:
             self._plan_digest,
             start.terms.round_index,
             self._approval.plan.releases,
+            _text_of(self._approval.plan, start.terms.round_index),
             start.terms.attempt,
             epsilon=epsilon,
             delta=delta,
@@ -315,7 +318,8 @@ class SiloTraining:
     ) -> npt.NDArray[np.int64]:
         """Returns what this silo adds to the sum: integers with its noise, in the shape of every sum."""
         whole, silo, release = self._approval.plan, self._policy.silo, purpose.release
-        turn, attempt, vector = self._turn(release), purpose.attempt, _numbers(parameters)
+        turn, attempt = self._turn(release), purpose.attempt
+        vector, announced = told_in(whole, release, parameters)
         plan = whole.carried_out(release, vector)
         source = part_source(whole, release, self._randomness)
         values = contribute(
@@ -324,12 +328,18 @@ class SiloTraining:
             purpose.release,
             model=self._approval.model,
             parameters=vector,
-            records=nothing(plan) if without_records else self._records[whole.part_of(release)],
+            records=nothing(plan) if without_records else self._asked(release, announced),
             randomness=silo_source(source, attempt, silo),
             rotation=round_rotation(plan, attempt),
             weight=1.0 if turn is None else turn.weight,
         ).values
         return filled(values, self._agreement.terms.length)
+
+    def _asked(self, release: int, announced: npt.NDArray[np.float64] | None) -> Records:
+        """Returns this silo's records as a release uses them: under the map that the server announced."""
+        part = self._approval.plan.part_of(release)
+        own = self._records[None if part == PREPARATION else part]
+        return (own.as_asked() if part == PREPARATION else own.under(announced))[self._policy.silo]
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""
@@ -337,8 +347,11 @@ class SiloTraining:
         self._ledger.complete(self._release, session.survivors, session.transcript.hex())
         if self._start is not None:
             round_index = self._start.terms.round_index
-            self._tell(RoundUnmasked(self._plan_digest, round_index, len(session.survivors)))
+            text = _text_of(self._approval.plan, round_index)
+            self._tell(RoundUnmasked(self._plan_digest, round_index, text, len(session.survivors)))
 
 
-def _numbers(parameters: bytes) -> npt.NDArray[np.float64]:
-    return np.frombuffer(parameters, dtype="<f8").astype(np.float64)
+def _text_of(plan: Plan, release: int) -> str:
+    """Says which release this is, and of a preparation whom it asks."""
+    asks = " (asks the training records)" if plan.prepares(release) else ""
+    return f"{plan.release_text(release)}{asks}"

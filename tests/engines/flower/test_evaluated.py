@@ -130,7 +130,9 @@ def test_a_forged_model_makes_a_histogram_as_any_other(
     outcome = engine.sum_round(RoundOrder(3, 1, forged))
     assert outcome.total.shape == (asked.grid.dimension,)
     everybody = sum(
-        len(silo._training._records[EVALUATION]) for silo in consortium.silos.values() if silo._training
+        len(silo._training._records[EVALUATION].under(None)[silo.name])
+        for silo in consortium.silos.values()
+        if silo._training
     )
     assert everybody > 100
     spread = float(noise_variance(asked, len(outcome.survivors)) * len(outcome.total)) ** 0.5

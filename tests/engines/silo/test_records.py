@@ -148,6 +148,21 @@ def test_a_source_that_promises_less_than_the_plan_needs_is_refused(
         load_records("unbounded:records", prepared.plan, "north")
 
 
+@pytest.mark.parametrize("source", ["module:records", "npz:own.npz", "plan:npz:own.npz"])
+def test_records_without_columns_are_not_asked_how_they_are_prepared(
+    prepared: Prepared, tables: Path, source: str
+) -> None:
+    """Their numbers need not be where the plan says; no record is read for this."""
+    standardise = {"kind": "private", "share": 0.1}
+    data = prepared.config.data.model_dump(exclude_none=True) | {"standardise": standardise}
+    stated = prepared.config.model_dump(exclude_none=True) | {"data": data}
+    plan = prepare(parse_config(stated, source="test")).plan
+    with pytest.raises(DataError, match="must be rows of a table") as refused:
+        load_records(source, plan, "north")
+    assert "\n" not in str(refused.value)
+    assert len(load_records(f"csv:{tables / 'north.csv'}", plan, "north"))
+
+
 def test_parquet_gives_the_same_records_or_says_what_to_install(prepared: Prepared, tables: Path) -> None:
     try:
         import pyarrow.csv

@@ -189,10 +189,10 @@ def test_training_that_fails_on_the_records_contributes_noise(
 
     real = contribute
 
-    def failing(plan: Plan, silo: str, *, records: Records, **rest: Any) -> Contribution | None:
+    def failing(plan: Plan, silo: str, release: int, *, records: Records, **rest: Any) -> Contribution | None:
         if silo == VICTIM and len(records):
             raise error
-        return real(plan, silo, records=records, **rest)
+        return real(plan, silo, release, records=records, **rest)
 
     monkeypatch.setattr(training, "contribute", failing)
     consortium, log = tables()

@@ -15,7 +15,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
 from discreet.plan import Plan, composable_cost, parse_plan
 from discreet.plan.follows import unlike_its_config
-from discreet.plan.held_out import Interleaving, require_one_process
+from discreet.plan.held_out import Interleaving
 from discreet.plan.persons import for_persons
 from discreet.plan.preparation import places
 from discreet.privacy.events import Composed
@@ -247,12 +247,6 @@ def test_only_a_preparation_asks_training_records() -> None:
     del asked["training"], asked["privacy"]["clip_norm"]
     with pytest.raises(ConfigurationError, match=r"state 'data\.standardise'"):
         plan_without_data(parse_config({**asked, "ask": [{"kind": "count"}]}, source="test"))
-
-
-def test_real_silos_refuse_it_before_anything_is_sent() -> None:
-    plan = planned()
-    with pytest.raises(ConfigurationError, match=r"'data\.standardise' must be left out where silos are"):
-        require_one_process(plan.data)
 
 
 def test_silos_are_not_asked_about_a_model_that_standardises() -> None:

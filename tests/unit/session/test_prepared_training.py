@@ -15,11 +15,14 @@ from discreet.config import SpeedConfig, parse_config
 from discreet.config.federation import federation_of
 from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
+from discreet.engines.local.work import Assignment, Worker, source_for
 from discreet.errors import ConfigurationError
 from discreet.models import model_file, read_model_file
 from discreet.plan import Plan
+from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent, LedgerWriter
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from
+from discreet.rounds import RoundOrder, contributions
+from discreet.rounds.preparing import PreparedBy, RecordsInUse, announced_map, prepared_from
 from discreet.session.finish import finish
 from discreet.verify import VerificationFailure, seal
 from tests.unit.session.test_evaluated_training import Killed, killed_at
@@ -117,6 +120,21 @@ def test_evaluations_ask_standardised_records(prepared: Run) -> None:
     assert [one.after for one in prepared.evaluations] == [2, 4]
 
 
+def test_a_worker_trains_on_prepared_records(prepared: Run) -> None:
+    plan = prepared.plan
+    federation = federation_of(plan.data, by_silo=hospitals(**WIDE).by_silo)
+    records = {silo.name: silo.train for silo in federation.silos}
+    announced = announced_map(plan, released(prepared))
+    order = RoundOrder(2, 5, np.zeros(plan.grid.dimension), prepared=announced)
+    found = Worker(Assignment(plan, records, seed=1, device="cpu")).train(order)
+    mapped = RecordsInUse(plan, records).under(announced)
+    for own, same in ((mapped, True), (records, False)):
+        expected = contributions(plan, own, order, model=public_model(plan), randomness=source_for(1))
+        for name in records:
+            assert np.array_equal(found[name].values, expected[name].values) is same
+
+
+@pytest.mark.slow
 def test_workers_train_to_the_same_bits(prepared: Run, tmp_path: Path) -> None:
     speed = SpeedConfig(workers=2)
     again = train(prepared.plan, hospitals(**WIDE), out=tmp_path / "run", seed=1, speed=speed)

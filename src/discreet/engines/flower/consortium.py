@@ -19,7 +19,6 @@ from discreet.engines.flower.service import ServerFolder
 from discreet.engines.local.job import prepare
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
-from discreet.plan.held_out import require_one_process
 from discreet.plan.terms import require_sums
 from discreet.privacy.guarantee import Guarantee
 from discreet.rounds.directory import write_durably
@@ -74,7 +73,6 @@ def rehearse(config: Config, path: Path) -> Plan:
     """
     if path.exists() and any(path.iterdir()):
         raise ConfigurationError(f"the folder must be new or empty; {path} holds files.")
-    require_one_process(config.data)
     plan = prepare(config).plan
     require_sums(plan)
     folder = ConsortiumFolder(path)

@@ -74,7 +74,7 @@ class _Starts:
     def of(cls, order: RoundOrder, plan: Plan) -> Self:
         """Returns what the invitation to a round says."""
         if order.starts is None or plan.timetable is None:
-            return cls(dict.fromkeys(plan.facts.silos, _as_bytes(order.parameters)))
+            return cls(dict.fromkeys(plan.facts.silos, order.announced()))
         turns = plan.timetable.sums[order.release - 1].turns
         by_version = {turn.base: order.starts[turn.silo] for turn in turns}
         models = {base: _as_bytes(start.parameters) for base, start in by_version.items()}

@@ -16,7 +16,6 @@ from discreet.errors import ConfigurationError, DiscreetError
 from discreet.log_line import Level, Value, log_now
 from discreet.models import flatten
 from discreet.plan import load_plan
-from discreet.plan.held_out import require_one_process
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import spending
 from discreet.randomness import SecureRandom
@@ -87,7 +86,6 @@ class ServerFolder:
             ConfigurationError: if one is missing or does not fit.
         """
         plan = load_plan(self.plan)
-        require_one_process(plan.data)
         try:
             allow_list = SignedAllowList.parse((self.path / "allow-list.json").read_bytes())
         except OSError as error:

@@ -123,7 +123,7 @@ class LocalEngine:
             self._records.as_asked(),
             order,
             model=self._model,
-            randomness=self._randomness.derive("preparation"),
+            randomness=part_source(self._plan, order.release, self._randomness),
         )
 
     def _judged(self, order: RoundOrder, held_out: RecordsInUse) -> dict[str, Contribution]:

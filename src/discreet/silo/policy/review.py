@@ -152,8 +152,6 @@ def _broken_rules(plan: Plan, policy: Policy, today: date) -> Iterator[PolicyRef
     if plan.privacy.unit != require.unit:
         yield _not_allowed("privacy.unit", require.unit, plan.privacy.unit)
     yield from _of_aggregation(plan, policy)
-    if plan.preparation is not None:
-        yield _not_allowed("data.standardise", "left out", "a release before the first round")
     for part in plan.every_part.values():
         yield from _of_columns(part, policy)
         yield from _of_label(part, policy)
