@@ -86,7 +86,7 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
 
     def unguarded(self: Any, start: Any, parameters: bytes) -> bytes:
         purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)
-        values = self._values(self._records, purpose, parameters)
+        values = self._values(purpose, parameters)
         self._enter()
         self._release = self._ledger.contribute(
             self._plan_digest, start.terms.context.hex(), self._book.today()
@@ -102,7 +102,7 @@ def rounds_are_free(patch: pytest.MonkeyPatch) -> None:
     honest = Account.require
     first: list[Any] = []
 
-    def require(self: Any, budget: Any, charge: Any, releases: int) -> Any:
+    def require(self: Any, budget: Any, charge: Any, *_: int) -> Any:
         first.append(honest(self, budget, charge, 1))
         return first[0]
 

@@ -44,16 +44,14 @@ class EarlyWork:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="early")
         self._kept: tuple[Purpose, Future[Values]] | None = None
 
-    @property
-    def busy(self) -> Purpose | None:
-        """What is being computed at the moment; None if nothing is."""
-        return None if self._kept is None or self._kept[1].done() else self._kept[0]
-
     def begin(self, purpose: Purpose, compute: Callable[[], Values]) -> None:
-        """Starts to compute, in place of what was kept; nothing else may be under way."""
-        if self.busy is not None:
-            raise RuntimeError("one contribution is computed at a time")
+        """Starts to compute, or lets it follow what is under way; in place of what was kept.
+
+        What is under way, and whether anything is, changes nothing that the caller could see: how long a
+        training takes is a matter of records and coins.
+        """
         if self._kept is None or self._kept[0] != purpose:
+            self.forget()
             self._kept = purpose, self._thread.submit(compute)
 
     def take(self, purpose: Purpose, compute: Callable[[], Values]) -> Values:
@@ -62,18 +60,26 @@ class EarlyWork:
         Raises:
             Exception: whatever ``compute`` raised, now or when it was begun.
         """
-        self.wait()
         kept, self._kept = self._kept, None
-        return kept[1].result() if kept is not None and kept[0] == purpose else compute()
+        if kept is not None and kept[0] == purpose:
+            return kept[1].result()
+        self._drop(kept)
+        self.wait()
+        return compute()
 
     def wait(self) -> None:
         """Waits until nothing is under way."""
-        if self._kept is not None:
-            self._kept[1].exception()
+        self._thread.submit(int).result()
 
     def forget(self) -> None:
-        """Drops what is kept; what is under way ends by itself."""
-        self._kept = None
+        """Drops what is kept; what is under way ends by itself, and what waits for that never begins."""
+        kept, self._kept = self._kept, None
+        self._drop(kept)
+
+    @staticmethod
+    def _drop(kept: tuple[Purpose, Future[Values]] | None) -> None:
+        if kept is not None:
+            kept[1].cancel()
 
     def close(self) -> None:
         """Drops everything and waits until nothing is under way."""

@@ -146,8 +146,9 @@ class SiloTraining:
         """Trains for a later sum in the background; what comes of it leaves only with an invitation.
 
         Raises:
-            PolicyRefusal: if the plan's timetable has no such sum, the model does not suit the plan, or this
-                silo still trains for another.
+            PolicyRefusal: if the plan's timetable has no such sum, or the model does not suit the plan. Never
+                because of what is under way: when a training ends depends on the silo's coins, and a server
+                that learned these could ask until it likes them.
         """
         turn = self._turn(asked.release)
         if turn is None or turn.base >= asked.release - 1:
@@ -158,14 +159,6 @@ class SiloTraining:
             )
         self._check_model(asked.release, asked.parameters)
         purpose = self._purpose(asked.release, asked.attempt, asked.parameters)
-        busy = self._early.busy
-        if busy == purpose:
-            return
-        if busy is not None:
-            raise PolicyRefusal(
-                RefusalCode.PROTOCOL,
-                f"a silo must be asked for one contribution at a time; it trains for sum {busy.release}.",
-            )
         self._early.begin(purpose, lambda: self._values(purpose, asked.parameters))
 
     def close(self) -> None:

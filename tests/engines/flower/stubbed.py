@@ -70,7 +70,7 @@ def templates(path: Path) -> list[Template]:
     return found
 
 
-def values(self: SiloTraining, _: object, purpose: Any, parameters: bytes) -> npt.NDArray[np.int64]:
+def values(self: SiloTraining, purpose: Any, parameters: bytes, **_: Any) -> npt.NDArray[np.int64]:
     """Returns numbers that only this silo sends in this attempt, in place of what training gives."""
     plan, name = self._approval.plan, self._policy.silo
     source = SeededRandom(parameters[:8].ljust(32, b"\0")).derive(name, purpose.release, purpose.attempt)
