@@ -77,12 +77,12 @@ def overflow_is_answered(patch: pytest.MonkeyPatch) -> None:
     """A silo refuses a round once a record's output leaves float32."""
     honest = contribute
 
-    def checked(plan: Any, name: str, *, parameters: Any, records: Any, **rest: Any) -> Any:
+    def checked(plan: Any, name: str, number: int, *, parameters: Any, records: Any, **rest: Any) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = records.features.astype(np.float32) @ parameters.astype(np.float32)
         if not np.isfinite(outputs).all():
             raise DataError("planted")
-        return honest(plan, name, parameters=parameters, records=records, **rest)
+        return honest(plan, name, number, parameters=parameters, records=records, **rest)
 
     def unguarded(self: Any, start: Any, parameters: bytes) -> bytes:
         purpose = self._purpose(start.terms.round_index, start.terms.attempt, parameters)

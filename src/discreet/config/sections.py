@@ -23,7 +23,6 @@ from discreet.kinds import (
     ClipNorm,
     FixedSizeConfig,
     LocalConfig,
-    NoisyStepsConfig,
     NoSamplingConfig,
     QuestionsConfig,
     SamplingConfig,
@@ -374,7 +373,7 @@ class Config(Section):
             raise ValueError(
                 "'data.standardise' must be without 'training.schedule', where sums ask some silos only"
             )
-        if isinstance(self.training.local, NoisyStepsConfig):
+        if self.training.local.noise_inside:
             raise ValueError(
                 "'data.standardise' must be without noisy-steps, whose noise need not add up over silos as "
                 "that of its sum does"

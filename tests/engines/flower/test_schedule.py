@@ -382,23 +382,23 @@ def test_a_model_that_is_none_is_not_trained_from(lying: Lying, parameters: byte
     assert reply.code == "protocol"
 
 
-def test_no_answer_tells_whether_a_training_has_ended(
-    lying: Lying, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_answer_tells_whether_a_training_has_ended(lying: Lying, monkeypatch: pytest.MonkeyPatch) -> None:
     """When it ends hangs on the silo's coins: whoever could tell would ask until it likes them."""
     consortium, _, _ = lying
     silo, release = consortium.silos[consortium.node(SLOW)], stale_sums(consortium, SLOW)[0]
     parameters = first_order(consortium, 1).parameters.tobytes()
-    go_on, real, trained = threading.Event(), SiloTraining._values, list[int]()
+    begun, go_on, real, trained = threading.Event(), threading.Event(), SiloTraining._values, list[int]()
 
     def values(self: SiloTraining, purpose: Any, start: bytes, **named: Any) -> Any:
         trained.append(purpose.attempt)
+        begun.set()
         go_on.wait(HELD)
         return real(self, purpose, start, **named)
 
     monkeypatch.setattr(SiloTraining, "_values", values)
-    asked = [1, 1, 2, 3, 2]
-    answers = [silo.handle(Begin(release, attempt, parameters)) for attempt in asked]
+    answers = [silo.handle(Begin(release, 1, parameters))]
+    assert begun.wait(HELD)
+    answers += [silo.handle(Begin(release, attempt, parameters)) for attempt in (1, 2, 3, 2)]
     go_on.set()
     silo._early.wait()
     answers += [silo.handle(Begin(release, attempt, parameters)) for attempt in (2, 4)]

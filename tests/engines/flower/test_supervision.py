@@ -267,7 +267,7 @@ def test_files_of_somebody_else_are_left_alone(
     server = consortium.folder.server
     server.run.path.mkdir()
     (server.run.path / "notes.txt").write_text("mine")
-    with pytest.raises(ConfigurationError, match="must be a new or empty directory"):
+    with pytest.raises(ConfigurationError, match="must be new or empty"):
         serve_training(direct_wire(consortium.silos), server, patience_seconds=0.05)
     assert (server.run.path / "notes.txt").read_text() == "mine"
 

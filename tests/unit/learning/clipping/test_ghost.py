@@ -367,7 +367,8 @@ def test_layers_that_mix_records_are_refused_wherever_the_model_comes_from(norm:
     records = Records(np.ones((2, 3), np.float32), np.zeros(2, np.int64))
     kinds = (SingleStep(1.0), ClippedUpdate(1.0, 0.1, 2), Sharded(1.0, 2, LocalSgd(0.1, 2)))
     for kind in kinds:
-        with pytest.raises(ConfigurationError, match="GroupNorm"):
+        # Where whole updates are clipped, only what `build_model` returns is trained: it keeps no counts.
+        with pytest.raises(ConfigurationError, match=r"GroupNorm|batch norm"):
             local_update(kind, model, flatten(model), records, SeededRandom(0))
 
 
