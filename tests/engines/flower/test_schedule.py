@@ -382,9 +382,7 @@ def test_a_model_that_is_none_is_not_trained_from(lying: Lying, parameters: byte
     assert reply.code == "protocol"
 
 
-def test_no_answer_tells_whether_a_training_has_ended(
-    lying: Lying, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_answer_tells_whether_a_training_has_ended(lying: Lying, monkeypatch: pytest.MonkeyPatch) -> None:
     """When it ends hangs on the silo's coins: whoever could tell would ask until it likes them."""
     consortium, _, _ = lying
     silo, release = consortium.silos[consortium.node(SLOW)], stale_sums(consortium, SLOW)[0]
