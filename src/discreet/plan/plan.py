@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -293,6 +294,15 @@ class Plan:
         while any(self._of_sort(name, count) < own for name, own in contributed.items()):
             count += 1
         return count
+
+    def by_sort(self, releases: int) -> Counter[str | None]:
+        """Returns how many of so many releases are of each sort; more than planned begin all of them anew."""
+        segments = tuple(map(_segment_name, range(len(self.segments))))
+        whole, more = divmod(releases, self.releases)
+        names = (*(segments or (None,)), EVALUATION, PREPARATION)
+        return Counter(
+            {name: whole * self._of_sort(name, self.releases) + self._of_sort(name, more) for name in names}
+        )
 
     def sort_of(self, release: int) -> str | None:
         """Returns by which name a silo's ledger counts a release: its part, or its segment."""
