@@ -74,3 +74,19 @@ def test_a_year_is_forecast_from_what_is_left_of_each_segment(made: Plan) -> Non
     assert begun.including(charge, 10).of_year[digest] == forecast
     assert begun.including(charge, 20).of_year[digest] == made.covering({first: 8, second: 4})
     assert account.without(digest).including(charge, 10).of_year[digest] == 10
+
+
+def test_a_retry_after_new_year_is_charged_to_the_new_year(tmp_path: Path) -> None:
+    """The attempt before was last year's, so that taking it back leaves no room in this one."""
+    digest, second = "a" * 64, "segment 2"
+    ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
+    assert ledger.charged_next(digest, second) == {second: 1}
+    ledger.join(digest, seeded=False)
+    ledger.contribute(digest, "m", date(2025, 12, 31), part=second)
+    assert ledger.charged_next(digest, second) == {second: 2}
+    for year in (None, 2025, 2026):
+        assert ledger.charged_next(digest, second, year=year, forgiven=True) == {second: 1}
+    ledger.settle(digest, believe_abort=True)
+    ledger.contribute(digest, "m", date(2026, 1, 1), part=second)
+    assert ledger.charged(2026) == {digest: {second: 1}}
+    ledger.close()
