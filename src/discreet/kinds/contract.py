@@ -145,6 +145,19 @@ class LocalTraining(ABC):
         """What one real unit of the vector is in weights."""
         return 1.0
 
+    def rounding_share(self, num_features: int, weight_norm: float | None = None) -> float:
+        """Returns which share of the slack for it float64 rounding may take in a round; at most 1 is proven.
+
+        0 where no rounding is left that does not fall with the learning rate.
+
+        Args:
+            num_features: of a record.
+            weight_norm: Frobenius norm of the weights before the round; None before anybody knows them: they
+                are then as long as a first round may make them.
+        """
+        del num_features, weight_norm
+        return 0.0
+
     @property
     @abstractmethod
     def assumptions(self) -> tuple[str, ...]:

@@ -9,9 +9,22 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.capped import capped
 from discreet.kinds.convex_steps import ConvexSteps, ConvexStepsSection
 from discreet.kinds.fields import NonNegative
+from discreet.kinds.float_error import (
+    FEATURE_NORM_TOLERANCE,
+    FLOAT_SLACK,
+    MARGIN_TERMS,
+    entropy_residual_error,
+    huber_residual_error,
+    linear_step_error,
+    ordinal_residual_error,
+    weighted_residual_error,
+)
+from discreet.kinds.heads import Ordinal
 from discreet.kinds.huber import Huber
+from discreet.kinds.persons import records_of
 from discreet.kinds.setting import SiloSetting
-from discreet.kinds.weighted import weighted
+from discreet.kinds.stated_loss import ROUNDING, StatedLoss
+from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted
 
 
 class StableStepsConfig(ConvexStepsSection):
@@ -113,3 +126,37 @@ class StableSteps(ConvexSteps):
     def regulariser(self) -> float:
         """λ."""
         return self.l2_regulariser
+
+    def rounding_share(self, num_features: int, weight_norm: float | None = None) -> float:
+        """Twice the errors of all steps over the slack: those of two neighbouring data sets may add up."""
+        norm, sent = self.reach() if weight_norm is None else weight_norm, self.in_weights()
+        return sent._rounding_share(num_features, norm)
+
+    def _rounding_share(self, num_features: int, weight_norm: float) -> float:
+        ordinal, largest = isinstance(linear_head_of(self.loss), Ordinal), self.guard().max_batch
+        error = linear_step_error(
+            num_features=num_features + MARGIN_TERMS * ordinal,
+            residual_norm=self.loss.lipschitz(1.0),
+            residual_lipschitz=self.loss.smoothness(1.0),
+            residual_error=_residual_error(self.loss),
+            batch=largest,
+            feature_norm=self.norm_bound,
+            weight_norm=weight_norm + self.reach(),
+            learning_rate=self.learning_rate,
+            terms=None if self.persons is None else records_of(self.persons, largest),
+        )
+        slack = self.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
+        return 2.0 * self.step_bound * self.passes * error / slack
+
+
+def _residual_error(loss: ConvexLoss) -> float:
+    bare = unweighted(loss)
+    if isinstance(bare, StatedLoss):
+        error = ROUNDING * bare.residual_norm
+    elif isinstance(bare, Huber):
+        error = huber_residual_error(bare.threshold)
+    elif isinstance(linear_head_of(loss), Ordinal):
+        error = ordinal_residual_error(bare.outputs)
+    else:
+        error = entropy_residual_error(bare.outputs)
+    return weighted_residual_error(bare.lipschitz(1.0), error) if isinstance(loss, Weighted) else error

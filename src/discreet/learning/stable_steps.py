@@ -11,21 +11,12 @@ from discreet.errors import PrivacyViolation, UnsupportedAnalysisError
 from discreet.kinds.batch_guard import guarded_batches, random_order, require_capacity
 from discreet.kinds.float_error import (
     FEATURE_NORM_TOLERANCE,
-    FLOAT_SLACK,
-    MARGIN_TERMS,
-    entropy_residual_error,
-    huber_residual_error,
-    linear_step_error,
-    ordinal_residual_error,
     project,
-    weighted_residual_error,
 )
-from discreet.kinds.heads import Ordinal
 from discreet.kinds.huber import Huber
-from discreet.kinds.persons import records_of
 from discreet.kinds.stable_steps import StableSteps
-from discreet.kinds.stated_loss import ROUNDING, StatedLoss, require_as_stated
-from discreet.kinds.weighted import Weighted, linear_head_of, unweighted
+from discreet.kinds.stated_loss import StatedLoss, require_as_stated
+from discreet.kinds.weighted import linear_head_of, unweighted
 from discreet.learning.clipping.linear import flat_features
 from discreet.learning.losses import last_class
 from discreet.learning.units import Units, units_of
@@ -117,23 +108,6 @@ def _require_head(kind: StableSteps, model: nn.Module) -> None:
         )
 
 
-def _residual_error(kind: StableSteps) -> float:
-    loss = unweighted(kind.loss)
-    if isinstance(loss, StatedLoss):
-        error = ROUNDING * loss.residual_norm
-    elif isinstance(loss, Huber):
-        error = huber_residual_error(loss.threshold)
-    elif _is_ordinal(kind):
-        error = ordinal_residual_error(loss.outputs)
-    else:
-        error = entropy_residual_error(loss.outputs)
-    return weighted_residual_error(loss.lipschitz(1.0), error) if isinstance(kind.loss, Weighted) else error
-
-
-def _is_ordinal(kind: StableSteps) -> bool:
-    return isinstance(linear_head_of(kind.loss), Ordinal)
-
-
 def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
     """Returns the features in float64, longer ones scaled down to the bound.
 
@@ -151,20 +125,10 @@ def _in_ball(kind: StableSteps, features: Float32s) -> Floats:
 
 def _require_exact(kind: StableSteps, start: Floats, num_features: int) -> None:
     """Checks, from public numbers only, that rounding stays within the claimed slack."""
-    error = linear_step_error(
-        num_features=num_features + MARGIN_TERMS * _is_ordinal(kind),
-        residual_norm=kind.loss.lipschitz(1.0),
-        residual_lipschitz=kind.loss.smoothness(1.0),
-        residual_error=_residual_error(kind),
-        batch=kind.guard().max_batch,
-        feature_norm=kind.norm_bound,
-        weight_norm=float(np.linalg.norm(start)) + kind.reach(),
-        learning_rate=kind.learning_rate,
-        terms=None if kind.persons is None else records_of(kind.persons, kind.guard().max_batch),
-    )
-    slack = kind.l2_sensitivity() * (FLOAT_SLACK - 2.0 * FEATURE_NORM_TOLERANCE) / (1.0 + FLOAT_SLACK)
-    if not 2.0 * kind.step_bound * kind.passes * error <= slack:
+    norm = float(np.linalg.norm(start))
+    if not kind.rounding_share(num_features, norm) <= 1.0:
         raise PrivacyViolation(
-            "The weights have grown so large that float64 rounding could exceed the claimed sensitivity "
-            f"(norm {float(np.linalg.norm(start)):.3g}). Lower the server's learning rate."
+            "float64 rounding must stay within the claimed sensitivity: the weights have become too long for "
+            f"the learning rate (norm {norm:.3g}, rate {kind.learning_rate:.3g}). Lower the server's rate, "
+            "or use a slower 'training.local.decay'."
         )

@@ -70,20 +70,19 @@ def check_records_independent(model: nn.Module, features: torch.Tensor) -> None:
     if normalises:
         _check_no_leftovers(model, features)
     model.train(not normalises)
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        before = _tensors(model)
         torch.manual_seed(0)
         together = model(features)[:1]
+        changed = _put_back(before)
         torch.manual_seed(0)
         alone = model(torch.cat([features[:1], torch.zeros_like(features[1:])]))[:1]
-        changed = [name for name, buffer in model.named_buffers() if not torch.equal(buffer, buffers[name])]
-        for name, buffer in model.named_buffers():
-            buffer.copy_(buffers[name])
+        changed += [name for name in _put_back(before) if name not in changed]
     model.train(was_training)
     if changed or not torch.allclose(together, alone, rtol=1e-3, atol=1e-4):
         raise ConfigurationError(
             "A record's output must not depend on the other records of its batch; it does"
-            + (f" (buffers {changed} are updated from the data)" if changed else "")
+            + (f" ({changed} are updated from the data)" if changed else "")
             + ". Replace layers that use batch statistics by nn.GroupNorm or nn.LayerNorm.",
             see=HowTo.OWN_MODEL,
         )
@@ -95,26 +94,44 @@ def looks_up(model: nn.Module) -> bool:
 
 
 def _check_no_leftovers(model: nn.Module, features: torch.Tensor) -> None:
-    """Refuses a model that keeps something of its records, but for the running statistics that travel."""
+    """Refuses a model that keeps something of its records, but for the running statistics that travel.
+
+    Its tensors are compared; what a layer keeps elsewhere is seen where the next answers show it.
+    """
     was_training, known = model.training, {id(tensor) for tensor in running_statistics(model)}
-    buffers = {name: (buffer, buffer.clone()) for name, buffer in model.named_buffers()}
     model.train()
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        model(features)
-        changed = [
-            name
-            for name, (buffer, before) in buffers.items()
-            if not torch.equal(buffer, before) and id(buffer) not in known
-        ]
-        for buffer, before in buffers.values():
-            buffer.copy_(before)
+        before = _tensors(model)
+        torch.manual_seed(0)
+        first = model(features)
+        changed = [name for name in _put_back(before) if id(before[name][0]) not in known]
+        torch.manual_seed(0)
+        repeats = torch.equal(first, model(features))
+        _put_back(before)
     model.train(was_training)
-    if changed:
+    if changed or not repeats:
+        what = (
+            f"{changed} are updated from the data" if changed else "the same records get other answers later"
+        )
         raise ConfigurationError(
-            "A layer must keep nothing of its records but the running statistics of batch norm; buffers "
-            f"{changed} are updated from the data. Remove what updates them.",
+            f"A layer must keep nothing of its records but the running statistics of batch norm; {what}. "
+            "Remove what updates them, and draw random numbers by torch alone.",
             see=HowTo.OWN_MODEL,
         )
+
+
+def _tensors(model: nn.Module) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Returns every weight, frozen or not, and every buffer by name, each with a copy."""
+    named = (*model.named_parameters(), *model.named_buffers())
+    return {name: (tensor, tensor.clone()) for name, tensor in named}
+
+
+def _put_back(before: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> list[str]:
+    """Gives tensors the values of their copies; returns the names of those that had changed."""
+    changed = [name for name, (tensor, copy) in before.items() if not torch.equal(tensor, copy)]
+    for tensor, copy in before.values():
+        tensor.copy_(copy)
+    return changed
 
 
 def _check_layer(name: str, module: nn.Module) -> None:

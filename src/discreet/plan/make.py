@@ -12,7 +12,7 @@ from discreet.accounting import calibrate, epsilon
 from discreet.config import Config
 from discreet.encoding import WRAP_PROB, Grid, GridRequest, plan_grid, rounded_sensitivity
 from discreet.errors import ConfigurationError, HowTo
-from discreet.kinds import QuantileClipping, Timetable
+from discreet.kinds import QuantileClipping, SiloSetting, Timetable
 from discreet.kinds.footprint import Footprint, NoiseSharing, worst
 from discreet.mechanisms import LAPLACE_SCALES, NoiseFamily, law_for
 from discreet.plan.aggregation import graph_failure_prob, plan_thresholds
@@ -381,7 +381,9 @@ def _setting(
         training_of(config, common, silo, capacity)
         for silo, capacity in zip(facts.silos, capacities, strict=True)
     ]
-    require_rates(config.training.local, common, planned_sums(config, facts.silos))
+    rounds = planned_sums(config, facts.silos)
+    require_rates(config.training.local, common, rounds)
+    _require_exact_to_the_end(config, common, facts, capacities, rounds)
     footprints = (one.footprint(capacity) for one, capacity in zip(trainings, capacities, strict=True))
     return _Setting(
         config=config,
@@ -391,6 +393,27 @@ def _setting(
         thresholds=thresholds,
         timetable=timetable,
     )
+
+
+def _require_exact_to_the_end(
+    config: Config, common: SiloSetting, facts: FederationFacts, capacities: tuple[int, ...], rounds: int
+) -> None:
+    """Refuses a decay after which rounding, which does not fall, would stop a silo before the last round.
+
+    Nobody knows the weights of a later round, which every round looks at again; here they are as long as the
+    first round may make them.
+    """
+    if config.training.local.rate_factor(rounds - 1) == 1.0:
+        return
+    for silo, capacity in zip(facts.silos, capacities, strict=True):
+        last = training_of(config, common, silo, capacity, rounds - 1)
+        taken = last.rounding_share(math.prod(facts.feature_shape))
+        if not taken <= 1.0:
+            raise ConfigurationError(
+                f"'training.local.decay' must leave a learning rate in round {rounds} that is above float64 "
+                f"rounding; at {silo} rounding could be {taken:.3g} times what is allowed for. Use a slower "
+                "decay, or fewer rounds."
+            )
 
 
 def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:

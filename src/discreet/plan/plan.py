@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -197,6 +199,12 @@ class Plan:
         """Rounds that are alike, in order: one stage, unless the training has segments."""
         return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
 
+    @property
+    def beginnings(self) -> tuple[int, ...]:
+        """The first release of each stage."""
+        lengths = (stage.rounds for stage in self.stages[:-1])
+        return tuple(accumulate(lengths, initial=1 + self._interleaving.preparing))
+
     def stage_of(self, release: int) -> Stage:
         """Returns the stage of a release, from 1; of one beyond the plan, the last."""
         left = self.round_of(release)
@@ -286,6 +294,15 @@ class Plan:
         while any(self._of_sort(name, count) < own for name, own in contributed.items()):
             count += 1
         return count
+
+    def by_sort(self, releases: int) -> Counter[str | None]:
+        """Returns how many of so many releases are of each sort; more than planned begin all of them anew."""
+        segments = tuple(map(_segment_name, range(len(self.segments))))
+        whole, more = divmod(releases, self.releases)
+        names = (*(segments or (None,)), EVALUATION, PREPARATION)
+        return Counter(
+            {name: whole * self._of_sort(name, self.releases) + self._of_sort(name, more) for name in names}
+        )
 
     def sort_of(self, release: int) -> str | None:
         """Returns by which name a silo's ledger counts a release: its part, or its segment."""
@@ -386,12 +403,11 @@ class Plan:
 
     def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
         """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
-        found, first = [], 1
-        for stated in self.training.segments or ():
-            last = first + stated.rounds - 1
-            own = stated.describe(self.unit.value)
-            found.append((f"rounds {first} to {last}{own and ': '}{own}", self.at(first)))
-            first = last + 1
+        found = []
+        for stated, release in zip(self.training.segments or (), self.beginnings, strict=False):
+            first, own = self.round_of(release), stated.describe(self.unit.value)
+            text = f"rounds {first} to {first + stated.rounds - 1}{own and ': '}{own}"
+            found.append((text, self.at(release)))
         return tuple(found)
 
     @property
@@ -406,7 +422,8 @@ class Plan:
         capacity = self.capacities[self.facts.silos.index(silo)]
         config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
-        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
+        # The release before the first round trains nothing, and decays no rate.
+        return training_of(config, setting, silo, capacity, max(0, self.round_of(release) - 1))
 
     def local_of(self, silo: str) -> LocalConfig:
         """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""

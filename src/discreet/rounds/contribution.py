@@ -161,6 +161,8 @@ def round_training(
 def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -> None:
     """Measures, before a training begins, what the plan's guarantees assume about this machine's kernels.
 
+    In the shapes of every segment: kernels may be right for a short batch and wrong for a long one.
+
     Args:
         plan: what will be carried out.
         model: the plan's, where it will be trained.
@@ -169,7 +171,7 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
     Raises:
         PrivacyRefusal: if the assumption does not hold.
     """
-    trainings = [plan.silo_training(silo) for silo in silos]
+    trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.beginnings]
     require_rows_alike(trainings, model, plan.facts.feature_shape)
 
 

@@ -122,7 +122,8 @@ class SiloState:
             digest: (charge, charge.plan.covering(trainings[digest])) for digest, charge in charges.items()
         }
         now = {digest: charges[digest].plan.covering(count) for digest, count in of_year.items()}
-        return Account(charged, now, self.fixed(), self.policy.fixed)
+        by_sort = {digest: (count, of_year.get(digest, {})) for digest, count in trainings.items()}
+        return Account(charged, now, self.fixed(), self.policy.fixed, by_sort)
 
     def fixed(self) -> Fixed | None:
         """Returns what was written down before the first contribution; None if nothing was.

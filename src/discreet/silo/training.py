@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -17,7 +16,6 @@ from discreet.errors import DiscreetError, PrivacyViolation
 from discreet.kinds.timetable import Turn
 from discreet.plan import Plan, filled
 from discreet.plan.held_out import PREPARATION
-from discreet.privacy.ledger import spending
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
@@ -40,10 +38,6 @@ _RELEASING = (ClientState.MASKED, ClientState.CONFIRMED)
 LARGEST_WEIGHT = 2.0**40
 """Largest weight of a model that a silo trains from: far above what training reaches, and low enough that a
 product of three weights stays a float32, whose range ends at 2^128."""
-
-
-NOTHING_SPENT = spending(())
-"""What a training that never contributed has spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +190,12 @@ class SiloTraining:
         self._check_model(start.terms.round_index, delivery.parameters)
         if self._book.today() > self._policy.expires:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
-        own = self._ledger.trainings().get(self._plan_digest, NOTHING_SPENT)
-        forgiven = self._entered and own.pending is not None and self._believes_abort(start)
-        sort = self._approval.plan.sort_of(start.terms.round_index)
-        in_all, in_year = self._ledger.charged(), self._ledger.charged(self._book.today().year)
-        account = self._book.state.account(in_all, in_year)
-        # An attempt that came to nothing was at this very release, and so of the same sort.
-        more = Counter({sort: 0 if forgiven else 1})
+        forgiven, year = self._entered and self._believes_abort(start), self._book.today().year
+        account = self._book.state.account(self._ledger.charged(), self._ledger.charged(year))
+        plan, sort = self._approval.plan, self._approval.plan.sort_of(start.terms.round_index)
         releases, of_year = (
-            self._approval.plan.covering(Counter(counted.get(self._plan_digest, {})) + more)
-            for counted in (in_all, in_year)
+            plan.covering(self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven))
+            for one in (None, year)
         )
         budget, charge = self._policy.budget, self._approval.charge
         account.require(budget, charge, releases, of_year)

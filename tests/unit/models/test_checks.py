@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from discreet.errors import ConfigurationError
+from discreet.models.batch_norm import without_counts
 from discreet.models.build import build_model
 from discreet.models.checks import check_model, check_records_independent
 
@@ -75,6 +76,51 @@ def test_mixing_is_measured_where_the_type_does_not_tell() -> None:
     with pytest.raises(ConfigurationError, match="must not depend on the other records"):
         check_records_independent(Centred(), features)
     check_records_independent(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), features)
+
+
+class Kept(nn.Module):
+    """Keeps a running mean of what it sees, and answers by it."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        mean = torch.zeros(2)
+        if where == "buffer":
+            self.register_buffer("mean", mean)
+        else:
+            self.mean = nn.Parameter(mean, requires_grad=False) if where == "weight" else [mean]  # type: ignore[assignment]
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        mean = self.mean[0] if isinstance(self.mean, list) else self.mean
+        with torch.no_grad():
+            mean.lerp_(features.mean(dim=0), 0.5)
+        return features - mean
+
+
+@pytest.mark.parametrize(("where", "named"), [("buffer", "0.mean"), ("weight", "0.mean"), ("list", "later")])
+def test_a_layer_that_keeps_something_beside_batch_norm_is_refused(where: str, named: str) -> None:
+    model = without_counts(nn.Sequential(Kept(where), nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5)))
+    with pytest.raises(ConfigurationError, match=rf"must keep nothing of its records .*{named}"):
+        check_records_independent(model, torch.rand(3, 2))
+    check_records_independent(model[1:], torch.rand(3, 2))  # type: ignore[index]
+
+
+class Remembered(nn.Module):
+    """Keeps the newest record where no answer shows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.last = nn.Parameter(torch.zeros(2), requires_grad=False)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            self.last.copy_(features[-1])
+        return self.linear(features)
+
+
+def test_a_frozen_weight_that_keeps_a_record_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"'last'.* are updated from the data"):
+        check_records_independent(Remembered(), torch.rand(3, 2) + 1.0)
 
 
 def test_building_measures_mixing_too() -> None:

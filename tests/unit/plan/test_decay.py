@@ -130,6 +130,16 @@ def test_a_decay_that_nobody_can_carry_out_is_refused(
         prepare(config(local, **privacy))
 
 
+def test_a_decay_that_rounding_would_stop_midway_is_refused() -> None:
+    """The rate of the last round is far above 2^-64 of the first, and below what float64 can carry out."""
+    with pytest.raises(
+        ConfigurationError, match=r"'training.local.decay' must leave .* round 16 .* rounding"
+    ):
+        prepare(config(STABLE | {"decay": 0.1}, rounds=16))
+    made = prepare(config(STABLE | {"decay": 0.1}, rounds=8))
+    assert np.isfinite(update(made, 8, flatten(made.model) + 0.1)).all()
+
+
 def test_a_plan_without_a_decay_says_nothing_of_one() -> None:
     agreed = prepare(config(STABLE)).plan.to_json()
     assert isinstance(agreed, dict)

@@ -252,3 +252,14 @@ def test_only_a_preparation_asks_training_records() -> None:
 def test_silos_are_not_asked_about_a_model_that_standardises() -> None:
     with pytest.raises(ConfigurationError, match="it standardises them"):
         evaluation(planned().to_json(), "0" * 64, [[0.0]], {})  # type: ignore[arg-type]
+
+
+def test_a_preparation_moves_neither_segments_nor_a_rate_that_falls() -> None:
+    local = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 2}
+    segments = [{"rounds": 2}, {"rounds": 2, "noise_scale": 0.5}]
+    plan = planned(training={"local": local, "segments": segments}, privacy__clip_norm=None)
+    assert plan.beginnings == (2, 4)
+    assert [own.release for _, own in plan.segment_plans()] == [stage.release for stage in plan.stages]
+    plan = planned(training={"local": local | {"decay": 0.5}, "rounds": 3}, privacy__clip_norm=None)
+    assert plan.beginnings == (2,)
+    assert [plan.silo_training("a", release).unit_length for release in (1, 2, 3)] == [1.0, 1.0, 0.5]

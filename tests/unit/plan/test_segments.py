@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from discreet.accounting.gdp import gaussian_epsilon
 from discreet.audit import AuditSettings, audit
 from discreet.config import load_config, parse_config
 from discreet.engines.local import prepare
-from discreet.errors import ConfigurationError
+from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.kinds import ClippedUpdate, SingleStep, StableSteps
 from discreet.plan import FederationFacts, Plan, make_plan, parse_plan
 from discreet.plan.follows import require_follows
@@ -21,6 +23,7 @@ from discreet.plan.persons import for_persons
 from discreet.plan.weight_noise import weight_noise
 from discreet.privacy.adversary import ServerWithColluders, WithoutSecureAggregation
 from discreet.privacy.wire import digest
+from discreet.rounds import require_rows_alike_for
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "segments.toml"
 STABLE = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 4}
@@ -165,6 +168,21 @@ def test_clients_have_segments_too() -> None:
     assert isinstance(last, ClippedUpdate)
     assert (last.clip_norm, last.epochs) == (0.5, 3)
     assert made.spent(4).epsilon == pytest.approx(2.0, rel=1e-3)
+
+
+class UnlikeInLongArrays(nn.Module):
+    """What a kernel does that is another one for many rows: it lets them see each other."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs + inputs.mean(dim=0) if len(inputs) > 100 else inputs
+
+
+def test_rows_are_measured_in_the_shapes_of_every_segment() -> None:
+    model = nn.Sequential(nn.Linear(64, 4), UnlikeInLongArrays(), nn.Linear(4, 10))
+    short: dict[str, Any] = {"rounds": 1, "sampling": {"kind": "poisson", "probability": 0.05}}
+    require_rows_alike_for(plan([short]), model, NAMES[:1])
+    with pytest.raises(PrivacyRefusal, match="must not depend on its place"):
+        require_rows_alike_for(plan([short, {"rounds": 1}]), model, NAMES[:1])
 
 
 def test_a_plan_with_segments_travels_and_is_checked() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.plan import Plan
+from discreet.plan.held_out import EVALUATION, PREPARATION
 from discreet.plan.releases import event_for
 from discreet.privacy.ledger import charged_in
-from discreet.silo.policy import Charge
+from discreet.silo.policy import Account, Charge
 from discreet.silo.policy.ledger import SiloLedger
 from tests.unit.plan.test_segments import plan
 
@@ -56,3 +57,36 @@ def test_a_ledger_keeps_the_segment_of_each_contribution(tmp_path: Path) -> None
     again = SiloLedger.open(tmp_path / "ledger.jsonl")
     assert charged_in(again.writer.entries) == {"segment 1": 1, "segment 2": 2}
     again.close()
+
+
+def test_a_year_is_forecast_from_what_is_left_of_each_segment(made: Plan) -> None:
+    """All quiet rounds were last year: those of this year are the dear ones."""
+    first, second, charge, digest = made.sort_of(1), made.sort_of(9), Charge(made, 1), made.digest()
+    assert made.by_sort(10) == {first: 8, second: 2, EVALUATION: 0, PREPARATION: 0}
+    assert made.by_sort(29) == {first: 24, second: 5, EVALUATION: 0, PREPARATION: 0}
+    account = Account({digest: (charge, 8)}, by_sort={digest: ({first: 8}, {})})
+    forecast = account.including(charge, 10).of_year[digest]
+    assert forecast == made.covering({second: 2}) == 10
+    # One of them was this year; once more from the beginning, both segments are.
+    begun = Account(
+        {digest: (charge, 9)}, {digest: 9}, by_sort={digest: ({first: 8, second: 1}, {second: 1})}
+    )
+    assert begun.including(charge, 10).of_year[digest] == forecast
+    assert begun.including(charge, 20).of_year[digest] == made.covering({first: 8, second: 4})
+    assert account.without(digest).including(charge, 10).of_year[digest] == 10
+
+
+def test_a_retry_after_new_year_is_charged_to_the_new_year(tmp_path: Path) -> None:
+    """The attempt before was last year's, so that taking it back leaves no room in this one."""
+    digest, second = "a" * 64, "segment 2"
+    ledger = SiloLedger.open(tmp_path / "ledger.jsonl")
+    assert ledger.charged_next(digest, second) == {second: 1}
+    ledger.join(digest, seeded=False)
+    ledger.contribute(digest, "m", date(2025, 12, 31), part=second)
+    assert ledger.charged_next(digest, second) == {second: 2}
+    for year in (None, 2025, 2026):
+        assert ledger.charged_next(digest, second, year=year, forgiven=True) == {second: 1}
+    ledger.settle(digest, believe_abort=True)
+    ledger.contribute(digest, "m", date(2026, 1, 1), part=second)
+    assert ledger.charged(2026) == {digest: {second: 1}}
+    ledger.close()

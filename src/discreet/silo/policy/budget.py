@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -12,6 +13,7 @@ from discreet.plan import Plan
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ledger import Counted
 from discreet.privacy.notation import delta_text, epsilon_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.silo.policy.document import BudgetTable, Fixed, Limits, Policy, filter_of
@@ -146,33 +148,44 @@ class Account:
         of_year: of these, how many in the present calendar year (UTC); one whose day is not known counts.
         fixed: what was written down before the first contribution; None if nothing was.
         now: what the policy says; None where nobody asks.
+        by_sort: of ``charged`` and of ``of_year``, how many are of each sort of release (`Plan.sort_of`).
     """
 
     charged: Mapping[str, tuple[Charge, int]]
     of_year: Mapping[str, int] = field(default_factory=dict)
     fixed: Fixed | None = None
     now: Fixed | None = None
+    by_sort: Mapping[str, tuple[Counted, Counted]] = field(default_factory=dict)
 
     def without(self, plan_digest: str) -> Account:
         """Returns the account of all other trainings."""
         charged = {plan: entry for plan, entry in self.charged.items() if plan != plan_digest}
         of_year = {plan: count for plan, count in self.of_year.items() if plan != plan_digest}
-        return replace(self, charged=charged, of_year=of_year)
+        by_sort = {plan: counts for plan, counts in self.by_sort.items() if plan != plan_digest}
+        return replace(self, charged=charged, of_year=of_year, by_sort=by_sort)
 
     def including(self, charge: Charge, releases: int, of_year: int | None = None) -> Account:
-        """Returns the account with so many releases of a training, those of now in the present year.
+        """Returns the account with so many releases of a training.
 
-        ``of_year`` says how many of them are, where the difference to before does not.
+        ``of_year`` says how many the present year is charged for. Else it is for what is left of them, sort
+        by sort: segments that cost more may come in this year, and those that cost less have been.
         """
         digest = charge.plan.digest()
-        _, before = self.charged.get(digest, (charge, 0))
         if of_year is None:
-            of_year = max(0, self.of_year.get(digest, 0) + releases - before)
+            of_year = self._forecast(charge.plan, digest, releases)
         return replace(
             self,
             charged={**self.charged, digest: (charge, releases)},
             of_year={**self.of_year, digest: of_year},
         )
+
+    def _forecast(self, plan: Plan, digest: str, releases: int) -> int:
+        if digest not in self.by_sort:
+            _, before = self.charged.get(digest, (None, 0))
+            return max(0, self.of_year.get(digest, 0) + releases - before)
+        in_all, in_year = map(Counter, self.by_sort[digest])
+        # Subtraction of counters keeps what is positive.
+        return plan.covering(in_year + (plan.by_sort(releases) - in_all))
 
     @property
     def this_year(self) -> Account:

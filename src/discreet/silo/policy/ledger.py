@@ -9,6 +9,7 @@ round there is nothing for a silo to see after its own message, so its rounds re
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -72,6 +73,24 @@ class SiloLedger:
     def charged(self, year: int | None = None) -> dict[str, Counted]:
         """Returns how many releases of every training are charged: in all, or to ``year`` or its last."""
         return charged_by_training(self.writer.entries, year)
+
+    def charged_next(
+        self, plan_digest: str, part: str | None, *, year: int | None = None, forgiven: bool = False
+    ) -> Counted:
+        """Returns how many releases of a training are charged once one more contribution has left.
+
+        Args:
+            plan_digest: the training.
+            part: of the plan, that the contribution is to.
+            year: of the contribution, which alone is then looked at, as in `charged`.
+            forgiven: whether the contribution that is open is then taken back, in the year that it was in.
+        """
+        entries = self.writer.entries
+        pending = self.trainings()[plan_digest].pending if forgiven else None
+        if pending is not None:
+            entries = (*entries, Resumed(plan_digest), Aborted(pending.release, "forgiven"))
+        charged = charged_by_training(entries, year).get(plan_digest, {})
+        return Counter(charged) + Counter({part: 1})
 
     def contribute(self, plan_digest: str, started_from: str, today: date, *, part: str | None = None) -> int:
         """Records durably that a masked contribution to a part is about to leave; returns its number."""
