@@ -1,7 +1,7 @@
 """Attacks on our own guarantees: canaries, noise laws, neighbours, samplers, local states."""
 
 from discreet.audit.binomial_tail import audited_epsilon_lower, guessing_p_value
-from discreet.audit.campaign import AuditSettings, audit
+from discreet.audit.campaign import INTERRUPTED, AuditSettings, audit
 from discreet.audit.crafted_search import CraftedSettings, crafted_findings
 from discreet.audit.findings import (
     CanaryFinding,
@@ -20,6 +20,7 @@ from discreet.audit.tradeoff_tail import audited_mu_lower, tradeoff_p_value
 
 __all__ = [
     "EVALUATION",
+    "INTERRUPTED",
     "TRAINING",
     "AttackRates",
     "AuditSettings",

@@ -34,6 +34,9 @@ from discreet.privacy.tradeoff import TradeoffCurve
 from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.randomness import SeededRandom
 
+INTERRUPTED = "interrupted after the first sum, resumed"
+"""The scenario of findings on the noise across an interruption."""
+
 _MOST_RECORD_CANARIES = 32
 
 
@@ -186,15 +189,19 @@ def _noise(plan: Plan, runs: Sequence[CanaryRun], confidence: float) -> Iterator
 
 
 def _interrupted(prepared: Prepared, source: SeededRandom, confidence: float) -> Iterator[Finding]:
-    """Checks that a run that was interrupted and resumed draws fresh noise throughout."""
-    if prepared.plan.rounds < 2:
+    """Checks that a run that was interrupted and resumed draws fresh noise throughout.
+
+    Several sums that ask questions are a training's evaluations. They are resumed with its rounds, from one
+    ledger, and a plan of them alone is no file that could be read back.
+    """
+    if prepared.plan.rounds < 2 or prepared.plan.questions:
         return
     with tempfile.TemporaryDirectory() as folder:
         seen = noise_across_interruption(prepared, source, Path(folder) / "run")
     yield from noise_findings(
         seen,
         law=per_silo(prepared.plan.release.share, prepared.plan.thresholds.num_silos),
-        scenario="interrupted after the first sum, resumed",
+        scenario=INTERRUPTED,
         confidence=confidence,
     )
 

@@ -13,6 +13,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 from discreet.audit import (
+    EVALUATION,
+    INTERRUPTED,
     TRAINING,
     AuditSettings,
     CanaryFinding,
@@ -51,6 +53,10 @@ Row = tuple[str, str, str, str, str]
 _LEGEND = (
     "ε ≥: what the guesses show, and in brackets what they show if the trade-off curve is Gaussian; p: of so "
     "many right guesses if the claim is true, or of noise so far off"
+)
+_INTERRUPTED_ONCE = (
+    "An interruption was attacked in the rounds of the training alone: its evaluations are resumed with "
+    "them, and have no run of their own."
 )
 _Single = CanaryFinding | LocalStateFinding | PostProcessingFinding | SamplingFinding
 
@@ -102,7 +108,8 @@ def audit(
         typer.echo(json.dumps(document(whole, settings, found), indent=1))
     else:
         tables = [findings_table(one, settings, found[side]) for side, one in attacked.items()]
-        _print(tables, _LEGEND, conclusion(findings))
+        once = [_INTERRUPTED_ONCE] if EVALUATION in found and _was_interrupted(found[TRAINING]) else []
+        _print(tables, _LEGEND, *once, conclusion(findings))
     if any(finding.exceeded for finding in findings):
         raise typer.Exit(1)
 
@@ -145,6 +152,10 @@ def crafted_table(prepared: Prepared, findings: tuple[NeighbourFinding, ...]) ->
 def verdict(finding: Finding | NeighbourFinding) -> str:
     """Says what came of one attack; one that saw nothing at all confirms nothing."""
     return "EXCEEDED" if finding.exceeded else "saw nothing" if finding.saw_nothing else "holds"
+
+
+def _was_interrupted(findings: Sequence[Finding]) -> bool:
+    return any(isinstance(one, NoiseFinding) and one.scenario == INTERRUPTED for one in findings)
 
 
 def conclusion(findings: Sequence[Finding | NeighbourFinding]) -> str:

@@ -190,6 +190,11 @@ class Plan:
         """Says whether a release, from 1, asks training records what they are prepared by."""
         return release <= self._interleaving.preparing
 
+    @property
+    def first_round(self) -> int:
+        """The release that is the first round: 1, or the one behind the preparation."""
+        return 1 + self._interleaving.preparing
+
     def trains(self, release: int) -> bool:
         """Says whether a release, from 1, is a round."""
         return not (self.prepares(release) or self.evaluates(release))
@@ -417,13 +422,16 @@ class Plan:
         variance = self.release.share.variance / self.release.share.num_silos * counted
         return float(variance**0.5 / self.release.l2_sensitivity)
 
-    def silo_training(self, silo: str, release: int = 1) -> SiloTraining:
-        """Returns the local training that ``silo`` runs in a release, at the clipping norm of the first."""
+    def silo_training(self, silo: str, release: int | None = None) -> SiloTraining:
+        """Returns the local training that ``silo`` runs in a release, at the first round's clipping norm.
+
+        Without a release, and before the first round, it is that of the first round.
+        """
+        release = max(self.first_round, release or 0)
         capacity = self.capacities[self.facts.silos.index(silo)]
         config = self.at(release).config
         setting = silo_setting(config, self.facts, capacity)
-        # The release before the first round trains nothing, and decays no rate.
-        return training_of(config, setting, silo, capacity, max(0, self.round_of(release) - 1))
+        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
 
     def local_of(self, silo: str) -> LocalConfig:
         """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""

@@ -122,7 +122,7 @@ def costs(plan: Plan) -> Costs:
         delta=spent.delta,
         judgement=judged(plan, spent),
         noise_multiplier=plan.noise_multiplier,
-        noise_norm=noise_norm * plan.unit_length(1),
+        noise_norm=noise_norm * plan.unit_length(plan.first_round),
         signal_to_noise=plan.thresholds.num_silos * plan.grid.silo_bound / noise_norm,
         bits=plan.grid.bits,
         bytes_per_silo=plan.bytes_per_vector,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -107,6 +107,8 @@ def plan_training(
     server: Mapping[str, Any] | None = None,
     sampling: Mapping[str, Any] | None = None,
     schedule: Mapping[str, Any] | None = None,
+    segments: Sequence[Mapping[str, Any]] | None = None,
+    silos: Mapping[str, Mapping[str, Any]] | None = None,
     aggregation: Mapping[str, Any] | None = None,
     privacy: Mapping[str, Any] | None = None,
     evaluate: Mapping[str, Any] | None = None,
@@ -124,13 +126,17 @@ def plan_training(
             notebook, is found in its own process alone, and all silos train there.
         loss: a loss of your own for a linear model under stable-steps, with its constants.
         rounds: how many sums are released; left out, 10, or what the plan works out where ``local`` is left
-            to it.
+            to it, or as many as ``segments`` have.
         local: the config's table ``training.local``; needed for a model that is not linear. Left out, it is
             stable-steps with every number worked out by the plan from public ones.
         server: the config's table ``training.server``.
         sampling: the config's table ``training.sampling``.
         schedule: the config's table ``training.schedule``: sums that do not wait for every silo.
-        aggregation: the config's table ``aggregation``.
+        segments: the config's tables ``training.segments``, in order: rounds with settings of their own, such
+            as ``[{"rounds": 3, "noise_scale": 2.0}, {"rounds": 2}]``.
+        silos: the config's tables ``silos``, by name: settings of single silos in place of everybody's, such
+            as ``{"north": {"sampling": {"kind": "poisson", "probability": 0.5}}}``.
+        aggregation: the config's table ``aggregation``; left out where ``schedule`` is local.
         privacy: further keys of the config's table ``privacy``, such as ``clip_norm``.
         evaluate: the config's table ``evaluate``, such as ``{"every": 5, "epsilon": 0.2}``: between rounds,
             held-out records are asked how good the model is, under the guarantee; `Run.evaluations` has it.
@@ -156,21 +162,25 @@ def plan_training(
             f"'local' must say how a silo trains a model that is not {LINEAR!r}; got none for {named!r}. "
             'Give, for example, local={"kind": "single-step"} and privacy={"clip_norm": 1.0}.'
         )
-    training: dict[str, Any] = {
-        "rounds": rounds or ("auto" if _untuned(local) else 10),
+    by_itself = "auto" if _untuned(local) or segments is not None else 10
+    training = _stated(server=server, sampling=sampling, schedule=schedule, segments=segments) | {
+        "rounds": rounds or by_itself,
         "local": _UNTUNED if local is None else local,
     }
-    further = {"server": server, "sampling": sampling, "schedule": schedule}
-    training |= {name: table for name, table in further.items() if table is not None}
     tables = {
         "name": name,
         "data": data.model_dump(exclude_none=True) | prepared,
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},
-        "aggregation": dict(aggregation or {}),
-    } | ({} if evaluate is None else {"evaluate": dict(evaluate)})
+        **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),
+    }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+def _stated(**tables: Any) -> dict[str, Any]:
+    """Returns those that are not left out."""
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def _untuned(local: Mapping[str, Any] | None) -> bool:

@@ -251,14 +251,16 @@ def test_a_silo_may_hold_several_files_written_in_its_own_way(prepared: Prepared
     assert np.array_equal(own.labels, whole.labels)
 
 
+@pytest.mark.parametrize("separator", [";", {"north": ";", "south": "\t"}], ids=["alike", "by silo"])
 def test_silos_that_rehearse_over_a_file_each_read_what_the_simulation_reads(
-    prepared: Prepared, tables: Path
+    prepared: Prepared, tables: Path, separator: str | dict[str, str]
 ) -> None:
     for name in SILOS:
         own = tables / f"{name}.csv"
-        own.write_text(own.read_text().replace(",", ";"))
+        between = separator if isinstance(separator, str) else separator.get(name, ",")
+        own.write_text(own.read_text().replace(",", between))
     by_name = {name: f"csv:{tables / name}.csv" for name in SILOS}
-    update = {"source": by_name, "separator": ";", "partition": None}
+    update = {"source": by_name, "separator": separator, "partition": None}
     data = prepared.plan.config.data.model_copy(update=update)
     config = prepared.plan.config.model_copy(update={"data": data})
     plan = rehearse(config, tables / "consortium")

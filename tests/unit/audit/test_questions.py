@@ -137,3 +137,21 @@ def test_the_command_attacks_a_file_of_questions(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     kinds = {finding["kind"] for finding in json.loads(result.output)["findings"]}
     assert kinds == {"CanaryFinding", "NoiseFinding", "PostProcessingFinding", "SensitivityFinding"}
+
+
+def test_the_command_attacks_a_training_that_is_evaluated_more_than_once(tmp_path: Path) -> None:
+    path = tmp_path / "evaluated.toml"
+    path.write_text(
+        '[data]\nsource = "heart-disease"\nrecord_capacity = 260\ntest_fraction = 0.25\n\n'
+        '[training]\nrounds = 2\nlocal = { kind = "stable-steps", learning_rate = 0.03, steps = 4 }\n\n'
+        "[privacy]\nepsilon = 2.0\ndelta = 1e-5\n\n[evaluate]\nevery = 1\nepsilon = 3.0\nbins = 2\n"
+    )
+    few = ["--canaries", "64", "--trials", "8", "--quiet"]
+    result = CliRunner().invoke(app, ["audit", str(path), *few], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    training, evaluations = result.output.split("audit of the evaluations of")
+    table, _, lines = evaluations.partition("ε ≥:")
+    assert "interrupted" in training
+    assert "noise law" in table
+    assert "interrupted" not in table
+    assert "An interruption was attacked in the rounds of the training alone" in lines

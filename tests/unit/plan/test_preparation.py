@@ -18,6 +18,7 @@ from discreet.plan.follows import unlike_its_config
 from discreet.plan.held_out import Interleaving
 from discreet.plan.persons import for_persons
 from discreet.plan.preparation import places
+from discreet.plan.sweep import costs
 from discreet.privacy.events import Composed
 from discreet.privacy.wire import digest
 from discreet.session import plan_without_data
@@ -263,3 +264,22 @@ def test_a_preparation_moves_neither_segments_nor_a_rate_that_falls() -> None:
     plan = planned(training={"local": local | {"decay": 0.5}, "rounds": 3}, privacy__clip_norm=None)
     assert plan.beginnings == (2,)
     assert [plan.silo_training("a", release).unit_length for release in (1, 2, 3)] == [1.0, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("decay", [0.9, {"kind": "inverse-time", "rate": 1.0}])
+@pytest.mark.parametrize(
+    "local", [{"kind": "stable-steps", "steps": "each"}, {"kind": "sharded", "groups": 5, "batch_size": 8}]
+)
+def test_a_rate_that_falls_begins_at_the_first_round_and_not_at_the_preparation(
+    decay: Any, local: dict[str, Any]
+) -> None:
+    falling = {**local, "learning_rate": 0.1, "decay": decay}
+    norm = None if local["kind"] == "stable-steps" else 1.0
+    prepared = planned(training__local=falling, privacy__clip_norm=norm)
+    alone = planned(training__local=falling, privacy__clip_norm=norm, data__standardise=None)
+    assert prepared.first_round == 2
+    assert alone.first_round == 1
+    for release in (None, 0, 1, 2):
+        assert prepared.silo_training("a", release) == alone.silo_training("a", 1)
+    assert prepared.silo_training("a", 3) == alone.silo_training("a", 2) != alone.silo_training("a", 1)
+    assert costs(prepared).noise_norm > 0.0

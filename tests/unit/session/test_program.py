@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import runpy
 import warnings
 from pathlib import Path
@@ -277,6 +278,53 @@ def test_a_mistake_is_one_clear_line(
     with pytest.raises((ConfigurationError, DataError), match=message):
         whole_way()
     assert not (tmp_path / "run").exists()
+
+
+def test_where_every_silo_sends_by_itself_nothing_is_said_of_sums(frames: Frames) -> None:
+    public, alone = frames.public(capacity=100), {"kind": "local", "pace": {"west": 4}}
+    plan = plan_training(public, target=Target(4.0), schedule=alone)
+    assert plan.aggregation.protocol == "none"
+    by_name = plan_training(
+        public, target=Target(4.0), schedule={"kind": "local"}, silos={"west": {"pace": 4}}
+    )
+    stated = plan_training(public, target=Target(4.0), schedule=alone, aggregation={"protocol": "none"})
+    assert plan.digest() == by_name.digest() == stated.digest()
+    with pytest.raises(ConfigurationError, match="leave 'aggregation' out"):
+        plan_training(public, target=Target(4.0), schedule=alone, aggregation={"min_survivors": 3})
+
+
+STEPS = {"kind": "stable-steps", "learning_rate": 0.1, "steps": "each"}
+
+
+def test_silos_and_segments_are_the_tables_of_a_config(frames: Frames) -> None:
+    public, rarer = frames.public(capacity=100), {"kind": "poisson", "probability": 0.25}
+    own = plan_training(
+        public, target=Target(4.0), rounds=3, local=STEPS, silos={"west": {"sampling": rarer}}
+    )
+    least = {one: own.guarantees_for(one)[-1].epsilon for one in own.facts.silos}
+    assert least["west"] < least["north"] == least["east"]
+    segments = [{"rounds": 3, "noise_scale": 2.0}, {"rounds": 2}]
+    plan = plan_training(public, target=Target(4.0), local=STEPS, segments=segments)
+    assert plan.rounds == 5
+    early, late = (plan.at(release).noise_multiplier for release in (3, 4))
+    assert early == pytest.approx(2 * late)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"silos": {"nowhere": {"learning_rate": 0.01}}}, "'silos.nowhere' must name a silo of the plan"),
+        ({"silos": {"west": {"step": 3}}}, "unknown key 'silos.west.step'. Did you mean 'steps'"),
+        ({"segments": [{"rounds": 3, "noise": 2.0}]}, "unknown key 'training.segments.0.noise'"),
+        ({"segments": [{"rounds": 3}], "rounds": 5}, "'rounds' must be left out where 'segments' state them"),
+    ],
+)
+def test_a_mistake_in_silos_or_segments_is_one_line(
+    settings: dict[str, Any], message: str, frames: Frames
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)) as caught:
+        plan_training(frames.public(capacity=100), target=Target(4.0), **{"local": STEPS, **settings})
+    assert "\n" not in str(caught.value)
 
 
 def test_a_network_must_say_how_it_is_trained(frames: Frames) -> None:

@@ -106,10 +106,11 @@ def _rehearsed_source(source: str | Mapping[str, str], silo: str) -> str:
     return f"plan:{scheme}:{path}"
 
 
-def _written(data: DataConfig) -> str:
-    """Returns the policy's lines that say how the files are written."""
+def _written(data: DataConfig, silo: str) -> str:
+    """Returns the policy's lines that say how the silo's files are written, where that is stated."""
     stated = {name: getattr(data, name) for name in WRITTEN}
-    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in stated.items() if value is not None)
+    own = {name: one if isinstance(one, str) else (one or {}).get(silo) for name, one in stated.items()}
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in own.items() if value is not None)
 
 
 def _residual(transform: str | None) -> str:
@@ -149,7 +150,7 @@ public_key = "{consortium_key.hex()}"
 
 [data]
 source = "{_rehearsed_source(config.data.source, name)}"
-{_written(config.data)}{_person(config.data)}{_residual(config.data.transform)}
+{_written(config.data, name)}{_person(config.data)}{_residual(config.data.transform)}
 [budget]
 max_epsilon = {epsilon!r}
 max_delta = {delta!r}
