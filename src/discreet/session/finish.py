@@ -14,6 +14,7 @@ from discreet.privacy.wire import to_json
 from discreet.report import state_budgets, write_report
 from discreet.rounds import RunDirectory
 from discreet.rounds.directory import write_durably
+from discreet.rounds.judging import evaluated_from, held_out
 from discreet.secagg import Identity
 from discreet.verify import manifest_digest, require_key, seal, seal_report, sign
 
@@ -57,10 +58,12 @@ def report_again(directory: Path, identity: Identity | None, policies: Sequence[
     return page
 
 
-def _held_out(directory: RunDirectory) -> dict[str, Any]:
+def _held_out(result: RunResult) -> dict[str, Any]:
     """Returns what held-out records said of the last model that they were asked about, if they were."""
-    lines = [line for line in directory.read_metrics() if "held_out" in line]
-    return {"held_out": lines[-1]["held_out"]} if lines else {}
+    if result.plan.evaluation is None or not result.spending.completed:
+        return {}
+    asked = evaluated_from(result.directory.load_state().arrays)
+    return {"held_out": held_out(result.plan, asked[-1]).to_json()} if asked else {}
 
 
 def summarise(result: RunResult) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def summarise(result: RunResult) -> dict[str, Any]:
         },
         "guarantees": to_json(result.guarantees),
         "composable": composable_cost(result.plan, result.spending.charged),
-        **_held_out(result.directory),
+        **_held_out(result),
         "metrics": result.metrics,
         "comparison": None if result.comparison is None else result.comparison.to_json(),
         "files": sorted(path.name for path in result.directory.path.iterdir()),

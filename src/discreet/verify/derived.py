@@ -78,9 +78,9 @@ def check_result(evidence: Evidence) -> Finding:
     if spent.completed and spent.completed[-1].release in last:
         line = last[spent.completed[-1].release]
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
-    if evidence.run.plan.evaluation is not None:
-        said = [line["held_out"] for line in directory.read_metrics() if "held_out" in line]
-        found |= {"held_out": said[-1]} if said else {}
+    if asked := _evaluated(evidence):
+        # Of the state, which the ledger names: lines of the metrics may be left out.
+        found["held_out"] = held_out(plan, asked[max(asked)]).to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     measured = "" if plan.questions else ", measurements as in metrics.jsonl"

@@ -24,6 +24,7 @@ from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
+from discreet.rounds.judging import evaluated_from
 from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, standard_of, to_measure
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -51,9 +52,10 @@ def check_plan(evidence: Evidence) -> Finding:
 
 def check_models(evidence: Evidence) -> Finding:
     """Checks that ledger, saved state and released model are about the same weights."""
+    saved = saved_parameters(evidence.run)
+    _require_counted(evidence.run)
     about = _checked_origin(evidence.run)
     if not _may_build(evidence):
-        saved_parameters(evidence.run)
         return Finding(
             "state.safetensors",
             Basis.CHAINED,
@@ -66,7 +68,7 @@ def check_models(evidence: Evidence) -> Finding:
         raise VerificationFailure(
             "the first release of the ledger must start from the plan's initial weights; it names others."
         )
-    parameters = _final_parameters(evidence)
+    parameters = flatten(model) if saved is None else saved
     if (
         model_file(model, parameters, about, _announced(evidence.run))
         != evidence.run.directory.model.read_bytes()
@@ -109,6 +111,31 @@ def saved_parameters(run: RunRecord) -> Floats | None:
             f"got {found}."
         )
     return np.asarray(load(data)["parameters"], dtype=np.float64)
+
+
+def _require_counted(run: RunRecord) -> None:
+    """Checks that the state's evaluations and preparation are the releases that the ledger completed.
+
+    How much noise they hold, and so how wide their intervals are, depends on how many silos survived.
+    """
+    completed = run.spending.completed
+    if not completed:
+        return
+    plan, arrays = run.plan, run.directory.load_state().arrays
+    found = prepared_from(arrays)
+    stated = {
+        "prepared": [] if found is None else [found.survivors],
+        "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
+    }
+    expected = {
+        "prepared": [len(one.survivors) for one in completed if plan.prepares(one.release)],
+        "evaluated": [
+            [plan.round_of(one.release), len(one.survivors)]
+            for one in completed
+            if plan.evaluates(one.release)
+        ],
+    }
+    require_same(stated, expected, "state.safetensors, survivors")
 
 
 def _final_parameters(evidence: Evidence) -> Floats:

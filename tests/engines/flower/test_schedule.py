@@ -347,6 +347,22 @@ def test_a_model_that_another_silo_does_not_have_is_refused(lying: Lying) -> Non
     assert (refused.silo, refused.code) == ("cleveland", "protocol")
 
 
+def test_a_model_other_than_the_announced_one_is_refused(lying: Lying) -> None:
+    """Masks are bound to digests: a silo that did not compare them with its model would train on it."""
+    consortium, engine, wire = lying
+
+    def tamper(at: int, request: Request) -> Request:
+        if isinstance(request, Deliver) and request.models and at == consortium.node("cleveland"):
+            return replace(request, parameters=(np.frombuffer(request.parameters) + 1.0).tobytes())
+        return request
+
+    wire.tamper = tamper
+    with pytest.raises(NotEnoughSurvivors):
+        engine.sum_round(first_order(consortium, 1))
+    (refused,) = refusals(wire)
+    assert (refused.silo, refused.code) == ("cleveland", "protocol")
+
+
 def test_a_silo_refuses_sums_that_it_is_not_in(lying: Lying, monkeypatch: pytest.MonkeyPatch) -> None:
     consortium, engine, wire = lying
     order = first_order(consortium, 1)
@@ -371,6 +387,23 @@ def test_a_silo_begins_early_only_what_the_timetable_has(lying: Lying, release: 
     parameters = first_order(consortium, 1).parameters.tobytes()
     reply = consortium.silos[consortium.node(SLOW)].handle(Begin(release, 1, parameters))
     assert isinstance(reply, Refused)
+
+
+def test_a_silo_begins_nothing_early_that_starts_from_the_newest_model(lying: Lying) -> None:
+    """A silo that is in such a sum trains when it is invited, and not before the sum before has ended."""
+    consortium, _, _ = lying
+    name = "cleveland"
+    timetable = consortium.plan.timetable
+    assert timetable is not None
+    turn = timetable.sums[1].turn_of(name)
+    assert turn is not None
+    assert turn.base == 1
+    assert 2 not in stale_sums(consortium, name)
+    parameters = first_order(consortium, 1).parameters.tobytes()
+    reply = consortium.silos[consortium.node(name)].handle(Begin(2, 1, parameters))
+    assert isinstance(reply, Refused)
+    assert reply.code == "protocol"
+    assert "older by the plan's timetable" in reply.reason
 
 
 @pytest.mark.parametrize("parameters", [b"", b"\x00" * 7, np.full(14, np.nan).tobytes()])

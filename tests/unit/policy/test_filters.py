@@ -24,6 +24,7 @@ from discreet.silo.policy.document import BudgetTable, Fixed, Limits, filter_of
 from discreet.silo.spending import _charged_intents
 from discreet.silo.state import SiloState
 from tests.unit.plan.planned import plan
+from tests.unit.session.test_evaluated_training import planned as evaluated
 
 POISSON = {"kind": "poisson", "probability": 0.2}
 PERSON = {"person": {"column": "who", "capacity": 400, "most_records": 10}, "record_capacity": None}
@@ -123,6 +124,16 @@ def test_a_training_that_stopped_early_costs_its_share() -> None:
     whole, half = one.of_filter(empty, 1), account((one, 10))._of_filter(empty)
     assert half.divergence == pytest.approx(10 * whole.divergence)
     assert half.failure == pytest.approx(10 * whole.failure)
+
+
+def test_a_filter_takes_what_the_dearer_side_costs() -> None:
+    """A unit is on one side, training or held out: a budget must be right for those of either."""
+    alone, both = (evaluated(asked, epsilon=1.0) for asked in (None, {"every": 2, "epsilon": 4.0}))
+    empty = filter_of(budget().lifetime)
+    assert empty is not None
+    training, whole = (Charge(one, 0).of_filter(empty, one.releases) for one in (alone, both))
+    assert whole.divergence > 5.0 * training.divergence
+    assert empty.epsilon_of(whole) >= Charge(both, 0).cost(both.releases).epsilon > 3.5
 
 
 def test_sampled_rounds_are_not_gaussian() -> None:

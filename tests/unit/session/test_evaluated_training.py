@@ -13,6 +13,7 @@ import pytest
 from discreet import Arrays, Run, Target, composed, open_run, plan_training, train
 from discreet.config import parse_config
 from discreet.config.federation import federation_of
+from discreet.engines.flower.outcome import finished_run
 from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
@@ -21,8 +22,8 @@ from discreet.plan.follows import require_follows
 from discreet.plan.held_out import Interleaving
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
-from discreet.rounds import RoundReport
-from discreet.session.finish import finish
+from discreet.rounds import RoundReport, RunDirectory
+from discreet.session.finish import finish, summarise
 from discreet.session.public import plan_without_data
 from discreet.statistics.evaluation import COMMONEST
 from tests.unit.session.test_evaluation import SILOS, hospitals
@@ -167,6 +168,25 @@ def test_an_altered_evaluation_is_found(evaluated: Run, tmp_path: Path) -> None:
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
     seal(folder)
     with pytest.raises(VerificationFailure, match="held_out"):
+        open_run(folder).verify()
+
+
+def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Path) -> None:
+    """Lines of the metrics can be left out, and the best evaluation kept; the state has all of them."""
+    from discreet.verify import VerificationFailure, seal
+
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for file in evaluated.path.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    lines = [line for line in evaluated.metrics if "held_out" not in line or line["release"] == 3]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+    result, first = json.loads((folder / "result.json").read_text()), evaluated.metrics[2]["held_out"]
+    again = summarise(finished_run(RunDirectory(folder)))
+    assert again["held_out"] == result["held_out"] != first
+    (folder / "result.json").write_text(json.dumps({**result, "held_out": first}, indent=1))
+    seal(folder)
+    with pytest.raises(VerificationFailure, match=r"result\.json: 'held_out"):
         open_run(folder).verify()
 
 

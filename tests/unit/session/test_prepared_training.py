@@ -20,11 +20,13 @@ from discreet.errors import ConfigurationError
 from discreet.models import model_file, read_model_file
 from discreet.plan import Plan
 from discreet.plan.public_model import public_model
-from discreet.privacy.ledger import Intent, LedgerWriter
-from discreet.rounds import RoundOrder, contributions
+from discreet.privacy.ledger import Completed, Intent, LedgerWriter
+from discreet.rounds import RoundOrder, RunDirectory, contributions
 from discreet.rounds.preparing import PreparedBy, RecordsInUse, announced_map, prepared_from
 from discreet.session.finish import finish
 from discreet.verify import VerificationFailure, seal
+from discreet.verify.evidence import gather
+from discreet.verify.models import check_models
 from tests.unit.session.test_evaluated_training import Killed, killed_at
 from tests.unit.session.test_evaluation import hospitals
 
@@ -60,6 +62,27 @@ def copied(run: Run, folder: Path) -> Path:
     for file in run.path.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("evaluated_survivors", [3, 1]), ("evaluated_after", [3, 4]), ("prepared_survivors", [1])],
+)
+def test_a_state_that_counts_other_silos_than_the_ledger_is_found(
+    prepared: Run, tmp_path: Path, name: str, values: list[int]
+) -> None:
+    """Fewer survivors, less noise, and narrower intervals than the sum has."""
+    directory = RunDirectory(copied(prepared, tmp_path / "copy"))
+    saved, entries = directory.load_state(), prepared.record.entries
+    assert saved.arrays[name].tolist() != values
+    led_to = directory.save_state({**saved.arrays, name: np.array(values)}, saved.made)
+    directory.ledger.unlink()
+    with LedgerWriter.open(directory.ledger) as ledger:
+        for entry in entries:
+            last = isinstance(entry, Completed) and entry.release == 7
+            ledger.append(dataclasses.replace(entry, led_to=led_to) if last else entry)
+    with pytest.raises(VerificationFailure, match=r"state\.safetensors, survivors"):
+        check_models(gather(directory.path))
 
 
 def test_release_0_says_where_the_ages_are(prepared: Run) -> None:
