@@ -16,6 +16,7 @@ from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.preparation import preparation_text
+from discreet.plan.silos import decides_text
 from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -190,8 +191,10 @@ def _evaluations(plan: Plan) -> dict[str, str]:
 
 
 def _own_settings(plan: Plan) -> dict[str, str]:
-    """The line on silos with settings of their own, if there are any."""
-    return {"of their own": plan.own_settings} if plan.own_settings else {}
+    """The lines on silos with settings of their own, and on one that decides the noise, if there are any."""
+    stated = {"of their own": plan.own_settings} if plan.own_settings else {}
+    decides = None if plan.timetable is not None else decides_text(plan.facts.silos, plan.own)
+    return stated if decides is None else stated | {"needs most": decides}
 
 
 def _class_weights(plan: Plan) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from discreet.config.sections import Config
+from discreet.config.sections import Config, PrivacyConfig
 
 
 def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
@@ -20,6 +20,8 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     )
     name = ".".join(location)
     if problem["type"] == "extra_forbidden":
+        if len(location) == 3 and location[0] == "silos" and location[2] in PrivacyConfig.model_fields:
+            return _follows_from_settings(name, location[1])
         nearest = difflib.get_close_matches(location[-1], known_keys(location[:-1], data), n=1, cutoff=0.5)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         return f"unknown key {name!r}.{hint}"
@@ -30,6 +32,15 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
     shown = f"; got {got!r}" if isinstance(got, str | int | float | bool) else ""
     where = f"{name!r}: " if name else ""
     return f"{where}{message[0].lower()}{message[1:]}{shown}."
+
+
+def _follows_from_settings(name: str, silo: str) -> str:
+    """Refuses a target of one silo's own, which is what most people would write first."""
+    return (
+        f"unknown key {name!r}. A silo has no target of its own: its guarantee follows from its settings. "
+        "For a stronger one, state a lower learning_rate (of stable-steps or tangent-steps), clip_norm or "
+        f"sampling in [silos.{silo}]; `discreet plan` shows what it leads to."
+    )
 
 
 def _without_tags(location: list[str], data: Any, *, missing: bool) -> list[str]:

@@ -12,6 +12,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.preparation import MOST_BINS, StandardiseConfig
+from discreet.kinds.questions import MOST_QUESTIONS
 from discreet.kinds.variables import Number
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.asked import asked_blocks, variables
@@ -34,13 +35,19 @@ def preparation_config(config: Config, facts: FederationFacts) -> Config:
     whatever this split.
 
     Raises:
-        ConfigurationError: if the training has no number on a public range, or no target to share.
+        ConfigurationError: if the training has no number on a public range, or too many, or no target.
     """
     stated, columns = _stated(config), _numbers(config)
     if facts.feature_norm_bound is None or config.data.transform is not None:
         raise ConfigurationError(
             "'data.standardise' must be for the columns of a table, whose records are scaled to a norm; got "
             f"{config.data.transform or 'records of any length'}."
+        )
+    if len(columns) > MOST_QUESTIONS:
+        raise ConfigurationError(
+            f"'data.standardise' must be of at most {MOST_QUESTIONS} columns of 'ranges' and 'dates', which "
+            f"share one noisy sum; got {len(columns):,}. Leave it out and state narrower ranges by public "
+            "knowledge, or name fewer columns."
         )
     multiplier = whole_multiplier(config) * silos_of_a_unit(config) / math.sqrt(stated.share)
     shares = plan_thresholds(config, len(facts.silos)).honest_survivors

@@ -30,6 +30,9 @@ from discreet.kinds.footprint import NoiseSharing
 from discreet.plan.releases import RoundRelease
 from discreet.plan.training import local_training
 
+_MUCH_MORE = 1.05
+"""From this ratio on, the others would notice."""
+
 
 def sampling_of(config: Config, silo: str) -> SamplingConfig:
     """Returns who enters a round at a silo."""
@@ -127,6 +130,25 @@ def own_text(config: Config) -> str:
     """Says in one line which silos have which settings of their own: ``north: steps 40; south: steps 5``."""
     unit = config.privacy.unit
     return "; ".join(f"{silo}: {_said(own, unit)}" for silo, own in (config.silos or {}).items())
+
+
+def decides_text(silos: Sequence[str], own: Sequence[RoundRelease]) -> str | None:
+    """Says which single silo the noise is made for, and how much more of it that is than the others need.
+
+    Returns:
+        None where silos do not differ, or several need as much, or not their sensitivities alone differ.
+
+    Args:
+        silos: of a plan.
+        own: of the same plan.
+    """
+    if len({(one.sampling, one.steps) for one in own}) != 1:
+        return None
+    *_, second, first = sorted(one.l2_sensitivity for one in own)
+    if first < _MUCH_MORE * second:
+        return None
+    silo = silos[[one.l2_sensitivity for one in own].index(first)]
+    return f"{silo} decides the noise: {first / second:.2g} times what the others need"
 
 
 def _said(own: SiloConfig, unit: str) -> str:

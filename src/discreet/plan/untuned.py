@@ -69,6 +69,7 @@ class PublicNumbers:
         own_loss: the user's own loss, which nothing caps; None for the head's.
         number: whether the label is a number.
         ordinal: whether the classes are levels in an order.
+        own_settings: whether single silos have settings of their own; the rule does not look at them.
         rounds: T that the user states, or None.
         class_weights: those that the user states, which the plan keeps; the rule does not look at them.
         counted: what ``total`` counts: record, or person.
@@ -87,6 +88,7 @@ class PublicNumbers:
     number: bool = False
     counted: str = "record"
     ordinal: bool = False
+    own_settings: bool = False
 
     @property
     def sum_multiplier(self) -> float:
@@ -156,6 +158,7 @@ def choice(config: Config, facts: FederationFacts) -> Chosen | None:
         number=facts.num_classes == NUMBER,
         counted=counted_unit(config.data),
         ordinal=config.model.name == ORDINAL,
+        own_settings=config.silos is not None,
     )
     return choose(numbers)
 
@@ -190,15 +193,20 @@ def choose(numbers: PublicNumbers) -> Chosen:
         class_weights=numbers.class_weights,
     )
     server = TailMeanConfig(kind="tail-mean") if tail else AveragingConfig()
-    lowered = local.learning_rate < reach / rounds
+    return Chosen(rounds, local, server, _reason(numbers, kappa, lowered=limit < reach / rounds))
+
+
+def _reason(numbers: PublicNumbers, kappa: float, *, lowered: bool) -> str:
+    """Says what the settings follow from, and what noise they lead to where silos are alike."""
+    known = (
+        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, {numbers.silos} silos, "
+        f"{numbers.shares} sure shares of noise, ε, δ, norms)"
+    )
+    if numbers.own_settings:
+        return f"{known}, as if no silo had settings of its own; the noise is of the silo that needs most"
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
-    reason = (
-        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, {numbers.silos} silos, "
-        f"{numbers.shares} sure shares of noise, ε, δ, norms): all rounds' noise then moves {what} by "
-        f"{kappa:.2g}{short}"
-    )
-    return Chosen(rounds, local, server, reason)
+    return f"{known}: all rounds' noise then moves {what} by {kappa:.2g}{short}"
 
 
 def _kappa(numbers: PublicNumbers) -> float:

@@ -13,6 +13,7 @@ from discreet.plan.preparation import preparation_text
 from discreet.privacy.notation import pair_text
 from discreet.privacy.units import NeighboringRelation
 from discreet.report.content import Fact
+from discreet.report.sampling import sampling_text
 from discreet.report.wording import UNITS
 
 
@@ -54,7 +55,7 @@ def _training_facts(plan: Plan) -> tuple[Fact, ...]:
             plan.training.server.describe(),
             "post-processing of what is released; costs no privacy",
         ),
-        Fact("Sampling", plan.training.sampling.describe(UNITS[plan.unit]), "who takes part in a round"),
+        Fact("Sampling", sampling_text(plan), "who takes part in a round"),
     )
 
 

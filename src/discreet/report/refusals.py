@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.kinds import NoSamplingConfig
 from discreet.plan import Plan
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Unit
 from discreet.report.content import AbortedRound, LostRound, Refusal, RoundOutcome
+from discreet.report.sampling import every_round, samples_nowhere
 
 
 def refusals(plan: Plan, outcomes: Iterable[RoundOutcome]) -> tuple[Refusal, ...]:
@@ -57,10 +57,9 @@ def _claims_not_made(plan: Plan) -> list[Refusal]:
         )
     if plan.unit is Unit.RECORD:
         found.append(Refusal("one ε for a person with several records", "the protected unit is one record"))
-    if all(isinstance(stage.config.training.sampling, NoSamplingConfig) for stage in plan.stages):
-        found.append(
-            Refusal("a smaller ε through sampling", "every unit takes part in every round, so none is due")
-        )
+    if samples_nowhere(plan):
+        why = f"every unit takes part in {every_round(plan)}, so none is due"
+        found.append(Refusal("a smaller ε through sampling", why))
     if plan.training.local.steps_share_state:
         found.append(
             Refusal(

@@ -59,10 +59,13 @@ def again(report: ReportInput) -> str:
         return f"To repeat this without it is a new release about {others}."
     once = pair_text(budget.epsilon, budget.delta)
     twice = pair_text(2.0 * budget.epsilon, 2.0 * budget.delta)
+    unlike = len({row.epsilon for row in report.guarantees if row.silo is not None}) > 1
+    most = "at most " if unlike else ""
+    own = ", and as the row of its silo says" if unlike else ""
     return (
         f"To repeat this without it is a new release about {others}. With this plan it costs "
-        f"each of them {once} once more, {twice} in all if costs are added up, out of what the silos' "
-        "budgets have left. It costs whoever withdrew nothing more, and takes nothing back."
+        f"each of them {most}{once} once more{own}, {most}{twice} in all if costs are added up, out of what "
+        "the silos' budgets have left. It costs whoever withdrew nothing more, and takes nothing back."
     )
 
 

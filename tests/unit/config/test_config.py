@@ -59,6 +59,12 @@ def test_a_valid_config_has_the_safe_defaults() -> None:
             [{"silo": "a", "rond": 1}],
             "unknown key 'run.dropouts.0.rond'. Did you mean 'round'?",
         ),
+        (
+            "silos.west",
+            {"epsilon": 0.3},
+            "state a lower learning_rate",
+        ),
+        ("silos.west", {"step": 3}, "unknown key 'silos.west.step'. Did you mean 'steps'?"),
         ("datta", {}, "unknown key 'datta'. Did you mean 'data'?"),
     ],
 )

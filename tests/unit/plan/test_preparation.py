@@ -218,6 +218,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no floor": ({"data__standardise": {"kind": "private", "floor": 0.0}}, "greater than 0"),
     "another kind": ({"data__standardise": {"kind": "public"}}, "'private'"),
     "no ranges": ({"data__ranges": None, "data__missing": None}, "columns of 'ranges' or 'dates'"),
+    "too many columns": ({"data__ranges": {f"g{n}": [0.0, 1.0] for n in range(65)}, "data__missing": None},
+                         "at most 64 columns of 'ranges' and 'dates', which share one noisy sum; got 65."),
     "all in bins": ({"data__bins": 4}, "columns of 'ranges' or 'dates'"),
     "clients": ({"privacy__unit": "client", "training__local": {"kind": "clipped-update",
                  "learning_rate": 0.1}}, "without the client unit"),
@@ -241,6 +243,7 @@ def test_what_is_not_proven_is_refused_in_one_line(name: str) -> None:
         planned(**changes)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+    assert "'ask." not in str(refused.value)
 
 
 def test_only_a_preparation_asks_training_records() -> None:

@@ -18,6 +18,7 @@ from discreet.plan import Plan, parse_plan
 from discreet.plan.composable import composable_cost
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.persons import for_persons
+from discreet.plan.silos import decides_text
 from discreet.privacy.adversary import WithoutSecureAggregation
 from discreet.privacy.units import Status
 from discreet.randomness import SeededRandom
@@ -355,3 +356,17 @@ def test_two_silos_rows_are_those_of_another_library(seed: int) -> None:
         theirs = PLDAccountant().compose(dp_accounting.SelfComposedDpEvent(step, rounds)).get_epsilon(1e-5)
         # Integers and failure probabilities cost a little, and their grid is coarse.
         assert theirs - 2e-3 <= epsilon <= 1.02 * theirs + 2e-3
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"silo-1": {"learning_rate": 0.05}}, "silo-1 decides the noise: 4.8 times what the others need"),
+        ({"silo-1": {"learning_rate": 0.001}}, None),
+        ({"silo-1": {"learning_rate": 0.05}, "silo-2": {"learning_rate": 0.05}}, None),
+        ({"silo-1": {"learning_rate": 0.05}, "silo-2": {"sampling": poisson(0.5)}}, None),
+    ],
+)
+def test_one_silo_that_decides_the_noise_is_named(own: dict[str, Any], said: str | None) -> None:
+    made = plan(STEPS, rounds=5, own=own)
+    assert decides_text(made.facts.silos, made.own) == said

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.config import parse_config
+from discreet.config.silos import SiloConfig
 from discreet.errors import ConfigurationError
 from discreet.kinds import AveragingConfig, StableStepsConfig, TailMeanConfig
 from discreet.plan import FederationFacts, make_plan, parse_plan
@@ -185,3 +186,17 @@ def test_noise_that_hides_several_silos_makes_steps_shorter() -> None:
     )
     moved = two.local.learning_rate * two.rounds * noise * math.sqrt(2) * two.local.residual_cap / 5
     assert moved == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_reason_does_not_state_noise_that_a_silos_own_rate_changes() -> None:
+    stated = config()
+    alike, unlike = (
+        choice(stated.model_copy(update={"silos": own}), FACTS)
+        for own in (None, {"a": SiloConfig(learning_rate=0.5)})
+    )
+    assert alike is not None
+    assert unlike is not None
+    assert "then moves a logit by 1" in alike.reason
+    assert "moves a logit" not in unlike.reason
+    assert "the noise is of the silo that needs most" in unlike.reason
+    assert unlike.local == alike.local

@@ -10,7 +10,7 @@ import pytest
 from discreet.privacy.units import Unit
 from discreet.report import ReportInput
 from discreet.report.nist import nist_table
-from discreet.report.withdrawal import withdrawal
+from discreet.report.withdrawal import again, withdrawal
 from tests.unit.report.test_page import visible
 
 
@@ -25,6 +25,19 @@ def test_what_stays_and_what_it_costs_again_are_the_plans_own_numbers(report: Re
     assert "changes how likely it is by no more than ε 0.988, δ 1e-5 says, against the server and" in text
     assert "costs each of them ε 0.988, δ 1e-5 once more, ε 1.976, δ 2e-5 in all" in text, "0.98765 twice"
     assert "There is nothing to delete beyond that" in text
+
+
+def test_silos_that_differ_pay_as_their_own_rows_say(report: ReportInput) -> None:
+    def with_rows(*epsilons: float) -> str:
+        rows = [
+            dataclasses.replace(report.budget, silo=silo, epsilon=epsilon)
+            for silo, epsilon in zip("ac", epsilons, strict=True)
+        ]
+        return again(dataclasses.replace(report, guarantees=(*report.guarantees, *rows)))
+
+    text = with_rows(0.98765, 0.3)
+    assert "each of them at most ε 0.988, δ 1e-5 once more, and as the row of its silo says" in text
+    assert "at most" not in with_rows(0.98765, 0.98765)
 
 
 @pytest.mark.parametrize(
