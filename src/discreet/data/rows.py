@@ -18,10 +18,9 @@ from discreet.data.look import guessed_file
 from discreet.data.norm import scale_to_norm, with_constant
 from discreet.data.remarks import left_out_note, unused_note
 from discreet.data.table import Table
-from discreet.data.unusable import without_advice
 from discreet.data.table_files import Source, TableFile
 from discreet.data.table_source import TableSchema
-from discreet.data.unusable import Unusable
+from discreet.data.unusable import Unusable, without_advice
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Kept(nn.Module):
         if where == "buffer":
             self.register_buffer("mean", mean)
         else:
-            self.mean = nn.Parameter(mean, requires_grad=False) if where == "weight" else [mean]  # type: ignore[assignment]
+            self.mean = nn.Parameter(mean, requires_grad=False) if where == "weight" else [mean]
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         mean = self.mean[0] if isinstance(self.mean, list) else self.mean

@@ -303,7 +303,7 @@ def test_silos_and_segments_are_the_tables_of_a_config(frames: Frames) -> None:
     )
     least = {one: own.guarantees_for(one)[-1].epsilon for one in own.facts.silos}
     assert least["west"] < least["north"] == least["east"]
-    segments = [{"rounds": 3, "noise_scale": 2.0}, {"rounds": 2}]
+    segments: list[dict[str, Any]] = [{"rounds": 3, "noise_scale": 2.0}, {"rounds": 2}]
     plan = plan_training(public, target=Target(4.0), local=STEPS, segments=segments)
     assert plan.rounds == 5
     early, late = (plan.at(release).noise_multiplier for release in (3, 4))
