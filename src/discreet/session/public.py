@@ -149,7 +149,9 @@ def plan_training(
         PrivacyRefusal: if no proven guarantee meets the target.
     """
     target.require_unit_of(data)
-    prepared = {} if standardise is None else {"standardise": dict(standardise)}
+    _require_table("local", local, _UNTUNED)
+    _require_table("privacy", privacy, {"clip_norm": 1.0})
+    _require_table("standardise", standardise, {"kind": "private"})
     named = (
         model
         if isinstance(model, str)
@@ -169,13 +171,19 @@ def plan_training(
     }
     tables = {
         "name": name,
-        "data": data.model_dump(exclude_none=True) | prepared,
+        "data": data.model_dump(exclude_none=True) | _stated(standardise=standardise),
         "model": {"name": named} | ({} if loss is None else {"loss": loss.stated()}),
         "training": training,
         "privacy": {**target.stated(), **(privacy or {})},
         **_stated(silos=silos, aggregation=aggregation, evaluate=evaluate),
     }
     return plan_without_data(parse_config(tables, source="the plan's settings"))
+
+
+def _require_table(name: str, given: object, example: Mapping[str, Any]) -> None:
+    """Refuses what is read here and is no table; the config refuses the others."""
+    if not (given is None or isinstance(given, Mapping)):
+        raise ConfigurationError(f"{name!r} must be a table, such as {dict(example)}; got {given!r}.")
 
 
 def _stated(**tables: Any) -> dict[str, Any]:

@@ -293,6 +293,8 @@ def test_where_every_silo_sends_by_itself_nothing_is_said_of_sums(frames: Frames
         plan_training(public, target=Target(4.0), schedule=alone, aggregation={"min_survivors": 3})
 
 
+TABLES = ["local", "server", "sampling", "schedule", "segments", "silos", "aggregation"]
+TABLES += ["privacy", "evaluate", "standardise"]
 STEPS = {"kind": "stable-steps", "learning_rate": 0.1, "steps": "each"}
 
 
@@ -324,6 +326,15 @@ def test_a_mistake_in_silos_or_segments_is_one_line(
 ) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(message)) as caught:
         plan_training(frames.public(capacity=100), target=Target(4.0), **{"local": STEPS, **settings})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [True, "private"])
+@pytest.mark.parametrize("name", TABLES)
+def test_what_is_no_table_is_one_line_that_names_it(frames: Frames, name: str, given: Any) -> None:
+    settings = {"local": STEPS, "rounds": 2, name: given}
+    with pytest.raises(ConfigurationError, match=f"{name}'.* got {given!r}") as caught:
+        plan_training(frames.public(capacity=100), target=Target(4.0), **settings)
     assert "\n" not in str(caught.value)
 
 
