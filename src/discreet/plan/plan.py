@@ -208,7 +208,7 @@ class Plan:
     def beginnings(self) -> tuple[int, ...]:
         """The first release of each stage."""
         lengths = (stage.rounds for stage in self.stages[:-1])
-        return tuple(accumulate(lengths, initial=1 + self._interleaving.preparing))
+        return tuple(accumulate(lengths, initial=self.first_round))
 
     def stage_of(self, release: int) -> Stage:
         """Returns the stage of a release, from 1; of one beyond the plan, the last."""
