@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.data.table import Table, cells_note
-from discreet.data.unusable import Unusable, accept, clipped_note
+from discreet.data.unusable import Unusable, accept_in_numbers, clipped_note
 from discreet.errors import DataError
 
 MOST_BINS = 1024
@@ -75,10 +75,8 @@ class Bins:
         """Returns what the owner should know of the column in a file of ``rows`` rows."""
         column = json.dumps(self.column)
         what = "hold no finite number; they have " + ("the bin of missing ones" if self.missing else "no bin")
-        texts = f'texts need categories = {{ {column} = ["TEXT", "OTHER TEXT"] }}'
-        unread = cells_note(
-            name, rows, self.column, found.unread, what=what, accept=accept(self.column, found, texts)
-        )
+        accept = accept_in_numbers(self.column, rows, found, missing=self.missing)
+        unread = cells_note(name, rows, self.column, found.unread, what=what, accept=accept)
         limits = f"[{self.low:g}, {self.high:g}]"
         return unread + clipped_note(
             name, rows, self.column, found, limits=limits, knob=f"ranges = {{ {column} = [LOW, HIGH] }}"

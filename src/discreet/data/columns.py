@@ -24,7 +24,7 @@ from discreet.data.bins import Bins
 from discreet.data.dates import DateOrder, day_number
 from discreet.data.spelling import spelling
 from discreet.data.table import Table, cells_note
-from discreet.data.unusable import Unusable, accept, clipped_note
+from discreet.data.unusable import Unusable, accept, accept_in_numbers, clipped_note
 from discreet.errors import DataError
 
 
@@ -82,9 +82,7 @@ class Numeric:
             self.column,
             found.unread,
             what=f"hold no finite number; {_counted(missing=self.missing)}",
-            accept=accept(
-                self.column, found, f'texts need categories = {{ {column} = ["TEXT", "OTHER TEXT"] }}'
-            ),
+            accept=accept_in_numbers(self.column, rows, found, missing=self.missing),
         )
         limits = f"[{self.low:g}, {self.high:g}]"
         return unread + clipped_note(

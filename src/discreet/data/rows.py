@@ -20,7 +20,7 @@ from discreet.data.remarks import left_out_note, unused_note
 from discreet.data.table import Table
 from discreet.data.table_files import Source, TableFile
 from discreet.data.table_source import TableSchema
-from discreet.data.unusable import Unusable
+from discreet.data.unusable import Unusable, without_advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TableRules:
 
     def label_notes(self, name: str, counts: Integers) -> tuple[str, ...]:
         """Returns counts of rows that are left out or clipped for their label."""
-        return self.schema.rule.notes(name, self.schema.label, counts)
+        return without_advice(self.schema.rule.notes(name, self.schema.label, counts))
 
     def file(self, path: Path, written: Mapping[str, str]) -> tuple[TableFile, tuple[str, ...]]:
         """Returns a file of rows, Parquet if its name ends in ``.parquet``, else CSV; and how it is read.
@@ -99,7 +99,7 @@ class TableRules:
         notes = [*left_out_note(file.name, sum(part.left_out for part in counted), rows)]
         found = zip(*(part.unusable for part in counted), strict=True)
         for column, parts in zip(self.schema.columns, found, strict=True):
-            notes += column.notes(file.name, rows, reduce(add, parts))
+            notes += without_advice(column.notes(file.name, rows, reduce(add, parts)))
         return (*notes, *unused_note(file.name, file.header(), used))
 
 

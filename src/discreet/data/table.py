@@ -91,6 +91,10 @@ def split_hint(header: Collection[str]) -> str:
     return ""
 
 
+ACCEPT = " To accept them:"
+"""What comes before the advice of `cells_note`."""
+
+
 def cells_note(
     name: str, rows: int, column: str, unusable: int, *, what: str, accept: str
 ) -> tuple[str, ...]:
@@ -107,7 +111,7 @@ def cells_note(
     if not unusable:
         return ()
     loud = "NOT ONE CELL CAN BE USED; is this the right column? " if unusable == rows else ""
-    return (f"{name}, column {column!r}: {loud}{unusable} of {rows} cells {what}. To accept them: {accept}.",)
+    return (f"{name}, column {column!r}: {loud}{unusable} of {rows} cells {what}.{ACCEPT} {accept}.",)
 
 
 def nearest_hint(name: str, known: Iterable[str]) -> str:

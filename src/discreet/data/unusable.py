@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from discreet.data.table import ACCEPT
+
+_WIDEN = " If that is more than mistakes,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,29 @@ def accept(column: str, found: Unusable, otherwise: str) -> str:
     return indicator if found.blank == found.unread else f"{indicator}; {otherwise}"
 
 
+def accept_in_numbers(column: str, rows: int, found: Unusable, *, missing: bool) -> str:
+    """Says which public rule would accept cells of a column of numbers that hold none.
+
+    Args:
+        column: its name.
+        rows: how many the file has.
+        found: of the file.
+        missing: whether a feature says that a cell is missing already.
+    """
+    if missing:
+        return "empty the cells that hold a text for missing, such as NA"
+    if found.unread == rows > found.blank:
+        texts = f'categories = {{ {json.dumps(column)} = ["TEXT", "OTHER TEXT"] }}'
+        return f"a column of texts needs {texts} in place of its range"
+    cells = "blank cells" if found.blank == found.unread else "cells that are blank or hold a text such as NA"
+    return f'{cells} need missing = {{ {json.dumps(column)} = "indicator" }}, or a number in their place'
+
+
+def without_advice(notes: Iterable[str]) -> tuple[str, ...]:
+    """Returns notes of rows that train nothing: no rule can be changed for them any more."""
+    return tuple(note.partition(ACCEPT)[0].partition(_WIDEN)[0] for note in notes)
+
+
 def clipped_note(
     name: str, rows: int, column: str, found: Unusable, *, limits: str, knob: str
 ) -> tuple[str, ...]:
@@ -40,5 +68,5 @@ def clipped_note(
         return ()
     return (
         f"{name}, column {column!r}: {found.outside} of {rows} cells are outside {limits} and are clipped to "
-        f"it. If that is more than mistakes, widen the range by public knowledge: {knob}.",
+        f"it.{_WIDEN} widen the range by public knowledge: {knob}.",
     )

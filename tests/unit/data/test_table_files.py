@@ -16,11 +16,13 @@ from discreet.config.data_assumptions import data_assumptions
 from discreet.config.federation import federation_of, with_named_columns
 from discreet.data import Federation, PublicFacts, load_federation
 from discreet.data import csv_file as csv_module
+from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Days, Numeric, encode
 from discreet.data.csv_file import CsvFile, parse_table
 from discreet.data.dates import DateOrder
 from discreet.data.dialect import Dialect
 from discreet.data.norm import largest_norm
+from discreet.data.unusable import Unusable, clipped_note, without_advice
 from discreet.errors import ConfigurationError, DataError
 
 FIRST_AND_LAST = (date(2000, 1, 1), date(2000, 1, 11))
@@ -255,6 +257,22 @@ def test_a_missing_cell_is_neutral_and_has_a_feature_of_its_own() -> None:
     # Blank cells were expected; a text among numbers was not.
     assert [one.unread for one in found] == [1, 1, 1]
     assert "blank cells need" not in number.notes("t", 3, found[0])[0]
+
+    assert "missing =" not in number.notes("t", 3, found[0])[0]
+
+
+@pytest.mark.parametrize("rule", [Numeric("n", 10, 20), Bins("n", 10, 20, (15.0,))])
+def test_the_advice_for_texts_among_numbers_leads_to_a_plan(rule: Numeric | Bins) -> None:
+    cases = (("n\n15\nNA\n", 'missing = { "n" = "indicator" }'), ("n\nNA\nn/a\n", "in place of its range"))
+    for text, wanted in cases:
+        _, (found,) = encode(parse_table(text, name="t"), [rule])
+        (note,) = rule.notes("t", 2, found)
+        assert wanted in note
+        assert ("categories" in note) == (found.unread == 2)
+        # Nothing can be changed for rows that are predicted.
+        assert without_advice([note]) == (note[: note.index(" To accept")],)
+    outside = clipped_note("t", 2, "n", Unusable(outside=1), limits="[10, 20]", knob="ranges")
+    assert without_advice(outside)[0].endswith("are clipped to it.")
 
 
 def test_a_column_has_length_one_at_most_with_or_without_its_missing_cells(folder: Path) -> None:
