@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,9 @@ def first_problem(error: ValidationError, data: Mapping[str, Any]) -> str:
         return f"unknown key {name!r}.{hint}"
     if problem["type"] == "missing":
         return f"the key {name!r} must be given; it is missing."
+    if problem["type"] == "tuple_type" and isinstance(problem["input"], str):
+        stated = json.dumps(problem["input"], ensure_ascii=False)
+        return f"{name!r}: must be a list, as in {location[-1]} = [{stated}]; got {problem['input']!r}."
     message = problem["msg"].removeprefix("Value error, ")
     got = problem["input"]
     shown = f"; got {got!r}" if isinstance(got, str | int | float | bool) else ""

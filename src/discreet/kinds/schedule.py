@@ -134,7 +134,13 @@ class AloneConfig(Section):
             "wait": f"the newest model that has reached it, if at most {self.max_staleness} sums old",
             "window": f"the mean of the last {self.window} models that have reached it",
         }[self.on_model]
-        return f"local: every silo sends by itself, with all of its noise, and begins on {rule}{paces}"
+        late = ", ".join(f"{silo} {ticks}" for silo, ticks in sorted(self.delay.items()))
+        network = [
+            *([f"; most ticks that a model needs: {late}, others 0"] if late else []),
+            *([f"; {100 * self.lost:g} % of the models never reach a silo"] if self.lost else []),
+        ]
+        by_itself = f"local: every silo sends by itself, with all of its noise, and begins on {rule}{paces}"
+        return "".join([by_itself, *network])
 
     def timetable(self, silos: tuple[str, ...], *, contributions: int, floor: int) -> Timetable:
         """Returns when each of ``silos`` sends; see `BufferedConfig.timetable`. ``floor`` must be 1.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import takewhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,14 @@ class Timetable:
     def without_room(self, floor: int) -> int:
         """Returns how many sums ask no more silos than must survive, so that one dropout loses them."""
         return sum(len(one.turns) <= floor for one in self.sums)
+
+    @property
+    def alone_at_the_end(self) -> int:
+        """How many sums at the end are of one and the same silo alone."""
+        end = self.sums[-1].silos if self.sums else ()
+        if len(end) != 1:
+            return 0
+        return sum(1 for _ in takewhile(lambda one: one.silos == end, reversed(self.sums)))
 
     @cached_property
     def most_stale(self) -> int:
@@ -190,7 +199,9 @@ def timetable_text(planned: Timetable, silos: tuple[str, ...]) -> str:
         f"{', '.join(names)} in {count}" for count, names in sorted(by_count.items(), reverse=True)
     )
     stale = f"models at most {planned.most_stale} sums old" if planned.most_stale else "every model new"
-    return f"{len(planned.sums)} in {planned.sums[-1].tick} ticks, {stale}: {in_them}"
+    alone, last = planned.alone_at_the_end, planned.sums[-1]
+    ending = f"; the last {alone} are of {last.silos[0]} alone" if alone > 1 else ""
+    return f"{len(planned.sums)} in {last.tick} ticks, {stale}: {in_them}{ending}"
 
 
 def room_text(planned: Timetable, floor: int) -> str:

@@ -199,14 +199,18 @@ def choose(numbers: PublicNumbers) -> Chosen:
 def _reason(numbers: PublicNumbers, kappa: float, *, lowered: bool) -> str:
     """Says what the settings follow from, and what noise they lead to where silos are alike."""
     known = (
-        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, {numbers.silos} silos, "
-        f"{numbers.shares} sure shares of noise, ε, δ, norms)"
+        f"public numbers alone ({numbers.total:,} {numbers.counted}s at most, "
+        f"{_many(numbers.silos, 'silo')}, {_many(numbers.shares, 'sure share')} of noise, ε, δ, norms)"
     )
     if numbers.own_settings:
         return f"{known}, as if no silo had settings of its own; the noise is of the silo that needs most"
     short = ", or less, as longer steps would not be stable" if lowered else ""
     what = "an output, of 2 for the whole range," if numbers.number else "a logit"
     return f"{known}: all rounds' noise then moves {what} by {kappa:.2g}{short}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _kappa(numbers: PublicNumbers) -> float:

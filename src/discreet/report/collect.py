@@ -93,6 +93,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         held_out=_held_out(run),
         evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
         preparations=int(plan.preparation is not None),
+        most_contributions=None if plan.timetable is None else plan.contributions(charged),
     )
 
 

@@ -234,6 +234,8 @@ class ReportInput:
             it was last asked; none where it was not.
         evaluations: how many are planned between the rounds.
         preparations: how many releases are planned before the first round.
+        most_contributions: with a schedule, whose rounds are sums of some silos: in how many of those that
+            are charged one silo may be. None without.
     """
 
     title: str
@@ -267,13 +269,14 @@ class ReportInput:
     held_out: tuple[Answer, ...] = ()
     evaluations: int = 0
     preparations: int = 0
+    most_contributions: int | None = None
 
     @property
     def planned(self) -> str:
         """Says how many releases are planned."""
         total = self.preparations + self.planned_rounds + self.evaluations
         if total == self.planned_rounds:
-            return f"{self.planned_rounds} planned rounds"
+            return f"{self.planned_rounds} planned {self._rounds}"
         parts = [
             *(["a preparation"] if self.preparations else []),
             f"{self.planned_rounds} rounds",
@@ -285,6 +288,17 @@ class ReportInput:
     def completed(self) -> tuple[CompletedRound, ...]:
         """The rounds that were released."""
         return tuple(outcome for outcome in self.outcomes if isinstance(outcome, CompletedRound))
+
+    @property
+    def _rounds(self) -> str:
+        return "rounds" if self.most_contributions is None else "sums"
+
+    @property
+    def charged(self) -> str:
+        """Says what counts against the budget."""
+        text = f"{self.charged_rounds} {self._rounds} charged"
+        most = self.most_contributions
+        return text if most is None else f"{text}; no silo is in more than {most} of them"
 
     @property
     def charged_rounds(self) -> int:

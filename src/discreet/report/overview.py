@@ -179,7 +179,7 @@ def _key_figures(report: ReportInput) -> Html:
         (
             "Spent so far",
             f"ε = {epsilon_text(report.spent.epsilon)}",
-            f"{report.charged_rounds} rounds charged",
+            report.charged,
         ),
         ("Protects", UNITS[budget.unit], RELATIONS[budget.neighboring]),
         ("How well founded", budget.status.value, f"against {budget.adversary.describe()}"),

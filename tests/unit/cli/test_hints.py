@@ -9,6 +9,7 @@ import pytest
 
 from discreet import errors
 from discreet.cli import main
+from discreet.cli.written import written
 from discreet.errors import BudgetExhausted, ConfigurationError, DataError, HowTo, NotEnoughSurvivors
 
 ROOT = Path(__file__).parents[3]
@@ -76,3 +77,9 @@ def test_an_error_ends_with_its_page(
     assert ended.value.code == errors.EXIT_BAD_REQUEST
     assert told.count("\n") == 1
     assert told.endswith(f" See {page.value}.\n"), told
+
+
+@pytest.mark.parametrize("tab", ["tab", "\\t", "\t"])
+def test_a_tab_can_be_typed(tab: str) -> None:
+    assert written(tab, None, None) == {"separator": "\t"}
+    assert written(";", None, None) == {"separator": ";"}

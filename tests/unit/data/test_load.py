@@ -177,8 +177,8 @@ def test_cells_that_cannot_be_used_count_as_nothing_and_the_owner_is_told(tmp_pa
         'OUT. To accept them: name every class by its text, as in classes = ["no", "yes"], or raise '
         "num_classes.",
         "patients.csv, column 'age': 2 of 30 cells hold no finite number; they count as the middle of the "
-        "range. To accept them: cells that are blank or hold a text such as NA need "
-        'missing = { "age" = "indicator" }, or a number in their place.',
+        'range. To accept them: cells that are blank or hold a text such as NA need missing = { "age" = '
+        '"indicator" }, or a number in their place.',
         "patients.csv, column 'smoker': 1 of 30 cells are none of no, yes; they count as none of them. To "
         'accept them: name every text, categories = { "smoker" = ["no", "yes", "TEXT"] }.',
     )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from discreet.errors import ConfigurationError
 from discreet.kinds import AloneConfig
 from discreet.kinds.alone import Network, OwnPace, own_timetable
-from discreet.kinds.timetable import Pace, timetable
+from discreet.kinds.timetable import Pace, timetable, timetable_text
 
 SILOS = tuple("abcd")
 
@@ -108,3 +108,17 @@ def test_strangers_and_silos_that_never_contribute_are_refused() -> None:
         stated(delay={"z": 2}).timetable(SILOS, contributions=3, floor=1)
     with pytest.raises(ConfigurationError, match="at most 200,000 with a schedule"):
         stated().timetable(SILOS, contributions=100_000, floor=1)
+
+
+def test_what_silos_wait_for_and_who_ends_alone_is_said() -> None:
+    stated = AloneConfig.model_validate(
+        {"kind": "local", "pace": {"d": 4}, "delay": {"b": 3, "a": 2}, "lost": 0.125}
+    )
+    assert stated.describe().endswith(
+        "; most ticks that a model needs: a 2, b 3, others 0; 12.5 % of the models never reach a silo"
+    )
+    assert AloneConfig(kind="local").describe().endswith("the newest model that has reached it")
+    text = timetable_text(stated.timetable(SILOS, contributions=3, floor=1), SILOS)
+    assert text.endswith("; the last 3 are of d alone"), text
+    even = AloneConfig(kind="local").timetable(SILOS, contributions=3, floor=1)
+    assert "alone" not in timetable_text(even, SILOS)

@@ -84,6 +84,7 @@ SURVIVAL = {"kind": "survival", "time": "days", "event": "died"}
         (LOGISTIC | {"on": ["died"]}, "columns must be distinct"),
         (LOGISTIC | {"on": []}, "at least 1 item"),
         ({"kind": "mode"}, "'count', 'table'"),
+        ({"kind": "moments", "of": "age"}, r"must be a list, as in of = \[\"age\"\]; got 'age'"),
         ({"kind": "count", "of": "age"}, "unknown key 'ask.0.of'"),
     ],
 )

@@ -200,3 +200,8 @@ def test_the_reason_does_not_state_noise_that_a_silos_own_rate_changes() -> None
     assert "moves a logit" not in unlike.reason
     assert "the noise is of the silo that needs most" in unlike.reason
     assert unlike.local == alike.local
+
+
+def test_one_of_something_is_said_of_one() -> None:
+    assert "1 silo, 1 sure share of noise" in chosen(silos=1, shares=1).reason
+    assert "5 silos, 5 sure shares of noise" in chosen().reason

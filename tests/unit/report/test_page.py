@@ -117,6 +117,9 @@ def test_every_outcome_of_a_round_is_told_apart(report: ReportInput) -> None:
     assert "interrupted, stays charged: power cut" in shown
     assert "2 of 3; without" in shown
     assert "3 rounds charged" in shown
+    scheduled = visible(dataclasses.replace(report, most_contributions=2))
+    assert "3 sums charged; no silo is in more than 2 of them" in scheduled
+    assert "4 planned sums" in scheduled
     assert "2 of 4 planned rounds completed" in shown
 
 
