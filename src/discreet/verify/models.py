@@ -22,6 +22,7 @@ from discreet.plan import make_plan
 from discreet.plan.public_model import public_model
 from discreet.privacy.ledger import Intent
 from discreet.privacy.units import NeighboringRelation
+from discreet.privacy.wire import Json
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.judging import evaluated_from
@@ -123,11 +124,11 @@ def _require_counted(run: RunRecord) -> None:
         return
     plan, arrays = run.plan, run.directory.load_state().arrays
     found = prepared_from(arrays)
-    stated = {
+    stated: Json = {
         "prepared": [] if found is None else [found.survivors],
         "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
     }
-    expected = {
+    expected: Json = {
         "prepared": [len(one.survivors) for one in completed if plan.prepares(one.release)],
         "evaluated": [
             [plan.round_of(one.release), len(one.survivors)]

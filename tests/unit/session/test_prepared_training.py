@@ -79,8 +79,10 @@ def test_a_state_that_counts_other_silos_than_the_ledger_is_found(
     directory.ledger.unlink()
     with LedgerWriter.open(directory.ledger) as ledger:
         for entry in entries:
-            last = isinstance(entry, Completed) and entry.release == 7
-            ledger.append(dataclasses.replace(entry, led_to=led_to) if last else entry)
+            if isinstance(entry, Completed) and entry.release == 7:
+                ledger.append(dataclasses.replace(entry, led_to=led_to))
+            else:
+                ledger.append(entry)
     with pytest.raises(VerificationFailure, match=r"state\.safetensors, survivors"):
         check_models(gather(directory.path))
 
