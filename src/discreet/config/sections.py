@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
-from discreet.config.segments import Segments
+from discreet.config.segments import MOST_ROUNDS, Segments
 from discreet.config.silos import SiloConfig, folded
 from discreet.config.speed import SpeedConfig
 from discreet.errors import ConfigurationError
@@ -84,6 +84,11 @@ class TrainingConfig(Section):
         if self.schedule is not None:
             raise ValueError(
                 "'schedule' must be left out with 'segments': silos in one sum would be in different ones"
+            )
+        if len(self.segments) > 1 and self.planned_rounds > MOST_ROUNDS:
+            raise ValueError(
+                f"'rounds' of all 'segments' must come to at most {MOST_ROUNDS:,}, which every silo accounts "
+                f"for; they come to {self.planned_rounds:,}. Plan fewer rounds, or leave 'segments' out"
             )
         for number, segment in enumerate(self.segments):
             try:

@@ -66,5 +66,8 @@ class SegmentConfig(Section):
             raise ValueError(f"'local{key}': {first['msg'].removeprefix('Value error, ')}") from None
 
 
-Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=100)]
-"""More take whoever reads a plan minutes to account for."""
+MOST_ROUNDS = 100_000
+"""Of several segments together, for the same reason."""
+
+Segments = Annotated[tuple[SegmentConfig, ...], Field(min_length=1, max_length=30)]
+"""With more, whoever reads a plan computes for more than about ten seconds."""

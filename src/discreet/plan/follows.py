@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import NamedTuple
 
 from discreet.documents import shown
 from discreet.errors import ConfigurationError
+from discreet.plan.aggregation import plan_thresholds
+from discreet.plan.facts import record_capacities
 from discreet.plan.make import make_plan
 from discreet.plan.plan import Plan
 from discreet.privacy.wire import Json
@@ -34,7 +37,14 @@ def unlike_its_config(plan: Plan) -> Difference | None:
     Raises:
         ConfigurationError, PrivacyRefusal: if config and facts lead to no plan.
     """
-    return first_difference(plan.to_json(), make_plan(plan.config, plan.facts).to_json())
+    # What costs nothing to work out comes first: noise for many sorts of silo takes seconds.
+    capacities = record_capacities(plan.config, plan.facts.silos)
+    thresholds = plan_thresholds(plan.config, len(plan.facts.silos))
+    early = first_difference(
+        {"capacities": list(plan.capacities), "thresholds": asdict(plan.thresholds)},
+        {"capacities": list(capacities), "thresholds": asdict(thresholds)},
+    )
+    return early or first_difference(plan.to_json(), make_plan(plan.config, plan.facts).to_json())
 
 
 def require_follows(plan: Plan) -> None:

@@ -53,6 +53,8 @@ _SMALLEST_MULTIPLIER, _LARGEST_MULTIPLIER = 1e-2, 1e6
 # How much more noise integers may need than real Gaussian noise before the grid is made finer.
 _INTEGER_COST = 1.005
 _MOST_REFINEMENTS = 40
+# At the largest count a plan of a thousand silos takes about four seconds.
+_MOST_SORTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,16 @@ def _require_as_many_silos(config: Config, facts: FederationFacts) -> None:
         )
 
 
+def _require_few_sorts(setting: _Setting) -> None:
+    """Refuses so many sorts of silo that whoever reads the plan would be kept busy accounting for each."""
+    sorts = len(set(setting.own))
+    if sorts > _MOST_SORTS:
+        raise ConfigurationError(
+            f"'silos' must lead to at most {_MOST_SORTS} sorts of silo, each with noise to account for; they "
+            f"lead to {sorts}. Give more silos the same settings, capacity and pace."
+        )
+
+
 def make_plan(config: Config, facts: FederationFacts) -> Plan:
     """Works out the plan that a config and public facts ask for.
 
@@ -313,6 +325,7 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     asked = asked_stages(config)
     settings = _settings(config, asked, facts, capacities, thresholds)
     first = settings[0]
+    _require_few_sorts(first)
     if preparation is not None and first.neighboring is not NeighboringRelation.ADD_REMOVE:
         raise ConfigurationError(
             "'data.standardise' must be without fixed-size sampling, where a record is exchanged for another "

@@ -124,11 +124,11 @@ def _require_counted(run: RunRecord) -> None:
         return
     plan, arrays = run.plan, run.directory.load_state().arrays
     found = prepared_from(arrays)
-    stated: dict[str, Json] = {
+    stated: Json = {
         "prepared": [] if found is None else [found.survivors],
         "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
     }
-    expected: dict[str, Json] = {
+    expected: Json = {
         "prepared": [len(one.survivors) for one in completed if plan.prepares(one.release)],
         "evaluated": [
             [plan.round_of(one.release), len(one.survivors)]

@@ -206,6 +206,8 @@ def test_a_plan_with_segments_travels_and_is_checked() -> None:
     [
         ({"training": {"rounds": 10}}, r"'rounds' must be left out where 'segments' state them; got 10"),
         ({"segments": []}, r"'training.segments'"),
+        ({"segments": [{"rounds": 2}] * 31}, r"'training.segments'"),
+        ({"segments": [{"rounds": 60_000}] * 2}, r"at most 100,000, which .* they come to 120,000. Plan"),
         ({"segments": [{"rounds": 2, "noise_scale": 0.0}]}, r"'training.segments.0.noise_scale'"),
         ({"segments": [{"rounds": 2, "noise": 1.0}]}, r"unknown key 'training.segments.0.noise'"),
         ({"segments": [{"rounds": 2, "local": {"stile": 1}}]}, r"'segments.0': 'local.stile': Extra"),

@@ -89,6 +89,28 @@ def test_neither_the_longest_nor_the_likeliest_need_be_the_worst() -> None:
     assert own_rows(other)["silo-0"] > own_rows(other)["silo-1"]
 
 
+def test_more_sorts_of_silo_than_can_be_accounted_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever proposes a plan makes every silo work it out."""
+    monkeypatch.setattr("discreet.plan.make._grids_and_noise", lambda *_: pytest.fail("noise was worked out"))
+    own = {f"silo-{number}": {"learning_rate": 0.001 * (1 + number)} for number in range(51)}
+    with pytest.raises(
+        ConfigurationError, match=r"'silos' must lead to at most 50 sorts .* lead to 51\. Give"
+    ):
+        plan(STEPS, own=own, silos=60, rounds=5)
+
+
+@pytest.mark.parametrize("change", ["capacities", "thresholds"])
+def test_what_costs_nothing_is_compared_first(
+    three_sorts: Plan, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr("discreet.plan.follows.make_plan", lambda *_: pytest.fail("a plan was made"))
+    fewer = replace(three_sorts.thresholds, min_survivors=three_sorts.thresholds.min_survivors - 1)
+    changed: dict[str, Any] = {"capacities": (1,) * 5, "thresholds": fewer}
+    difference = unlike_its_config(replace(three_sorts, **{change: changed[change]}))
+    assert difference is not None
+    assert difference.path.startswith(change)
+
+
 def test_what_only_the_time_depends_on_gives_no_rows() -> None:
     made, alike = plan(STEPS, rounds=5, own={"silo-1": {"steps": 60}}), plan(STEPS, rounds=5)
     assert not made.own
