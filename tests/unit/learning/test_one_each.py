@@ -131,7 +131,7 @@ def test_rounding_counts_a_step_for_each_record_that_there_may_be() -> None:
         try:
             local_update(of, LinearHead(4, 3), start, data, SeededRandom(1))
         except PrivacyViolation as found:
-            return "rounding could exceed" in str(found)
+            return "rounding must stay within" in str(found)
         return False
 
     norms = [10.0**power for power in range(0, 20)]
