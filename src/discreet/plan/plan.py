@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.config import Config
-from discreet.config.data import DataConfig, ModelConfig, without_folder
+from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
 from discreet.encoding import Grid, Rotation, decode, from_ring
@@ -48,19 +47,17 @@ from discreet.plan.silos import local_of, own_text, sampling_of, training_of
 from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
+from discreet.plan.written import indented, plan_json
 from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.privacy.units import NeighboringRelation, Unit
-from discreet.privacy.wire import Json, digest, to_json
+from discreet.privacy.wire import Json, digest
 from discreet.secagg import SumProtocol
 
-PLAN_VERSION = 3
 # Whoever sees the messages of one silo sees its units alone.
 OF_ONE_SILO = (WithoutSecureAggregation, SiloMessages)
-OWN_FIELDS = ("l2_sensitivity", "rounding_failure_prob", "sampling", "steps")
-LOCAL = frozenset({"run", "speed"})
 
 # Names of silos in a one-line description.
 _MOST_NAMED = 4
@@ -652,24 +649,7 @@ class Plan:
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
-        agreement = self.config.model_dump(mode="json", exclude=set(LOCAL), exclude_none=True)
-        for key in ("source", "transform"):
-            if key in agreement["data"]:
-                agreement["data"][key] = without_folder(agreement["data"][key])
-        return {
-            "version": PLAN_VERSION,
-            "config": agreement,
-            "facts": _facts_json(self.facts),
-            "capacities": list(self.capacities),
-            "grid": _plain(self.grid),
-            "release": _release_json(self.release),
-            "thresholds": _plain(self.thresholds),
-            "guarantees": to_json(self.guarantees),
-            **({"own": [_own_json(one) for one in self.own]} if self.own else {}),
-            **({} if self.evaluation is None else {"evaluation": _questions_json(self.evaluation)}),
-            **({} if self.preparation is None else {"preparation": _questions_json(self.preparation)}),
-            **({"segments": [_stage_json(stage) for stage in self.segments]} if self.segments else {}),
-        }
+        return plan_json(self)
 
     def digest(self) -> str:
         """Returns the SHA-256 that every party compares before keys are exchanged."""
@@ -677,7 +657,7 @@ class Plan:
 
     def document(self) -> bytes:
         """Returns the plan with its digest, as it travels and as silos keep it; `parse_plan` reads it."""
-        return _indented({"digest": self.digest(), "plan": self.to_json()})
+        return indented({"digest": self.digest(), "plan": self.to_json()})
 
     def file(self) -> bytes:
         """Returns the document with what all rounds cost in a form that others add up, beside the plan.
@@ -685,7 +665,7 @@ class Plan:
         The digest says nothing of that: it follows from the plan, and `load_plan` works it out again.
         """
         cost = composable_cost(self, self.releases)
-        return _indented({"digest": self.digest(), "plan": self.to_json(), "composable": cost})
+        return indented({"digest": self.digest(), "plan": self.to_json(), "composable": cost})
 
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
@@ -705,49 +685,5 @@ class Plan:
         Path(path).write_bytes(self.file())
 
 
-def _questions_json(plan: Plan) -> Json:
-    """Returns what questions do not share with their training, or follow from its config and facts."""
-    return {
-        "capacities": list(plan.capacities),
-        "grid": _plain(plan.grid),
-        "release": _release_json(plan.release),
-        "guarantees": to_json(plan.guarantees),
-    }
-
-
 def _segment_name(place: int) -> str:
     return f"segment {place + 1}"
-
-
-def _stage_json(stage: Stage) -> Json:
-    """Returns what a stage does not share with the plan; the rest follows from its config."""
-    return {"grid": _plain(stage.grid), "release": _release_json(stage.release)}
-
-
-def _facts_json(facts: FederationFacts) -> Json:
-    """Returns the facts; what only models with batch norm have is left out of others' plans."""
-    plain = _plain(facts)
-    if facts.batch_norm_channels == 0:
-        del plain["batch_norm_channels"]
-    return plain
-
-
-def _release_json(release: RoundRelease) -> Json:
-    fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
-    sharing = fields.pop("sharing")
-    return {**{name: to_json(value) for name, value in fields.items()}, "sharing": _plain(sharing)}
-
-
-def _own_json(release: RoundRelease) -> Json:
-    """Returns in what a silo's release may differ from the plan's."""
-    return {name: to_json(getattr(release, name)) for name in OWN_FIELDS}
-
-
-def _indented(document: Json) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """Returns a flat dataclass as JSON; tuples become lists."""
-    flat = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {key: list(item) if isinstance(item, tuple) else item for key, item in flat.items()}

@@ -15,10 +15,11 @@ from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
 from discreet.plan.held_out import evaluation_config, evaluation_facts
-from discreet.plan.plan import LOCAL, OWN_FIELDS, PLAN_VERSION, Plan
+from discreet.plan.plan import Plan
 from discreet.plan.preparation import preparation_config, preparation_facts
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.plan.stages import Stage, asked_stages
+from discreet.plan.written import LOCAL, OWN_FIELDS, PLAN_VERSION
 from discreet.privacy.typed import build
 from discreet.privacy.wire import Json, digest, from_json
 

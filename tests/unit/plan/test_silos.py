@@ -91,7 +91,7 @@ def test_neither_the_longest_nor_the_likeliest_need_be_the_worst() -> None:
 
 def test_more_sorts_of_silo_than_can_be_accounted_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever proposes a plan makes every silo work it out."""
-    monkeypatch.setattr("discreet.plan.make._grids_and_noise", lambda *_: pytest.fail("noise was worked out"))
+    monkeypatch.setattr("discreet.plan.make.grids_and_noise", lambda *_: pytest.fail("noise was worked out"))
     own = {f"silo-{number}": {"learning_rate": 0.001 * (1 + number)} for number in range(51)}
     with pytest.raises(
         ConfigurationError, match=r"'silos' must lead to at most 50 sorts .* lead to 51\. Give"
