@@ -108,7 +108,7 @@ def evaluation_config(config: Config, facts: FederationFacts) -> Config:
         "trained": facts.model_digest,
         "silos": list(facts.silos),
         "bins": stated.bins if isinstance(stated.bins, int) else list(stated.bins),
-    } | ({} if stated.by is None else {"by": stated.by})
+    } | stated.model_dump(include={"by", "threshold"}, exclude_none=True)
     capacity = config.data.unit_capacity if stated.capacity is None else stated.capacity
     own = {"record_capacity": capacity} if config.data.person is None else {"person": {"capacity": capacity}}
     privacy = config.privacy

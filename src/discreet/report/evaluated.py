@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from discreet.errors import LedgerError
 from discreet.kinds import Asked
 from discreet.plan import Plan
-from discreet.report.answered import HELD_OUT, Answer, Curve, answers
+from discreet.report.answered import HELD_OUT, Answer, answers
+from discreet.report.plots import Curve, Plot
 from discreet.rounds import RunRecord
 from discreet.rounds.judging import Evaluated, evaluated_from, noise_variance
 from discreet.statistics import Row
@@ -48,14 +49,14 @@ def over_rounds(found: tuple[RoundEvaluation, ...]) -> Answer:
     """Returns accuracy and AUC over the rounds, as one answer with a curve of each that is known."""
     named = [(name, one.after, row) for name in _DRAWN for one in found if (row := _row(one.answer, name))]
     curves = (Curve(name, _points(name, found)) for name in _DRAWN)
+    drawn = tuple(curve for curve in curves if curve.points)
     rows = (row._replace(name=f"{name} after round {after}") for name, after, row in named)
     return Answer(
         title="How good the model became on held-out records",
         question="",
         about=HELD_OUT,
         rows=tuple(rows),
-        curves=tuple(curve for curve in curves if curve.points),
-        axes=("round", "share"),
+        plots=(Plot("", ("round", "share"), drawn),) if drawn else (),
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from discreet.arrays import Floats
 from discreet.kinds import Asked
 from discreet.kinds.blocks import Cells
+from discreet.kinds.questions import EvaluationQuestion
 from discreet.mechanisms.polya import normal_variance
 from discreet.plan import Plan
 from discreet.privacy.events import PolyaNoise
@@ -17,6 +18,7 @@ from discreet.quality.intervals import Interval, percents
 from discreet.rounds.engine import RoundSum
 from discreet.rounds.memory import Arrays
 from discreet.statistics import classification, evaluation
+from discreet.statistics.evaluation import HALF
 
 LEVEL = 0.95
 """Of every interval that is shown."""
@@ -44,7 +46,7 @@ class HeldOut:
     """How good a model is on the population that held-out units were drawn from; None where noise hides it.
 
     Attributes:
-        accuracy: of naming the more probable class.
+        accuracy: of naming the more probable class; of two, the second one from the threshold on.
         auc: probability that a positive unit scores above a negative one; None for more than two classes.
     """
 
@@ -85,7 +87,9 @@ def held_out(plan: Plan, found: Evaluated) -> HeldOut:
         counts, variance = counts.sum(axis=2), variance * counts.shape[2]
     edges = block.axes[0].edges
     if edges:
-        measured = evaluation(counts.ravel(), variance, edges, level=LEVEL)
+        (question,) = asked.questions
+        threshold = question.called_from(edges) if isinstance(question, EvaluationQuestion) else HALF
+        measured = evaluation(counts.ravel(), variance, edges, threshold=threshold, level=LEVEL)
         return HeldOut(measured.accuracy, measured.auc)
     classes = [str(number) for number in range(len(counts))]
     rows = classification(counts.ravel(), variance, classes, level=LEVEL)

@@ -119,7 +119,7 @@ def check_report(evidence: Evidence) -> Finding:
 
 def _check_answers(evidence: Evidence, stated: Any) -> None:
     """Compares the list of answers with those of the report, which were worked out again."""
-    listed, answers = evidence.run.directory.file("answers.csv"), stated.get("answers") or []
+    listed, answers = evidence.run.directory.file("answers.csv"), stated["answers"] or stated["held_out"]
     if not answers:
         if listed.exists():
             raise VerificationFailure("answers.csv must be of a run that has answers; this one has none.")

@@ -153,6 +153,10 @@ def test_a_run_is_verified_and_its_page_says_both(evaluated: Run) -> None:
     assert "How good the model is, under the guarantee" in page
     assert "9 planned releases (6 rounds, 3 evaluations)" in page
     assert "sex = f: AUC" in page
+    assert page.count(">ROC curve</figcaption>") == page.count(">Calibration</figcaption>") == 1
+    listed = (evaluated.path / "answers.csv").read_text()
+    assert "true-positive rate from 0.5 on" in listed
+    assert '"is 0, called 1: count"' in listed
     assert json.loads((evaluated.path / "result.json").read_text())["held_out"]["accuracy"] is not None
 
 
@@ -188,6 +192,22 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
     seal(folder)
     with pytest.raises(VerificationFailure, match=r"result\.json: 'held_out"):
         open_run(folder).verify()
+
+
+def test_a_threshold_is_an_edge_and_decides_who_is_called_so(tmp_path: Path) -> None:
+    asked = {"every": 6, "epsilon": 300.0, "bins": [0.2, 0.5], "threshold": 0.2}
+    run = train(planned(asked), hospitals(), out=tmp_path / "run", seed=1)
+    held_out = federation_of(run.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    called = run.released.probabilities(held_out.features)[:, 1] >= 0.2
+    (found,) = run.evaluations
+    assert found.answer.grid is not None
+    exact = [[(called[held_out.labels == label] == one).sum() for one in (0, 1)] for label in (0, 1)]
+    cells = [[cell.value for cell in row[:2]] for _, row in found.answer.grid.rows[:2]]
+    assert np.abs(np.subtract(cells, exact)).max() <= 2
+    right = (called == held_out.labels).mean()
+    assert run.metrics[-1]["held_out"]["accuracy"][0] == pytest.approx(right, abs=0.02)
+    with pytest.raises(ConfigurationError, match=r"'threshold' must be an edge of 'bins', 0\.2, 0\.5"):
+        planned({**asked, "threshold": 0.3})
 
 
 @pytest.mark.parametrize("release", [2, 3, 4, 9])
@@ -249,8 +269,14 @@ def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:
     line = run.metrics[-1]
     assert line["held_out"]["accuracy"][0] == pytest.approx(line["accuracy"], abs=0.03)
     assert line["held_out"]["auc"] is None
-    names = [row.name for row in run.evaluations[-1].answer.rows]
-    assert names == ["units", "accuracy", COMMONEST, "recall of 0", "recall of 1", "recall of 2"]
+    answer = run.evaluations[-1].answer
+    names = [row.name for row in answer.rows]
+    assert names[:6] == ["units", "accuracy", COMMONEST, "recall of 0", "recall of 1", "recall of 2"]
+    assert names[7] == "is 0, called 1: count"
+    assert not answer.plots
+    assert answer.grid is not None
+    diagonal = sum(cells[place].value for place, (_, cells) in enumerate(answer.grid.rows[:3]))
+    assert diagonal == pytest.approx(line["accuracy"] * answer.grid.rows[-1][1][-1].value, abs=6)
     assert run.verify()
 
 
