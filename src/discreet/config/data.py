@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
-from discreet.kinds.preparation import StandardiseConfig
+from discreet.kinds.preparation import PreparationConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -290,6 +290,11 @@ class DataConfig(Section):
 
     def __str__(self) -> str:
         return repr(self)
+
+    @property
+    def preparation(self) -> PreparationConfig | None:
+        """How records are prepared by a release before the first round; None if they are not."""
+        return self.standardise
 
     @property
     def unit_capacity(self) -> int | dict[str, int] | None:

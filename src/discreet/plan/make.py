@@ -15,7 +15,7 @@ from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.noise import counts_and_noise, grids_and_noise
 from discreet.plan.plan import Plan
-from discreet.plan.preparation import preparation_config, preparation_facts
+from discreet.plan.prepared import preparation_config, preparation_facts, stated_key
 from discreet.plan.releases import (
     Thresholds,
     against_server,
@@ -89,8 +89,8 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     _require_few_sorts(first)
     if preparation is not None and first.neighboring is not NeighboringRelation.ADD_REMOVE:
         raise ConfigurationError(
-            "'data.standardise' must be without fixed-size sampling, where a record is exchanged for another "
-            "and not added or removed. Use poisson sampling."
+            f"{stated_key(config)} must be without fixed-size sampling, where a record is exchanged for "
+            "another and not added or removed. Use poisson sampling."
         )
     if config.aggregation.rotation and first.worst.releases > 1:
         raise ConfigurationError(
@@ -209,13 +209,13 @@ def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
     Raises:
         ConfigurationError: saying that it is about them.
     """
-    if config.data.standardise is None or config.ask is not None:
+    if config.data.preparation is None or config.ask is not None:
         return None
     asked = preparation_config(config, facts)
     try:
         return _made(asked, preparation_facts(asked, facts))
     except ConfigurationError as error:
-        raise ConfigurationError(f"'data.standardise': {error}") from None
+        raise ConfigurationError(f"{stated_key(config)}: {error}") from None
 
 
 def _event_of(preparation: Plan) -> Event:

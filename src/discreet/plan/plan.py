@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.held_out import EVALUATION, PREPARATION, Interleaving, with_weights
+from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -281,7 +283,7 @@ class Plan:
         """Returns how many numbers the map has that records may be prepared by in a release; 0 for none."""
         if self.preparation is None or self.prepares(release):
             return 0
-        return 2 * len(self.preparation.questions)
+        return math.prod(preparation_of(self.config, self.facts).map_shape)
 
     def covering(self, contributed: Mapping[str | None, int]) -> int:
         """Returns after how many releases, in their order, every sort had at least so many.

@@ -11,7 +11,7 @@ from discreet.arrays import Floats
 from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.data.labels import Outcome
-from discreet.data.standard import FARTHEST, Ramp
+from discreet.data.standard import FARTHEST, Ramp, Standard
 from discreet.errors import ConfigurationError
 from discreet.models import OrdinalHead
 from discreet.released.model import Model
@@ -155,11 +155,12 @@ def _columns(model: Model) -> tuple[Any, Any]:
 
     columns = model.require_rules().schema.columns
     firsts = np.cumsum([0, *(len(column.names) for column in columns)]).tolist()
-    ramps = [None if model.standard is None else model.standard.ramp(first) for first in firsts[:-1]]
+    standard = model.prepares if isinstance(model.prepares, Standard) else None
+    ramps = [None if standard is None else standard.ramp(first) for first in firsts[:-1]]
     numbers = [(place, column) for place, column in enumerate(columns) if isinstance(column, Numeric | Days)]
     plain = [place for place, column in numbers if len(column.names) == 1]
     steps = [("numbers", number(None), plain)]
-    if model.standard is not None:
+    if standard is not None:
         steps = [(f"number {place}", number(ramps[place]), [place]) for place in plain]
     for place, column in numbers:
         if len(column.names) > 1:

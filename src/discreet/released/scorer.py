@@ -15,7 +15,7 @@ from discreet.arrays import Floats
 from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
-from discreet.data.standard import FARTHEST
+from discreet.data.standard import FARTHEST, Standard
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
 from discreet.released.model import Model
@@ -109,10 +109,10 @@ class TableScorer(nn.Module):
         self.register_buffer("lower", _row([lower for _, lower, _ in bins]))
         self.register_buffer("upper", _row([upper for _, _, upper in bins]))
         # Where nothing is standardised, nothing of it is in the program.
-        self.standardised = model.standard is not None
-        if model.standard is not None:
-            self.register_buffer("center", torch.from_numpy(model.standard.center.copy()))
-            self.register_buffer("scale", torch.from_numpy(model.standard.scale.copy()))
+        self.standardised = isinstance(model.prepares, Standard)
+        if isinstance(model.prepares, Standard):
+            self.register_buffer("center", torch.from_numpy(model.prepares.center.copy()))
+            self.register_buffer("scale", torch.from_numpy(model.prepares.scale.copy()))
         self.register_buffer("order", torch.tensor(_order(columns), dtype=torch.int64))
         self.texts = nn.ParameterList(
             nn.Parameter(torch.from_numpy(texts.features), requires_grad=False)

@@ -32,7 +32,7 @@ from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
-from discreet.rounds.preparing import announced_map, prepared_from, standard_of
+from discreet.rounds.preparing import announced_map, prepared_from, record_map
 
 NORMAL_95 = 1.959964
 """A band is this many standard deviations to either side: 95 % of a normal law."""
@@ -193,7 +193,8 @@ def model_shapes(run: RunRecord) -> Shapes:
     weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
     noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)
-    standard = None if found is None else standard_of(run.plan, announced_map(run.plan, found))
+    used = record_map(run.plan, None if found is None else announced_map(run.plan, found))
+    standard = used if isinstance(used, Standard) else None
     return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise, standard)
 
 

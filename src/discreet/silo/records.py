@@ -18,6 +18,7 @@ from discreet.data.labels import NUMBER
 from discreet.data.table_files import TABLES
 from discreet.errors import DataError
 from discreet.plan import Plan
+from discreet.plan.prepared import stated_key
 from discreet.privacy.units import NeighboringRelation
 
 REHEARSED = "plan"
@@ -87,8 +88,8 @@ def _require_columns(source: str, plan: Plan, silo: str) -> None:
     own = source.removeprefix(REHEARSED).removeprefix(":")
     if plan.preparation is not None and not (own in ("", plan.data.source) or own.startswith(TABLES)):
         raise DataError(
-            f"{silo}: records must be rows of a table, csv: or parquet:, for 'data.standardise' to ask them; "
-            f"got {source}."
+            f"{silo}: records must be rows of a table, csv: or parquet:, for {stated_key(plan.config)} to "
+            f"ask them; got {source}."
         )
 
 

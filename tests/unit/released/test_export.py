@@ -120,7 +120,7 @@ def standardised(model: Model) -> Model:
     )
     announced = np.array([np.linspace(-0.6, 0.5, len(found)), np.linspace(0.2, 0.9, len(found))])
     standard = Standard.announced(found, announced, floor=0.02, norm_bound=model.require_rules().norm_bound)
-    return dataclasses.replace(model, standard=standard)
+    return dataclasses.replace(model, prepares=standard)
 
 
 NUMBERS, TEXTS = (
