@@ -41,6 +41,8 @@ class EvaluateConfig(Section):
             two classes. Left out, one half, or the next edge above.
         mechanism: law of the noise; ``discrete-laplace`` is narrower for one to a few evaluations.
         stop: whether the training ends when evaluations no longer improve.
+        keep: which model is released: ``best``, that of the evaluation with the best noisy accuracy, the
+            first of equals; or ``last``, that of the last round, which is the default.
     """
 
     every: Annotated[int, Field(ge=1, le=1_000_000)]
@@ -51,3 +53,4 @@ class EvaluateConfig(Section):
     threshold: Threshold | None = None
     mechanism: Literal["rounded-gaussian", "discrete-laplace"] = "rounded-gaussian"
     stop: StopConfig | None = None
+    keep: Literal["best", "last"] | None = None

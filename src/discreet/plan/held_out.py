@@ -162,11 +162,12 @@ def with_weights(config: Config, weights: Floats) -> Config:
 
 
 def evaluation_text(plan: Plan) -> str:
-    """Says when held-out records are asked, and whether that may end the training."""
+    """Says when held-out records are asked, whether that may end the training, and what is released."""
     stated = _stated(plan.config)
     stop = "" if stated.stop is None else f"; ends after {stated.stop.patience} without a better accuracy"
     rounds = "every round" if stated.every == 1 else f"every {stated.every} rounds, and after the last"
-    return f"after {rounds}{stop}"
+    kept = "; the best model is released" if stated.keep == "best" else ""
+    return f"after {rounds}{stop}{kept}"
 
 
 def _stated(config: Config) -> EvaluateConfig:

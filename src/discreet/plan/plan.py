@@ -185,6 +185,11 @@ class Plan:
         """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
         return self._interleaving.releases
 
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the model of the best evaluation is released, in place of the last one."""
+        return self.evaluating is not None and self.evaluating.keep == "best"
+
     def prepares(self, release: int) -> bool:
         """Says whether a release, from 1, asks training records what they are prepared by."""
         return release <= self._interleaving.preparing

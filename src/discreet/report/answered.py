@@ -59,7 +59,9 @@ from discreet.statistics.independence import DRAWS
 _MAIN = frozenset(
     ("Cramér's V", "units", "accuracy", COMMONER, COMMONEST, "sensitivity", "specificity", "precision", "AUC")
 )
-_MAIN_WORDS = re.compile("^p-value|: median survival$|: (hazard|odds) ratio( of the hazard)?$")
+_MAIN_WORDS = re.compile(
+    "^(p-value|released model, )|: median survival$|: (hazard|odds) ratio( of the hazard)?$"
+)
 _COUNTS = re.compile("(^|: )(count|units|total)$|: at risk at ")
 # Tables have thousands of cells; whoever verifies a run simulates them too.
 _MOST_SIMULATED = 1 << 22

@@ -32,7 +32,7 @@ from discreet.report.content import (
     ReportInput,
     RoundOutcome,
 )
-from discreet.report.evaluated import evaluations_of, over_rounds
+from discreet.report.evaluated import released_and_others
 from discreet.report.facts import plan_facts
 from discreet.report.refusals import refusals
 from discreet.report.shapes import Shown, model_shapes, shown, shown_rules
@@ -74,7 +74,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         silo_budgets=silo_budgets(directory, plan, charged),
         attack=_attack(plan),
         outcomes=outcomes,
-        final=completed[-1].measured if completed else None,
+        final=next((one.measured for one in completed if one.release == _released_after(run)), None),
         comparison=_comparison(directory.file("comparison.json")),
         facts=plan_facts(plan),
         refusals=refusals(plan, outcomes),
@@ -95,6 +95,14 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         preparations=int(plan.preparation is not None),
         most_contributions=None if plan.timetable is None else plan.contributions(charged),
     )
+
+
+def _released_after(run: RunRecord) -> int | None:
+    """Returns the release whose model is released; the last one where a state cannot say which was best."""
+    try:
+        return run.released_after
+    except LedgerError:
+        return run.spending.completed[-1].release
 
 
 def _outcomes(
@@ -192,12 +200,11 @@ def _answers(run: RunRecord) -> tuple[Answer, ...] | None:
 
 
 def _held_out(run: RunRecord) -> tuple[Answer, ...]:
-    """Returns what evaluations between rounds found: over the rounds, and of the last in detail."""
+    """Returns what evaluations between rounds found: over the rounds, and of the released model in detail."""
     try:
-        found = evaluations_of(run)
+        return released_and_others(run)
     except LedgerError:
         return ()
-    return (over_rounds(found), found[-1].answer) if found else ()
 
 
 def _shapes(run: RunRecord) -> Shown | None:

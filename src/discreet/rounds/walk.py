@@ -221,7 +221,7 @@ def write_model(
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
     about = origin_of(plan, spent, seeded=seeded).text()
-    write_durably(directory.model, model_file(model, last.parameters, about, told(plan, last)))
+    write_durably(directory.model, model_file(model, last.released, about, told(plan, last)))
 
 
 def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> Training:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,88 @@ def test_a_training_that_does_not_improve_ends_and_stays_ended(tmp_path: Path) -
     assert (run.path / "ledger.jsonl").read_bytes() == ledger
     # The planned number is the bound that every row states.
     assert run.guarantees[0].epsilon == plan.guarantees[0].epsilon
+
+
+STRAYING: dict[str, Any] = {
+    "rounds": 4,
+    "server": {"kind": "averaging", "learning_rate": 60.0},
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A training at a rate at which noise throws the model about, that releases its best evaluation's."""
+    plan = planned({"every": 1, "epsilon": 300.0, "keep": "best"}, epsilon=1.0, **STRAYING)
+    return train(plan, hospitals(), out=tmp_path_factory.mktemp("kept") / "run", seed=2)
+
+
+def test_the_model_of_the_best_evaluation_is_released(kept: Run, tmp_path: Path) -> None:
+    lines = [line for line in kept.metrics if "held_out" in line]
+    told = [line["held_out"]["accuracy"][0] for line in lines]
+    chosen = lines[int(np.argmax(told))]
+    assert chosen != lines[-1], "the last model must not be the best for this to be a test"
+    arrays = kept.record.directory.load_state().arrays
+    assert not np.array_equal(arrays["parameters"], arrays["kept"])
+    held_out = federation_of(kept.plan.data, by_silo=hospitals().by_silo).pooled_test()
+    found = kept.released.probabilities(held_out.features).argmax(axis=1)
+    assert (found == held_out.labels).mean() == pytest.approx(chosen["accuracy"])
+    result = json.loads((kept.path / "result.json").read_text())
+    assert result["metrics"]["accuracy"] == chosen["accuracy"]
+    # Its interval holds the choice: it is wider than that of one evaluation by itself.
+    value, low, high = result["held_out"]["accuracy"]
+    assert value == max(told)
+    assert high - low > chosen["held_out"]["accuracy"][2] - chosen["held_out"]["accuracy"][1]
+    assert (
+        f"Released is the model after round {1 + int(np.argmax(told))}"
+        in (kept.path / "report.html").read_text()
+    )
+    assert kept.verify()
+    last = train(planned({"every": 1, "epsilon": 300.0}, epsilon=1.0, **STRAYING), hospitals(),
+                 out=tmp_path / "last", seed=2)  # fmt: skip
+    assert weights(last).tobytes() == weights(kept).tobytes()
+    assert "kept" not in last.record.directory.load_state().arrays
+
+
+def test_a_run_that_keeps_its_best_model_goes_on_with_it(kept: Run, tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, observe=killed_at(7))
+    again = train(kept.plan, hospitals(), out=tmp_path / "run", seed=2, opening=Opening.RESUME)
+    one, other = (run.record.directory.load_state().arrays for run in (again, kept))
+    assert one["kept"].tobytes() == other["kept"].tobytes()
+    assert again.record.released_after == kept.record.released_after
+    assert again.verify()
+
+
+@pytest.mark.parametrize("other", ["last", "none"])
+def test_another_model_is_not_passed_off_as_the_best(kept: Run, tmp_path: Path, other: str) -> None:
+    """The state is made anew around another model, and every digest that names it."""
+    import shutil
+
+    from safetensors.numpy import load, save
+
+    from discreet.privacy.ledger import Completed, LedgerWriter
+    from discreet.verify import VerificationFailure
+    from discreet.verify.models import _require_best
+
+    folder = tmp_path / "copy"
+    shutil.copytree(kept.path, folder)
+    data = (folder / "state.safetensors").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    arrays = load(data)
+    arrays["kept"] = arrays["parameters"]
+    if other == "none":
+        del arrays["kept"]
+    forged = save(arrays, metadata=header["__metadata__"])
+    (folder / "state.safetensors").write_bytes(forged)
+    entries = list(kept.record.entries)
+    (folder / "ledger.jsonl").unlink()
+    with LedgerWriter.open(folder / "ledger.jsonl") as ledger:
+        for entry in entries[:-1]:
+            ledger.append(entry)
+        assert isinstance(entries[-1], Completed)
+        ledger.append(dataclasses.replace(entries[-1], led_to=hashlib.sha256(forged).hexdigest()))
+    with pytest.raises(VerificationFailure, match="must keep"):
+        _require_best(open_run(folder).record)
 
 
 def test_classes_of_arrays_are_counted(tmp_path: Path) -> None:

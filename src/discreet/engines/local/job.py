@@ -255,8 +255,9 @@ def run(
             spent = spending(ledger.entries)
     write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
     comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
-    metrics = _measured(prepared, final)
-    quality = _quality(prepared, final) if config.measures else None
+    released = replace(final, parameters=final.released)
+    metrics = _measured(prepared, released)
+    quality = _quality(prepared, released) if config.measures else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
     if quality is not None:
