@@ -28,14 +28,11 @@ ROWS: tuple[dict[str, Any], ...] = (
     {"every": 5, "epsilon": 1.0, "bins": 2},
     {"every": 2, "epsilon": 1.0, "bins": 2},
     {"every": 2, "epsilon": 3.0, "bins": 2},
-    {"every": 2, "epsilon": 3.0, "bins": 2, "learning_rate": 0.3},
 )
 
 
-def config(row: dict[str, Any], seed: int) -> Config:
+def config(evaluate: dict[str, Any], seed: int) -> Config:
     """Returns a training of 20 rounds at (1, 1e-5) that is evaluated."""
-    local = {"learning_rate": row["learning_rate"]} if "learning_rate" in row else {}
-    evaluate = {key: value for key, value in row.items() if key not in local}
     return parse_config(
         {
             "name": "watched",
@@ -49,7 +46,7 @@ def config(row: dict[str, Any], seed: int) -> Config:
                     "long_beach_va": 120,
                 },
             },
-            "training": {"rounds": 20, "local": {"kind": "stable-steps", **local}},
+            "training": {"rounds": 20, "local": {"kind": "stable-steps"}},
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
             "evaluate": {"mechanism": "discrete-laplace", **evaluate},
             "run": {"seed": seed},
@@ -88,7 +85,6 @@ def main() -> None:
         width = statistics.fmean(half for _, halves, _ in each for half in halves)
         gain = mean_and_error([gain for _, _, gain in each])
         stated = f"{row['every']:5}  {row['epsilon']}  {row.get('bins', 'default')}"
-        stated += f"  rate {row['learning_rate']}" if "learning_rate" in row else ""
         print(f"{stated} | {len(each[0][0])} | {error} | {width:.1f} | {gain}", flush=True)
 
 

@@ -24,7 +24,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss
-from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted
+from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted, weights_text
 
 
 class StableStepsConfig(ConvexStepsSection):
@@ -78,7 +78,7 @@ class StableStepsConfig(ConvexStepsSection):
         if setting.number and self.class_weights is not None:
             raise ConfigurationError(
                 "'training.local.class_weights' must be left out where the label is a number; got "
-                f"{list(self.class_weights)}."
+                f"{weights_text(self.class_weights)}."
             )
         cap = self.residual_cap
         plain = Huber(cap) if setting.number else setting.own_loss or capped(setting.head, cap)

@@ -280,6 +280,20 @@ class Plan:
             return self.preparation
         return self.questions_about(announced) if self.evaluates(release) else self
 
+    def under(self, announced: npt.NDArray[np.float64] | None) -> Plan:
+        """Returns the plan as rounds under a preparation's values carry it out; its digest means nothing."""
+        if announced is None or self.preparation is None:
+            return self
+        kind = preparation_of(self.config, self.facts)
+        config = kind.in_rounds(self.config, announced)
+        if config is self.config:
+            return self
+        segments = tuple(
+            dataclasses.replace(stage, config=kind.in_rounds(stage.config, announced))
+            for stage in self.segments
+        )
+        return dataclasses.replace(self, config=config, segments=segments)
+
     def announced_length(self, release: int) -> int:
         """Returns how many numbers a release starts from: weights, and before a round its clipping norm."""
         return self.facts.dimension if self.evaluates(release) else self.grid.dimension

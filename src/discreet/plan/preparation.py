@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.accounting import calibrate
 from discreet.arrays import Float32s, Floats
@@ -47,6 +47,9 @@ class Preparation(ABC):
         config: of the training.
         facts: of the training; the shape of features is that of records as they are read.
     """
+
+    maps_columns: ClassVar[bool] = True
+    """Whether it maps columns of a table, whose features must be what the public rules make of them."""
 
     config: Config
     facts: FederationFacts
@@ -109,6 +112,10 @@ class Preparation(ABC):
             ValueError: for another shape.
         """
 
+    def in_rounds(self, config: Config, values: Floats) -> Config:  # noqa: ARG002 - most map records alone
+        """Returns the config of rounds under announced values."""
+        return config
+
     @abstractmethod
     def describe(self, answers: int) -> str:
         """Says in words what is done by how many numbers of a sum."""
@@ -121,9 +128,9 @@ def whole_multiplier(config: Config) -> float:
         ConfigurationError: if it states no target.
     """
     if config.privacy.epsilon is None:
-        stated = config.data.preparation
+        stated = config.preparation
         raise ConfigurationError(
-            f"'privacy.epsilon' must be given with 'data.{'standardise' if stated is None else stated.key}', "
+            f"'privacy.epsilon' must be given with {'a preparation' if stated is None else stated.path}, "
             "which gets a share of it; got a noise multiplier."
         )
     return calibrate(
@@ -137,5 +144,5 @@ def whole_multiplier(config: Config) -> float:
 
 def remaining(config: Config) -> float:
     """Returns which part of μ² is left for the training: all of it where nothing is prepared."""
-    stated = config.data.preparation
+    stated = config.preparation
     return 1.0 if stated is None else 1.0 - stated.share

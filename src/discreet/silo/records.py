@@ -18,7 +18,7 @@ from discreet.data.labels import NUMBER
 from discreet.data.table_files import TABLES
 from discreet.errors import DataError
 from discreet.plan import Plan
-from discreet.plan.prepared import stated_key
+from discreet.plan.prepared import preparation_of, stated_key
 from discreet.privacy.units import NeighboringRelation
 
 REHEARSED = "plan"
@@ -86,11 +86,15 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
 def _require_columns(source: str, plan: Plan, silo: str) -> None:
     """Refuses records that need not end with the constant by which their numbers are found again."""
     own = source.removeprefix(REHEARSED).removeprefix(":")
-    if plan.preparation is not None and not (own in ("", plan.data.source) or own.startswith(TABLES)):
+    if _maps_columns(plan) and not (own in ("", plan.data.source) or own.startswith(TABLES)):
         raise DataError(
             f"{silo}: records must be rows of a table, csv: or parquet:, for {stated_key(plan.config)} to "
             f"ask them; got {source}."
         )
+
+
+def _maps_columns(plan: Plan) -> bool:
+    return plan.preparation is not None and preparation_of(plan.config, plan.facts).maps_columns
 
 
 def nothing(plan: Plan) -> Records:
