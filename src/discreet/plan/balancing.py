@@ -61,7 +61,8 @@ class Balancing(Preparation):
         (counted,) = sums
         least = max(1.0, _CERTAIN * math.sqrt(counted.variance))
         counts = np.maximum(counted.values[: self.facts.num_classes], least)
-        return np.maximum(counts.min() / counts, 1.0 / self.most)[None, :]
+        weights: Floats = np.maximum(counts.min() / counts, 1.0 / self.most)
+        return weights[None, :]
 
     def require(self, values: Floats) -> None:
         """Refuses weights outside [1/most, 1]."""

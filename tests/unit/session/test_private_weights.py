@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import Arrays, Run, Target, load_model, open_run, plan_training, train
+from discreet import Arrays, Run, Target, load_model, open_run, plan_evaluation, plan_training, train
 from discreet.config import parse_config
 from discreet.engines.local import Opening
 from discreet.errors import ConfigurationError, PrivacyViolation
@@ -104,6 +104,8 @@ def test_a_run_is_verified_and_its_model_used_as_any_other(weighed: Run) -> None
     weights = told(weighed).ravel()
     assert f"0: {weights[0]:.3g}, 1: {weights[1]:.3g}" in page
     assert json.loads((weighed.path / "result.json").read_text())["held_out"]["accuracy"]
+    # Records are used as they are read, so that silos may be asked about the model afterwards too.
+    assert plan_evaluation(weighed.released, capacity=150, target=Target(8.0)).questions
 
 
 def test_a_run_goes_on_and_a_lost_count_stays_charged(tmp_path: Path) -> None:
