@@ -61,7 +61,9 @@ IN_PLANS = (
         "",
         (REVIEW,),
     ),
-    Mutant("any column", POLICY + "review.py", "        yield from _of_columns(part, policy)\n", "", (REVIEW,)),
+    Mutant(
+        "any column", POLICY + "review.py", "        yield from _of_columns(part, policy)\n", "", (REVIEW,)
+    ),
     Mutant(
         "a sparse graph counts as malicious",
         POLICY + "review.py",
