@@ -69,7 +69,7 @@ def _anchor(name: str, thing: Any) -> str:
 def _entry(name: str, thing: Any) -> str:
     parts = [f"### {_heading(name, thing)}"]
     if not _is_listed(thing):
-        parts.append(f"```python\n{name.rpartition('.')[2]}{_signature(thing)}\n```")
+        parts.append(f"```py\n{name.rpartition('.')[2]}{_signature(thing)}\n```")
     parts.append(_text(thing))
     if isinstance(thing, type) and issubclass(thing, enum.Enum):
         parts.append("\n".join(f"- `{one.name}` = `{one.value!r}`" for one in thing))
@@ -104,7 +104,7 @@ def _members(owner: str, thing: type) -> Iterator[str]:
         method = getattr(thing, name)
         if inspect.isroutine(method) and method.__module__.startswith("discreet"):
             yield f"#### {owner}.{name}"
-            yield f"```python\n{name}{_signature(method)}\n```"
+            yield f"```py\n{name}{_signature(method)}\n```"
             yield _text(method)
 
 
