@@ -91,6 +91,11 @@ reproduce: install
 	OMP_NUM_THREADS=1 $(BIN)/discreet reproduce --all --scale small $(if $(DATA),--data-dir $(DATA))
 
 # The documentation site, in build/site; the build itself needs no network, and a warning is an error.
+# Writes the pages of commands, config and Python names anew; the tests compare them with the program.
+.PHONY: reference
+reference: install
+	$(BIN)/python docs/reference/reference_pages.py
+
 .PHONY: docs
 docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

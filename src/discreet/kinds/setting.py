@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.blocks import AskedBlock
@@ -36,6 +37,8 @@ class SiloSetting:
         number: whether the label is a number, so that the model is a regression.
         ordinal: whether the classes are levels in an order, which the head counts.
         batch_norm: whether the model has layers of batch norm.
+        weight_unit: in which the weights of all silos' releases in a message are integers; None where all
+            silos' weights are alike, or a message is one release.
     """
 
     kind: str
@@ -53,6 +56,7 @@ class SiloSetting:
     number: bool = False
     ordinal: bool = False
     batch_norm: bool = False
+    weight_unit: Fraction | None = None
 
     def require_batch(self, records: float) -> None:
         """Refuses batch norm over batches of so many records that most have one, which has no spread.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,9 @@ from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
-from discreet.encoding import Grid, Rotation, decode, from_ring
+from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     LocalConfig,
-    NoisySteps,
     QuantileClipping,
     SamplingConfig,
     ServerRule,
@@ -81,6 +80,9 @@ class Plan:
             with the rounds in ``guarantees``; None where records are used as they are read.
         own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
             do not differ. ``release`` is then nowhere below any of them.
+        timetable: which silos are in which round, on which models; None where every round asks everybody.
+            It follows from the others, as does what comes next.
+        order: which release prepares, which is a round, and which an evaluation.
     """
 
     config: Config
@@ -94,6 +96,15 @@ class Plan:
     preparation: Plan | None = None
     segments: tuple[Stage, ...] = ()
     own: tuple[RoundRelease, ...] = ()
+    timetable: Timetable | None = field(init=False, repr=False, compare=False)
+    order: Order = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rounds = planned_sums(self.config, self.facts.silos)
+        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
+        segments = tuple(stage.rounds for stage in self.segments)
+        object.__setattr__(self, "timetable", planned_timetable(self.config, self.facts.silos))
+        object.__setattr__(self, "order", Order(rounds, every, int(self.preparation is not None), segments))
 
     @property
     def name(self) -> str:
@@ -166,19 +177,7 @@ class Plan:
     @property
     def rounds(self) -> int:
         """How many rounds are planned, or sums of a timetable; interrupted ones count."""
-        return planned_sums(self.config, self.facts.silos)
-
-    @property
-    def timetable(self) -> Timetable | None:
-        """Which silos are in which round, on which models; None where every round asks everybody."""
-        return planned_timetable(self.config, self.facts.silos)
-
-    @property
-    def order(self) -> Order:
-        """Which release prepares, which is a round, and which an evaluation."""
-        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
-        segments = tuple(stage.rounds for stage in self.segments)
-        return Order(self.rounds, every, int(self.preparation is not None), segments)
+        return self.order.rounds
 
     @property
     def releases(self) -> int:
@@ -202,6 +201,10 @@ class Plan:
         return dataclasses.replace(
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
+
+    def reading(self, data: DataConfig) -> Plan:
+        """Returns the plan by whose rules a machine reads its records, with the paths that only it knows."""
+        return dataclasses.replace(self, config=self.config.model_copy(update={"data": data}))
 
     @property
     def every_part(self) -> Mapping[str | None, Plan]:
@@ -289,7 +292,7 @@ class Plan:
         """
         release = max(self.order.first_round, release or 0)
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.at(release).config
+        config = self.stage_of(release).config
         setting = silo_setting(config, self.facts, capacity)
         return training_of(config, setting, silo, capacity, self.order.round_of(release) - 1)
 
@@ -371,16 +374,9 @@ class Plan:
     def decoded(
         self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
-
-        Where the clipping norm follows a quantile, these are units of the round's norm, and the last
-        coordinate is the count.
-        """
-        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
-        if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, grid.bits), grid.scale)
-        decoded = decode(total, grid, rotation)
-        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
+        """Returns what the modular sum of a release stands for; see `LocalTraining.decoded`."""
+        training = self.silo_training(self.facts.silos[0], release)
+        return training.decoded(total, self.stage_of(release).grid, rotation)
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""

@@ -14,8 +14,8 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.kinds import NoisySteps, QuantileClipped, SiloTraining
-from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, local_update, noisy_update
+from discreet.kinds import QuantileClipped, SiloTraining
+from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, silo_update
 from discreet.learning.alike import require_rows_alike
 from discreet.plan import Plan
 from discreet.randomness import RandomSource, SeededRandom
@@ -136,12 +136,9 @@ def train_silo(
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
     training, weights = round_training(plan, silo, release, parameters)
-    source = randomness.derive("training")
-    if isinstance(training, NoisySteps):
-        stage = plan.at(release)
-        noise = StepNoise(stage.grid, stage.release.share)
-        return noisy_update(training, model, weights, records, source, noise=noise)
-    return local_update(training, model, weights, records, source)
+    stage = plan.stage_of(release)
+    noise = StepNoise(stage.grid, stage.release.share)
+    return silo_update(training, model, weights, records, randomness.derive("training"), noise=noise)
 
 
 def round_training(

@@ -276,7 +276,7 @@ class TestNoisySteps:
             training = made.silo_training(silo)
             assert isinstance(training, NoisySteps)
             steps = [source.integers_below(4, 1000) - 500 for _ in training.rates]
-            total = total + training.weights().combine(steps)
+            total = total + training.step_weights().combine(steps)
             velocity: Any = 0.0
             for rate, step in zip(training.rates, steps, strict=True):
                 velocity = 0.5 * velocity + step / made.grid.scale

@@ -162,7 +162,7 @@ def prepare(
             assumption.
     """
     device = torch_device(config.speed.device)
-    federation = records_of(config, by_silo)
+    federation = records_of(config.data, config.training.sampling, by_silo)
     shape = federation.feature_shape
     model, found = made_model(config, shape, federation.num_classes)
     if federation.guessed_pixels and looks_up(model):
@@ -180,14 +180,12 @@ def prepare(
         require_follows(plan)
     check_dropouts(plan, config.run.dropouts)
     require_rows_alike_for(plan, model.to(device), facts.silos)
-    held_out = None if plan.evaluation is None else records_of(_asked_here(plan.evaluation, config), by_silo)
+    held_out = None
+    if plan.evaluation is not None:
+        # With the files of this machine, whose folders no plan names.
+        data = plan.evaluation.data.model_copy(update={"source": config.data.source})
+        held_out = records_of(data, plan.evaluation.training.sampling, by_silo)
     return Prepared(config, federation, plan, model, held_out)
-
-
-def _asked_here(evaluation: Plan, config: Config) -> Config:
-    """Returns the questions of evaluations with the files of this machine, whose folders no plan names."""
-    data = evaluation.data.model_copy(update={"source": config.data.source})
-    return evaluation.config.model_copy(update={"data": data})
 
 
 def _require_facts(plan: Plan, found: FederationFacts) -> None:

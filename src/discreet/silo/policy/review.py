@@ -7,7 +7,7 @@ public facts with its own installed code, compares, and computes the guarantee f
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePath
 
@@ -208,7 +208,7 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
     if not colon:
         return plan
     own_data = plan.data.model_copy(update={"transform": f"{kind}:{policy.data.residual}"})
-    return replace(plan, config=plan.config.model_copy(update={"data": own_data}))
+    return plan.reading(own_data)
 
 
 def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
