@@ -65,7 +65,7 @@ def released_shares(
 ) -> dict[int, bytes]:
     """Shares one client's secrets; its surviving holders release the kind that is due."""
     holders = sorted(current.setup.graph[owner].holders)
-    points = np.array(holders, dtype=np.uint16) + np.uint16(1)
+    points = np.arange(1, len(holders) + 1, dtype=np.uint16)
     rows = shamir.share(shamir.to_symbols(slot.joined()), points, agreement.terms.threshold, source)
     first = SECRET_BYTES if owner in current.arrived else 0
     return {

@@ -39,12 +39,12 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 hashes = st.binary(min_size=32, max_size=32)
 signatures = st.binary(min_size=64, max_size=64)
-indices = st.lists(st.integers(0, 65535), max_size=6, unique=True).map(lambda found: tuple(sorted(found)))
-numbered = st.dictionaries(st.integers(0, 65535), st.binary(max_size=80), max_size=5).map(
+indices = st.lists(st.integers(0, 2**32 - 1), max_size=6, unique=True).map(lambda found: tuple(sorted(found)))
+numbered = st.dictionaries(st.integers(0, 2**32 - 1), st.binary(max_size=80), max_size=5).map(
     lambda found: tuple(sorted(found.items()))
 )
 hash_lists = st.lists(hashes, max_size=3).map(tuple)
-offers = st.builds(messages.Advertise, st.integers(0, 65535), hashes, hash_lists, hash_lists, signatures)
+offers = st.builds(messages.Advertise, st.integers(0, 2**32 - 1), hashes, hash_lists, hash_lists, signatures)
 round_terms = st.builds(RoundTerms, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), hashes)
 any_message = st.one_of(
     offers,
@@ -52,7 +52,7 @@ any_message = st.one_of(
         lambda found: messages.KeyList(tuple(sorted(found, key=lambda offer: offer.sender)))
     ),
     st.builds(messages.NeighborChoice, indices),
-    st.dictionaries(st.integers(0, 65535), indices, max_size=3).map(
+    st.dictionaries(st.integers(0, 2**32 - 1), indices, max_size=3).map(
         lambda found: messages.Choices(tuple(sorted(found.items())))
     ),
     st.builds(messages.SealedShares, numbered),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.secagg.codes import AbortCode
 from discreet.secagg.graph import ChosenGraph, GraphRule
+from discreet.secagg.hazmat.field import GROUP_ORDER
 from discreet.secagg.identity import AllowList
 from discreet.secagg.modes import Mode
 from discreet.secagg.terms import ClientId, SumTerms
@@ -15,6 +16,8 @@ from discreet.secagg.wire import counted, uint
 
 SECRET_BYTES = 32
 MAX_ROUNDS_PER_SETUP = 4096
+MAX_HOLDERS = GROUP_ORDER
+"""Points of the sharing field besides that of the secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,12 @@ class Agreement:
         if self.mode.chooses_neighbors != isinstance(self.graph, ChosenGraph):
             raise ConfigurationError(
                 "graph must be chosen by the clients in exactly the semi-malicious mode."
+            )
+        holders = self.graph.most_holders(len(self.terms.clients))
+        if not holders <= MAX_HOLDERS:
+            raise ConfigurationError(
+                f"at most {MAX_HOLDERS} clients can hold shares of one; got {holders}. "
+                "Use a sparse graph (bell), or fewer clients."
             )
         if not set(self.terms.clients) <= set(self.identities.keys):
             raise ConfigurationError("identities must list every client of the terms; one is missing.")

@@ -35,6 +35,10 @@ class CompleteGraph:
         """Returns the bytes that bind this rule into the agreement."""
         return b"complete"
 
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return num_clients
+
     def neighborhood(self, member: int, members: Sequence[int], _seed: bytes) -> Neighborhood:
         """Returns the place of ``member`` among ``members``; it depends on no seed."""
         everyone = frozenset(members)
@@ -57,6 +61,10 @@ class HararyGraph:
     def describe(self) -> bytes:
         """Returns the bytes that bind this rule into the agreement."""
         return b"harary" + uint(self.degree, 4)
+
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return min(self.degree, num_clients - 1)
 
     def neighborhood(self, member: int, members: Sequence[int], seed: bytes) -> Neighborhood:
         """Returns the place of ``member`` among the sorted ``members``."""
@@ -94,6 +102,10 @@ class ChosenGraph:
     def describe(self) -> bytes:
         """Returns the bytes that bind this rule into the agreement."""
         return b"chosen" + uint(self.degree, 4) + uint(self.max_in_degree, 4)
+
+    def most_holders(self, num_clients: int) -> int:
+        """Returns how many hold shares of one client at most."""
+        return min(self.degree, num_clients - 1)
 
 
 GraphRule = CompleteGraph | HararyGraph | ChosenGraph

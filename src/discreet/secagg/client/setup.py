@@ -147,8 +147,9 @@ def deal(
     """
     holders = sorted(place.graph.holders)
     secrets = shamir.to_symbols(b"".join(secret.joined() for secret in slots))
-    # At point 0 lies the secret itself.
-    points = np.array(holders, dtype=np.uint16) + np.uint16(1)
+    # By their places among the holders, since a field has fewer points than there may be clients. At point 0
+    # lies the secret itself.
+    points = np.arange(1, len(holders) + 1, dtype=np.uint16)
     shares = shamir.share(secrets, points, agreement.terms.threshold, randomness)
     by_holder = dict(zip(holders, map(shamir.to_bytes, shares), strict=True))
     boxes = []
