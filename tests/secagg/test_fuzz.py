@@ -125,9 +125,9 @@ def test_random_bytes_are_malformed(data: bytes) -> None:
 
 
 def test_sets_out_of_order_have_no_encoding_of_their_own() -> None:
-    header = codec.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-2]
+    header = codec.encode(messages.NeighborChoice(()), DIGEST, EPOCH)[:-4]
     for pair in ((2, 1), (3, 3)):
-        body = b"".join(index.to_bytes(2, "little") for index in (2, *pair))
+        body = b"".join(index.to_bytes(4, "little") for index in (2, *pair))
         with pytest.raises(PeerProtocolError, match="strictly increase"):
             codec.decode(header + body, DIGEST, EPOCH)
 

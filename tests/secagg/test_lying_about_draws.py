@@ -178,9 +178,9 @@ def no_floor_on_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def sharers_need_not_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     place = ClientMemory.place
 
-    def anybody(memory: ClientMemory, agreement: Agreement, me: int) -> Place:
-        found = place(memory, agreement, me)
-        return replace(found, members=frozenset(found.offers))
+    def anybody(memory: ClientMemory, me: int) -> Place:
+        found = place(memory, me)
+        return replace(found, members=tuple(found.offers))
 
     monkeypatch.setattr(ClientMemory, "place", anybody)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.graph import ChosenGraph, GraphRule
+from discreet.secagg.graph import ChosenGraph, GraphRule, HararyGraph
 from discreet.secagg.hazmat.field import GROUP_ORDER
 from discreet.secagg.identity import AllowList
 from discreet.secagg.modes import Mode
@@ -69,6 +69,11 @@ class Agreement:
         """The fewest clients with which any stage may go on."""
         # Below the threshold nobody can unmask; below min_survivors the sum holds too little noise.
         return max(self.terms.threshold, self.terms.min_survivors)
+
+    @property
+    def shows_paths(self) -> bool:
+        """Says whether a client is shown the keys of its neighbours, under a root, and no others (ADR 45)."""
+        return isinstance(self.graph, HararyGraph)
 
     @property
     def num_seeds(self) -> int:

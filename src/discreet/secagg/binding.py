@@ -40,6 +40,12 @@ def keys_digest(agreement: Agreement, epoch: int, keys: KeyList) -> bytes:
     return _hash(b"keys", agreement.digest, uint(epoch, 4), keys.body())
 
 
+def paths_digest(agreement: Agreement, epoch: int, members: tuple[int, ...], root: bytes) -> bytes:
+    """Returns the hash of all keys on offer in an epoch, where clients know them by their root."""
+    # Members too: who was told of others would compute other neighbours (ADR 45).
+    return _hash(b"key-root", agreement.digest, uint(epoch, 4), index_set(members), root)
+
+
 def graph_digest(digest_of_keys: bytes, choices: Choices) -> bytes:
     """Returns the hash of all keys and of all draws made among them."""
     return _hash(b"graph", digest_of_keys, choices.body())

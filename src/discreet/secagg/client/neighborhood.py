@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.randomness import RandomSource
@@ -12,13 +12,13 @@ from discreet.secagg.graph import ChosenGraph, GraphRule, Neighborhood
 from discreet.secagg.messages import Choices
 
 
-def derive(rule: GraphRule, me: int, members: Iterable[int], keys_digest: bytes) -> Neighborhood:
-    """Computes our place from the agreed rule and the list of keys."""
+def derive(rule: GraphRule, me: int, members: tuple[int, ...], keys_digest: bytes) -> Neighborhood:
+    """Computes our place from the agreed rule, the members in order and the digest of all keys."""
     if isinstance(rule, ChosenGraph):
         raise LocalProtocolError(AbortCode.BAD_GRAPH, "neighbours must be drawn by the clients in this mode.")
     # Nobody picks a place on the circle. A server that lies could still pick among lists of keys, so this is
     # for semi-honest ones only (Bell et al. 2020, section 3).
-    return rule.neighborhood(me, sorted(members), keys_digest)
+    return rule.neighborhood(me, members, keys_digest)
 
 
 def draw(rule: GraphRule, others: Sequence[int], randomness: RandomSource) -> tuple[int, ...]:
