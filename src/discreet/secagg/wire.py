@@ -83,10 +83,14 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """How a field is written, and read with its bounds checked; stands in an annotation of a `Record`."""
+    """How a field is written, and read with its bounds checked; stands in an annotation of a `Record`.
+
+    ``pieces`` writes the same bytes in pieces, where a copy of them all costs something.
+    """
 
     write: Callable[[T], bytes]
     read: Callable[[Reader], T]
+    pieces: Callable[[T], tuple[bytes | memoryview, ...]] | None = None
 
 
 def sized(size: int) -> Form[bytes]:
@@ -156,7 +160,10 @@ COUNTED: Form[bytes] = Form(counted, lambda reader: reader.take(reader.uint(4)))
 U32 = Annotated[int, _number(4)]
 Client = Annotated[int, _number(NUMBER_BYTES)]
 Counted = Annotated[bytes, COUNTED]
-CountedView = Annotated[bytes | memoryview, Form(counted, lambda reader: reader.view(reader.uint(4)))]
+CountedView = Annotated[
+    bytes | memoryview,
+    Form(counted, lambda reader: reader.view(reader.uint(4)), lambda body: (uint(len(body), 4), body)),
+]
 IndexSet = Annotated[tuple[int, ...], INDEX_SET]
 Numbered = Annotated[tuple[tuple[int, bytes], ...], numbered(COUNTED)]
 
@@ -166,9 +173,12 @@ class Record:
 
     __slots__ = ()
 
-    def parts(self, *, without: str = "") -> Iterator[bytes]:
+    def parts(self, *, without: str = "") -> Iterator[bytes | memoryview]:
         """Yields the bytes of every field but the one that is named."""
-        return (form.write(getattr(self, name)) for name, form in self._forms().items() if name != without)
+        for name, form in self._forms().items():
+            if name != without:
+                value = getattr(self, name)
+                yield from form.pieces(value) if form.pieces else (form.write(value),)
 
     def body(self) -> bytes:
         """Returns the canonical bytes."""
