@@ -207,7 +207,6 @@ def bench_round(length: int) -> None:
 
     Each round stands between two measurements of the keystream that a client needs, 100 masks; the server
     needs one for every survivor and for every pair of a survivor and a dropout.
-
     """
     n, gone_count = 100, 10
     needed = (n - gone_count) * (1 + gone_count)

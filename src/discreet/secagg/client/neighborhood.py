@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from discreet.errors import LocalProtocolError, PeerProtocolError
 from discreet.randomness import RandomSource
 from discreet.secagg.codes import AbortCode
-from discreet.secagg.draws import check_draw, neighborhoods
+from discreet.secagg.draws import check_draw, neighborhood
 from discreet.secagg.graph import ChosenGraph, GraphRule, Neighborhood
 from discreet.secagg.messages import Choices
 
@@ -47,7 +47,7 @@ def accept(
     for drawer, drawn in choices.draws:
         # By its form only; whether it is the one that was drawn, its drawer checks (ADR 43).
         check_draw(agreed, offered, drawer, drawn)
-    place = neighborhoods(draws)[me]
+    place = neighborhood(draws, me)
     if not len(place.owners) <= agreed.max_in_degree:
         raise PeerProtocolError(
             AbortCode.BAD_GRAPH,

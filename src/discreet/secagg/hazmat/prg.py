@@ -20,7 +20,7 @@ _BLOCK_BYTES = 16
 # Large enough that a call costs nothing, small enough that keystream and operand stay in a core's cache.
 _CHUNK_BYTES = 1 << 17
 # Bounds the memory of open keystreams.
-_KEYS_AT_ONCE = 256
+_KEYS_AT_ONCE = 64
 _ZEROS = bytes(_CHUNK_BYTES)
 
 
