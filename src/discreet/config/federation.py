@@ -118,7 +118,7 @@ def with_named_columns(data: DataConfig, header: Iterable[str] | None = None) ->
     known = list(dict.fromkeys(_header(data) if header is None else header))
     column = data.partition.column if isinstance(data.partition, ColumnPartition) else None
     whose = data.id if data.person is None else data.person.column
-    taken = [name for name in (data.label, whose, column, *(data.drop or ())) if name is not None]
+    taken = [name for name in (*data.labels, whose, column, *(data.drop or ())) if name is not None]
     found, problems = expanded(rules, known, taken)
     features = [name for stated in found.values() for name in stated]
     of_missing, more = expanded({"missing": missing}, features, ())
@@ -168,6 +168,8 @@ def table_shape(data: DataConfig) -> tuple[int, int] | None:
         return None
     features = sum(len(column.names) for column in columns) or 1
     classes = NUMBER if facts.outcome is not None else len(facts.class_texts())
+    if data.several:
+        classes = 1 << len(data.labels)
     return features + (0 if data.asked is True else 1), classes
 
 

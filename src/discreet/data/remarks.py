@@ -32,6 +32,36 @@ def label_notes(name: str, column: str, classes: Sequence[str], counts: Integers
     return (*left_out, f"{name}, column {column!r}: no record is of class {', '.join(absent)}.")
 
 
+def several_notes(
+    name: str, columns: Sequence[str], texts: Sequence[str], counts: Integers
+) -> tuple[str, ...]:
+    """Counts the records that are left out for one of several labels, and names labels with one value only.
+
+    Args:
+        name: the file's.
+        columns: the labels'.
+        texts: of their two values.
+        counts: records of each combination, whose bit k is the k-th label, and last of none.
+    """
+    rows, without = int(counts.sum()), int(counts[-1])
+    notes = []
+    if without:
+        named, values = ", ".join(map(repr, columns)), " or ".join(texts)
+        notes.append(
+            f"{name}, labels {named}: {without} of {rows} records hold something else than {values} in one "
+            "of them; THESE RECORDS ARE LEFT OUT. Name both values by their texts, as in "
+            'classes = ["no", "yes"].'
+        )
+    known = rows - without
+    for place, column in enumerate(columns):
+        of_value = [0, 0]
+        for number, count in enumerate(counts[:-1].tolist()):
+            of_value[number >> place & 1] += count
+        if known and 0 in of_value:
+            notes.append(f"{name}, column {column!r}: no record is of class {texts[of_value.index(0)]}.")
+    return tuple(notes)
+
+
 def outcome_notes(name: str, column: str, low: float, high: float, counts: Integers) -> tuple[str, ...]:
     """Counts the records that are left out for their label, and those whose label is clipped.
 

@@ -35,6 +35,7 @@ class SiloSetting:
         asked: what answers the questions of the config; None if it trains a model.
         number: whether the label is a number, so that the model is a regression.
         ordinal: whether the classes are levels in an order, which the head counts.
+        several: whether a record has several labels, one for each output.
         batch_norm: whether the model has layers of batch norm.
     """
 
@@ -52,6 +53,7 @@ class SiloSetting:
     asked: tuple[AskedBlock, ...] | None = None
     number: bool = False
     ordinal: bool = False
+    several: bool = False
     batch_norm: bool = False
 
     def require_batch(self, records: float) -> None:
@@ -79,7 +81,7 @@ class SiloSetting:
     @property
     def head(self) -> ConvexHead:
         """The loss on the model's outputs."""
-        return head_on(self.outputs, ordinal=self.ordinal)
+        return head_on(self.outputs, ordinal=self.ordinal, several=self.several)
 
     @property
     def expected(self) -> ExpectedBatch:

@@ -13,7 +13,6 @@ from discreet.arrays import Float32s, Floats, Integers
 from discreet.data.records import Records
 from discreet.kinds.heads import ConvexHead
 from discreet.learning.clipping.shapes import chunks
-from discreet.learning.losses import last_class
 
 # The length of every chunk, whatever the number of records; float64 copies of so many stay in the cache.
 CHUNK = 64
@@ -95,7 +94,7 @@ def linear_rows(
     Only the norm and the sum must be exact. The weights are multiplied with one row after the other: BLAS may
     give the last rows of one large product other last bits than the first ones, whatever its shape.
     """
-    last = last_class(head.outputs)
+    last = head.num_classes - 1
     with np.errstate(all="ignore"):  # what overflows is not usable
         logits = np.matmul(weights, features[:, :, None])[:, :, 0].astype(np.float64)
         losses, residuals = head.losses_and_residuals(logits, np.minimum(labels, last))
