@@ -27,6 +27,7 @@ from discreet.data import (
     table_columns,
 )
 from discreet.data.dialect import COMMAS, Dialects
+from discreet.data.headers import miswritten
 from discreet.data.labels import NUMBER
 from discreet.data.names import expanded, has_pattern
 from discreet.data.persons import PersonRule
@@ -138,7 +139,9 @@ def _header(data: DataConfig) -> list[str]:
     """Returns the columns of all files of a source."""
     if not of_tables(data.source):
         raise DataError("a pattern of columns is for csv: and parquet: sources, whose headers are read.")
-    found, problems = table_files(_expanded_path(data.source), public_facts(data).dialects).headers()
+    files = table_files(_expanded_path(data.source), public_facts(data).dialects)
+    found, problems = files.headers()
+    problems += miswritten(found, files)[0]
     if problems:
         raise together(problems, "files cannot be read")
     return [name for header in found.values() for name in header]
