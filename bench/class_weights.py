@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 
 from additive import RANGES, TEXTS, config, files
-from discreet import Config, load_model, run
-from discreet.engines.local import prepare
+from discreet import Config, load_model
+from discreet.engines.local import prepare, run
 from discreet.kinds import StableStepsConfig
 
 SHARE = 1 / 20

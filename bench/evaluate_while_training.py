@@ -15,8 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from discreet import Config, run
+from discreet import Config
 from discreet.config import parse_config
+from discreet.engines.local import run
 
 ROWS: tuple[dict[str, Any], ...] = (
     {"every": 20, "epsilon": 1.0, "bins": 2},

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
+from discreet.kinds.heads import MOST_LABELS
 from discreet.kinds.preparation import StandardiseConfig
 
 MOST_CLASSES = 1 << 16
@@ -106,6 +107,21 @@ def _person_table(person: object) -> object:
     return person
 
 
+def _label_or_labels(stated: object) -> object:
+    """Refuses what is neither a column nor a list of two to eight, in one line for both."""
+    if isinstance(stated, str):
+        return stated
+    names = list(stated) if isinstance(stated, list | tuple) else []
+    known = all(isinstance(name, str) and name for name in names)
+    if not (known and len(set(names)) == len(names) and 2 <= len(names) <= MOST_LABELS):
+        raise ValueError(
+            f'must be a column, or a list of 2 to {MOST_LABELS} different ones as in ["diabetes", "stroke"]; '
+            f"got {stated!r}"
+        )
+    return tuple(names)
+
+
+Label = Annotated[str | tuple[str, ...], BeforeValidator(_label_or_labels)]
 Source = Annotated[str | dict[str, str], BeforeValidator(_text_or_texts)]
 Written = str | dict[str, str]
 Missing = Literal["indicator", "neutral"]
@@ -152,7 +168,7 @@ class DataConfig(Section):
         keep_test_set: hold out the source's own test records, where it has some; false puts them among the
             others, and holds out ``test_fraction`` of all.
         split_seed: public seed of the split and of random partitions.
-        label: the column to predict (csv).
+        label: the column to predict, or a list of two to eight with two values each (csv).
         label_range: where the label is a number: its public range, as in ``[0, 60]``. The model is then a
             regression; there are no classes, and what lies outside is clipped (csv).
         ranges: numeric feature columns with their plausible range (csv). Here and below ``*`` in a name
@@ -170,6 +186,7 @@ class DataConfig(Section):
         encoding: of the text; left out, UTF-8. Encodings of one byte a character will do (csv).
         decimal: the decimal sign; left out, a point (csv).
         classes: the label's texts in order, such as ``["no", "yes"]``; left out, they are 0, 1, ... (csv).
+            Several labels have the same two.
         num_classes: number of classes; left out, as many as there are ``classes``.
         feature_norm_bound: L2 norm that every record is scaled to, from 2^-40 to 2^40.
         asked: whether records are asked questions, and no model is trained on them: they keep their numbers
@@ -194,7 +211,7 @@ class DataConfig(Section):
     split_seed: Annotated[int, Field(ge=0)] = 0
     id: str | None = None
     person: Annotated[PersonConfig | None, BeforeValidator(_person_table)] = None
-    label: str | None = None
+    label: Label | None = None
     label_range: tuple[float, float] | None = None
     ranges: dict[str, tuple[float, float]] | None = None
     bins: BinsConfig | None = None
@@ -282,6 +299,32 @@ class DataConfig(Section):
                 f"{list(self.label_range)}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _several_have_two_values(self) -> Self:
+        """Refuses, for several labels, what is for one."""
+        if not self.several:
+            return self
+        stated = [name for name in ("label_range", "num_classes") if getattr(self, name) is not None]
+        if stated:
+            raise ValueError(f"{' and '.join(stated)} must be left out where there are several labels")
+        if self.classes is not None and len(self.classes) != 2:
+            raise ValueError(
+                f"classes must be two texts where there are several labels; got {len(self.classes)}"
+            )
+        return self
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns to predict."""
+        if self.label is None:
+            return ()
+        return (self.label,) if isinstance(self.label, str) else self.label
+
+    @property
+    def several(self) -> int:
+        """How many labels a record has, if there are several; else 0."""
+        return 0 if isinstance(self.label, str) else len(self.labels)
 
     def __repr__(self) -> str:
         where = self.source if isinstance(self.source, str) else ", ".join(self.source)

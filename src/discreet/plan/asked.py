@@ -113,9 +113,9 @@ def variables(data: DataConfig) -> dict[str, Variable]:
         if (variable := _variable(column, place, data)) is not None:
             found[column.column] = variable
         place += len(column.names)
-    if schema is not None and schema.label:
+    if schema is not None and isinstance(schema.label, str) and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
-    elif data.label is not None and data.label_range is None:
+    elif isinstance(data.label, str) and data.label_range is None:
         found[data.label] = known.Label(data.label, public_facts(data).class_texts())
     elif data.asked == "held-out" and data.num_classes is not None:
         # Records of arrays: their features have no names, and their labels are numbers.

@@ -136,6 +136,8 @@ class Plan:
         """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
         if self.model.name == ORDINAL:
             return "ordinal regression"
+        if self.data.several:
+            return f"{self.model.name}, {self.data.several} labels"
         number = self.data.label_range is not None and self.model.name == LINEAR
         return "linear regression" if number else self.model.name
 

@@ -36,6 +36,7 @@ def made_model(
         num_classes,
         seed=config.model.seed,
         mixes_records=config.training.local.clips_whole_update,
+        labels=config.data.several,
     )
     return made, described(made, feature_shape)
 
@@ -53,7 +54,7 @@ def public_model(plan: Plan) -> nn.Module:
             f"{facts.linear}. Plan again."
         )
     # A plan of a few bytes may name a model of any size; what it counts is compared before it is made.
-    weights = count_weights(model.name, facts.feature_shape, facts.num_classes)
+    weights = count_weights(model.name, facts.feature_shape, facts.num_classes, plan.data.several)
     if weights is not None and weights != facts.dimension:
         raise ConfigurationError(
             f"'facts.dimension' must be the weights of {model.name!r} for these features, {weights}; the "

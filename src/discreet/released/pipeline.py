@@ -59,6 +59,11 @@ def sklearn_pipeline(model: Model) -> Any:
             f"a scikit-learn pipeline must be of a linear model; got {model.plan.model.name!r}. "
             "Export it with --onnx or --torch."
         )
+    if model.labels:
+        raise ConfigurationError(
+            f"a scikit-learn pipeline must predict one label; this model has {len(model.labels)}. Export it "
+            "with --onnx or --torch."
+        )
     if isinstance(model.network, OrdinalHead):
         raise ConfigurationError(
             "a scikit-learn pipeline must be of a model that scikit-learn has; it has none for levels in an "

@@ -18,6 +18,7 @@ from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
 from discreet.data.standard import FARTHEST
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
+from discreet.models.joint import bits
 from discreet.released.model import Model
 
 # A cell that is none of the texts of any column: cells of a file are without blanks around them.
@@ -66,7 +67,8 @@ def _texts(column: Categories | Contrast) -> Texts:
 class TableScorer(nn.Module):
     """Raw cells of rows to the model's answer, by the public rules of the training.
 
-    That is the probability of each class, or of a regression the number that it predicts.
+    That is the probability of each class, or of a regression the number that it predicts; of several labels
+    the probability of the second class of each.
 
     ``forward(numbers, codes)`` takes the columns of numbers, float64 of shape ``(n, a)``, NaN where one is
     missing, a date as its number; and of the columns of texts the number of each cell's text, int64 of shape
@@ -94,7 +96,7 @@ class TableScorer(nn.Module):
         codes = [code_of(column) for column in numbers]
         self.network = model.network
         self.norm_bound = rules.norm_bound
-        self.outcome = model.outcome
+        self.outcome, self.labels = model.outcome, len(model.labels)
         self.register_buffer("low", _row([column.low for column in numbers]))
         self.register_buffer("high", _row([column.high for column in numbers]))
         # No number equals NaN: a column without a code has no cell that is absent by code.
@@ -148,7 +150,7 @@ class ArrayScorer(nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         data = model.plan.data
-        self.network, self.outcome = model.network, model.outcome
+        self.network, self.outcome, self.labels = model.network, model.outcome, len(model.labels)
         # What a feature map makes of records is outside of the program, which takes its features.
         raw = data.feature_shape if data.transform is None else None
         self.shape = raw or model.plan.facts.feature_shape
@@ -172,7 +174,8 @@ def _scored(
         features = (features * (norm_bound / norms)).float()
     outputs, outcome = scorer.network(features), scorer.outcome
     if outcome is None:
-        return class_probabilities(outputs)
+        found = class_probabilities(outputs)
+        return found @ bits(scorer.labels).double() if scorer.labels else found
     numbers: torch.Tensor = outcome.low + (outputs.double() + 1.0) * outcome.half
     return numbers
 

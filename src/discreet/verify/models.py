@@ -193,8 +193,8 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
     found = f"{len(shared)} measurements of the released model"
     if evidence.run.directory.evaluation.exists():
-        classes = evidence.run.plan.data.classes
-        quality = quality_of(model, federation, parameters, classes=classes)
+        data = evidence.run.plan.data
+        quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
         again = None if quality is None else quality_json(quality)
         require_same(read_json(evidence.run.directory.evaluation.read_bytes()), again, "evaluation.json")
         found += ", and all of evaluation.json"

@@ -281,9 +281,9 @@ def _measured(prepared: Prepared, state: Training) -> dict[str, float]:
 
 
 def _quality(prepared: Prepared, state: Training) -> AnyQuality | None:
-    classes = prepared.config.data.classes
+    data = prepared.config.data
     federation = to_measure(prepared.plan, prepared.federation, state.prepared)
-    return quality_of(prepared.model, federation, state.parameters, classes=classes)
+    return quality_of(prepared.model, federation, state.parameters, classes=data.classes, labels=data.labels)
 
 
 def _where_its_model_is(config: Config) -> Config:

@@ -14,7 +14,6 @@ from discreet.data.records import Records
 from discreet.kinds.heads import ConvexHead
 from discreet.kinds.sampling import UNKNOWN_BATCH, ExpectedBatch
 from discreet.learning.clipping.shapes import chunk_length, chunks
-from discreet.learning.losses import last_class
 
 # Float64 copies of so many rows stay close to the processor; a shorter chunk waits for more calls.
 _LONGEST = 128
@@ -117,7 +116,7 @@ def linear_rows(
         exact: the same features in float64.
         labels: shape ``(L,)``.
     """
-    last = last_class(head.outputs)
+    last = head.num_classes - 1
     with np.errstate(all="ignore"):  # what overflows is not usable
         logits = np.matmul(weights, features[:, :, None])[:, :, 0].astype(np.float64)
         losses, residuals = head.losses_and_residuals(logits, np.minimum(labels, last))
