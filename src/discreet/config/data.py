@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, mod
 from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
-from discreet.kinds.preparation import PreparationConfig, StandardiseConfig
+from discreet.kinds.preparation import PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -185,6 +185,8 @@ class DataConfig(Section):
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
             a function of one's own from one record to a vector, for arrays in memory.
         standardise: centres and scales numbers by what a noisy sum before the first round says of them.
+        project: projects records onto the directions that a noisy sum before the first round shows; in place
+            of ``standardise``.
     """
 
     source: Source
@@ -214,6 +216,7 @@ class DataConfig(Section):
     partition: PartitionConfig | None = None
     transform: Transform | None = None
     standardise: StandardiseConfig | None = None
+    project: ProjectConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -294,7 +297,28 @@ class DataConfig(Section):
     @property
     def preparation(self) -> PreparationConfig | None:
         """How records are prepared by a release before the first round; None if they are not."""
-        return self.standardise
+        return self.standardise or self.project
+
+    def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of a record as the model takes it, of the shape as it is read."""
+        return feature_shape if self.preparation is None else self.preparation.model_shape(feature_shape)
+
+    @property
+    def makes_own_records(self) -> bool:
+        """Whether a function of the user's own, ``module:function``, makes the records."""
+        sources = [self.source] if isinstance(self.source, str) else list(self.source.values())
+        return any(":" in one and one.partition(":")[0] not in _SCHEMES for one in sources)
+
+    @model_validator(mode="after")
+    def _one_preparation(self) -> Self:
+        """Refuses two preparations of one training: each asks records as they are read."""
+        if self.standardise is not None and self.project is not None:
+            raise ValueError(
+                "standardise and project must not both be given: each asks records as they are read, and "
+                "second moments of standardised ones would be a release of their own. A projection centres "
+                "features, and scales records; leave 'standardise' out, or 'project'"
+            )
+        return self
 
     @property
     def unit_capacity(self) -> int | dict[str, int] | None:
@@ -352,6 +376,7 @@ _OF_TRAINING = (
     "feature_shape",
     "transform",
     "standardise",
+    "project",
 )
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")

@@ -179,7 +179,7 @@ def _require_exact_to_the_end(
         return
     for silo, capacity in zip(facts.silos, capacities, strict=True):
         last = training_of(config, common, silo, capacity, rounds - 1)
-        taken = last.rounding_share(math.prod(facts.feature_shape))
+        taken = last.rounding_share(math.prod(config.data.model_shape(facts.feature_shape)))
         if not taken <= 1.0:
             raise ConfigurationError(
                 f"'training.local.decay' must leave a learning rate in round {rounds} that is above float64 "

@@ -128,6 +128,11 @@ class Plan:
         return self.config.ask or ()
 
     @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape of a record as the model takes it; records are read in that of ``facts``."""
+        return self.data.model_shape(self.facts.feature_shape)
+
+    @property
     def model_title(self) -> str:
         """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
         if self.model.name == ORDINAL:

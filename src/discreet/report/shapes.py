@@ -206,7 +206,8 @@ def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
 
 def shown_rules(plan: Plan) -> TableRules | None:
     """Returns the rules by which columns become features; None if the model's weights are not theirs."""
-    if not plan.facts.linear or plan.data.transform is not None or plan.model.name == ORDINAL:
+    data = plan.data
+    if not plan.facts.linear or data.transform is not None or data.project or plan.model.name == ORDINAL:
         return None
     rules = table_rules(plan.data.source, public_facts(plan.data))
     if rules is None:

@@ -20,6 +20,7 @@ from discreet.rounds.engine import RoundSum
 from discreet.rounds.judging import noise_variance
 from discreet.rounds.memory import Arrays
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
 _SUMS, _SURVIVORS = "prepared_sums", "prepared_survivors"
 
 
@@ -94,16 +95,29 @@ def record_map(plan: Plan, announced: Floats | None) -> RecordMap | None:
     return preparation_of(plan.config, plan.facts).record_map(announced)
 
 
-def to_measure(plan: Plan, federation: Federation, found: PreparedBy | None) -> Federation:
-    """Returns a federation whose held-out records are as rounds use records, for measuring."""
+def to_measure(
+    plan: Plan, federation: Federation, found: PreparedBy | None, *, training: bool = False
+) -> Federation:
+    """Returns a federation whose held-out records are as rounds use records, for measuring.
+
+    With ``training`` its training records are, too; else it has none that could be used.
+    """
     used = record_map(plan, None if found is None else announced_map(plan, found))
     if used is None:
         return federation
+
+    def mapped(records: Records) -> Records:
+        return records.with_features(used.features(records.features))
+
     silos = tuple(
-        dataclasses.replace(silo, test=silo.test.with_features(used.features(silo.test.features)))
+        dataclasses.replace(
+            silo, test=mapped(silo.test), train=mapped(silo.train if training else silo.train.take(_NO_ROWS))
+        )
         for silo in federation.silos
     )
-    return dataclasses.replace(federation, silos=silos)
+    # Features of a projection have no names left.
+    names = federation.feature_names if plan.model_shape == federation.feature_shape else ()
+    return dataclasses.replace(federation, silos=silos, feature_shape=plan.model_shape, feature_names=names)
 
 
 class RecordsInUse:

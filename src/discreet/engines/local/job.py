@@ -254,7 +254,7 @@ def run(
             final = _carry_out(prepared, directory, ledger, crew, observe)
             spent = spending(ledger.entries)
     write_model(directory, prepared.plan, prepared.model, final, spent, seeded=seeded)
-    comparison = compare(prepared.model, prepared.federation) if config.run.compare else None
+    comparison = _compared(prepared, final) if config.run.compare else None
     metrics = _measured(prepared, final)
     quality = _quality(prepared, final) if config.measures else None
     if comparison is not None:
@@ -280,6 +280,12 @@ def _measured(prepared: Prepared, state: Training) -> dict[str, float]:
         return {}
     federation = to_measure(prepared.plan, prepared.federation, state.prepared)
     return measure(prepared.model, federation, state.parameters)
+
+
+def _compared(prepared: Prepared, state: Training) -> Comparison | None:
+    """Compares on records as rounds use them."""
+    federation = to_measure(prepared.plan, prepared.federation, state.prepared, training=True)
+    return compare(prepared.model, federation)
 
 
 def _quality(prepared: Prepared, state: Training) -> AnyQuality | None:
