@@ -26,7 +26,7 @@ from discreet.privacy.wire import Json
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.judging import evaluated_from
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, record_map, to_measure
+from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -182,7 +182,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
+    federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}
