@@ -201,7 +201,7 @@ def model_shapes(run: RunRecord) -> Shapes:
 def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
     """Returns the survivors of each completed release that moved the model."""
     completed = run.spending.completed
-    return {done.release: done.survivors for done in completed if run.plan.trains(done.release)}
+    return {done.release: done.survivors for done in completed if run.plan.order.trains(done.release)}
 
 
 def shown_rules(plan: Plan) -> TableRules | None:

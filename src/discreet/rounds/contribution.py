@@ -116,7 +116,7 @@ def part_source(plan: Plan, release: int, randomness: _Source) -> _Source:
 
     Rounds draw the same from a seed, whether there are other parts or not.
     """
-    part = plan.part_of(release)
+    part = plan.order.part_of(release)
     return randomness if part is None else randomness.derive(part)
 
 
@@ -171,7 +171,7 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
     Raises:
         PrivacyRefusal: if the assumption does not hold.
     """
-    trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.beginnings]
+    trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.order.beginnings]
     require_rows_alike(trainings, model, plan.model_shape)
 
 

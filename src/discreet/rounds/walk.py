@@ -109,7 +109,7 @@ def train(
     state, left_out = start, 0
     while not over(plan, state, charged := spending(ledger.entries).charged):
         release = charged + 1
-        watch, evaluates = Stopwatch(), plan.evaluates(release)
+        watch, evaluates = Stopwatch(), plan.order.evaluates(release)
         try:
             outcome, place = _secure_sum(engine, ledger, _Release(plan, release, state), permit)
         except UnmaskingIncomplete as abort:
@@ -126,7 +126,7 @@ def train(
                 ) from None
             continue
         summed, left_out = watch.lap(), 0
-        prepares = plan.prepares(release)
+        prepares = plan.order.prepares(release)
         clip_norm = None if evaluates or prepares else state.clip_norm
         if prepares:
             state = prepare(plan, state, outcome)
@@ -148,7 +148,7 @@ def train(
             phases.total,
             phases,
             clip_norm,
-            plan.release_text(release),
+            plan.order.text(release),
             held_out(plan, state.evaluated[-1]) if evaluates else None,
         )
         directory.append_metrics(_metrics_line(plan, report))
@@ -261,12 +261,12 @@ class _Release:
     @property
     def announced(self) -> bytes:
         """The digest of the newest values that silos are told: model, and what prepares their records."""
-        own = self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+        own = self.state.parameters if self.plan.order.evaluates(self.number) else self.state.announced()
         return RoundOrder(self.number, 0, own, prepared=told(self.plan, self.state)).context()
 
     def order(self, place: int) -> RoundOrder:
         """Returns what the server asks, ``place`` naming the randomness."""
-        if self.plan.evaluates(self.number):
+        if self.plan.order.evaluates(self.number):
             prepared = told(self.plan, self.state)
             return RoundOrder(self.number, place, self.state.parameters, prepared=prepared)
         return round_order(self.plan, self.state, self.number, place)
@@ -276,10 +276,10 @@ class _Release:
 
         So a training draws the same noise from a seed, whether it is evaluated or not.
         """
-        own = self.plan.evaluates(self.number)
+        own = self.plan.order.evaluates(self.number)
         return sum(
             not isinstance(entry, Intent | Completed | Lost | Aborted)
-            or self.plan.evaluates(entry.release) == own
+            or self.plan.order.evaluates(entry.release) == own
             for entry in entries
         )
 

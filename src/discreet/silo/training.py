@@ -15,7 +15,7 @@ from discreet.data import Records
 from discreet.errors import DiscreetError, PrivacyViolation
 from discreet.kinds.timetable import Turn
 from discreet.plan import Plan, filled
-from discreet.plan.held_out import PREPARATION
+from discreet.plan.order import PREPARATION
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
@@ -192,9 +192,11 @@ class SiloTraining:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         forgiven, year = self._entered and self._believes_abort(start), self._book.today().year
         account = self._book.state.account(self._ledger.charged(), self._ledger.charged(year))
-        plan, sort = self._approval.plan, self._approval.plan.sort_of(start.terms.round_index)
+        plan, sort = self._approval.plan, self._approval.plan.order.sort_of(start.terms.round_index)
         releases, of_year = (
-            plan.covering(self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven))
+            plan.order.covering(
+                self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven)
+            )
             for one in (None, year)
         )
         budget, charge = self._policy.budget, self._approval.charge
@@ -264,7 +266,7 @@ class SiloTraining:
             self._plan_digest,
             start.terms.context.hex(),
             self._book.today(),
-            part=self._approval.plan.sort_of(start.terms.round_index),
+            part=self._approval.plan.order.sort_of(start.terms.round_index),
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
@@ -323,7 +325,7 @@ class SiloTraining:
     ) -> Records:
         """Returns this silo's records, or none, as a release uses them: under the map that was announced."""
         plan, silo = self._approval.plan, self._policy.silo
-        part = plan.part_of(release)
+        part = plan.order.part_of(release)
         own = self._records[None if part == PREPARATION else part]
         if without_records:
             own = RecordsInUse(plan, {silo: nothing(plan)})
@@ -341,5 +343,5 @@ class SiloTraining:
 
 def _text_of(plan: Plan, release: int) -> str:
     """Says which release this is, and of a preparation whom it asks."""
-    asks = " (asks the training records)" if plan.prepares(release) else ""
-    return f"{plan.release_text(release)}{asks}"
+    asks = " (asks the training records)" if plan.order.prepares(release) else ""
+    return f"{plan.order.text(release)}{asks}"

@@ -36,8 +36,8 @@ def check_metrics(evidence: Evidence) -> Finding:
             "delta": spent.delta,
             "survivors": list(entry.survivors),
         }
-        if "held_out" in line or evidence.run.plan.evaluates(entry.release):
-            said = asked.get(evidence.run.plan.round_of(entry.release), None)
+        if "held_out" in line or evidence.run.plan.order.evaluates(entry.release):
+            said = asked.get(evidence.run.plan.order.round_of(entry.release), None)
             found["held_out"] = None if said is None else held_out(evidence.run.plan, said).to_json()
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")

@@ -129,11 +129,11 @@ def _require_counted(run: RunRecord) -> None:
         "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
     }
     expected: Json = {
-        "prepared": [len(one.survivors) for one in completed if plan.prepares(one.release)],
+        "prepared": [len(one.survivors) for one in completed if plan.order.prepares(one.release)],
         "evaluated": [
-            [plan.round_of(one.release), len(one.survivors)]
+            [plan.order.round_of(one.release), len(one.survivors)]
             for one in completed
-            if plan.evaluates(one.release)
+            if plan.order.evaluates(one.release)
         ],
     }
     require_same(stated, expected, "state.safetensors, survivors")

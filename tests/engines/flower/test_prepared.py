@@ -20,7 +20,9 @@ from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
 from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import event_for, sum_terms, wire_terms
-from discreet.plan.held_out import EVALUATION, PREPARATION
+from discreet.plan.counted import contributions_of
+from discreet.plan.guaranteed import against
+from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
 from discreet.rounds import RoundOrder
 from discreet.secagg import Stage
@@ -145,7 +147,7 @@ def test_evaluations_ask_prepared_records_beside_it(
     consortium = make_consortium(config)
     both(consortium, config, tmp_path / "local", DirectWire(consortium.silos))
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2, EVALUATION: 1}
-    assert consortium.plan.covering({PREPARATION: 1, None: 2, EVALUATION: 1}) == 4
+    assert consortium.plan.order.covering({PREPARATION: 1, None: 2, EVALUATION: 1}) == 4
 
 
 def test_a_silo_that_was_restarted_before_a_round_trains_on_prepared_records(
@@ -276,7 +278,7 @@ def test_a_preparation_asked_for_again_and_again_is_charged_each_time(
     assert charged(consortium, "cleveland") == {PREPARATION: found}
     asked = consortium.plan.preparation
     assert asked is not None
-    spent = asked.against(charge.adversary, charge.honest_silos, rounds=found)
+    spent = against(asked, charge.adversary, charge.honest_silos, rounds=found)
     assert 2 <= found < 9
     assert spent.epsilon <= policy.budget.lifetime.epsilon
 
@@ -313,15 +315,15 @@ class TestABudget:
         consortium = make_consortium(standardised)
         plan, policy = consortium.plan, load_policy(consortium.folder.policy("cleveland"))
         charge = Charge.under(plan, policy)
-        assert plan.contributions_of("cleveland") == plan.covering({PREPARATION: 1, None: 2}) == 3
+        assert contributions_of(plan, "cleveland") == plan.order.covering({PREPARATION: 1, None: 2}) == 3
         assert charge.cost(3).epsilon == pytest.approx(1.0, abs=0.01)
         alone = dataclasses.replace(plan, preparation=None)
-        assert alone.against(charge.adversary, charge.honest_silos, rounds=2).epsilon < 0.99
+        assert against(alone, charge.adversary, charge.honest_silos, rounds=2).epsilon < 0.99
         # Who missed release 0 is charged for it; asked twice, it costs as much as if all began anew.
-        assert plan.covering({None: 1}) == 2
-        assert plan.covering({PREPARATION: 2}) == 4
-        assert plan.covering({PREPARATION: 2, None: 2}) == 4
-        assert plan.covering({PREPARATION: 1, None: 3}) == 5
+        assert plan.order.covering({None: 1}) == 2
+        assert plan.order.covering({PREPARATION: 2}) == 4
+        assert plan.order.covering({PREPARATION: 2, None: 2}) == 4
+        assert plan.order.covering({PREPARATION: 1, None: 3}) == 5
         assert charge.cost(4).epsilon > charge.cost(3).epsilon
 
     @pytest.mark.parametrize("composition", Composition)

@@ -17,6 +17,7 @@ from discreet.config.data import features_named, source_text
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
+from discreet.plan.counted import contributions_of
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -95,7 +96,7 @@ def review(proposed: Plan, policy: Policy, account: Account, *, today: date, app
         raise objection
     plan = _with_own_files(proposed, policy)
     charged = Charge.under(plan, policy)
-    return Approval(plan, _public_model(plan), charged, charged.cost(plan.contributions_of(policy.silo)))
+    return Approval(plan, _public_model(plan), charged, charged.cost(contributions_of(plan, policy.silo)))
 
 
 def objections(
@@ -119,7 +120,7 @@ def objections(
         yield refusal
         return
     yield from _unsafe(charge)
-    releases = plan.contributions_of(policy.silo)
+    releases = contributions_of(plan, policy.silo)
     yield from account.refusals(policy.budget, charge, releases)
     cost = charge.cost(releases)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
