@@ -13,7 +13,7 @@ from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
 from discreet.kinds.heads import MOST_LABELS
-from discreet.kinds.preparation import StandardiseConfig
+from discreet.kinds.preparation import PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -202,6 +202,8 @@ class DataConfig(Section):
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
             a function of one's own from one record to a vector, for arrays in memory.
         standardise: centres and scales numbers by what a noisy sum before the first round says of them.
+        project: projects records onto the directions that a noisy sum before the first round shows; in place
+            of ``standardise``.
     """
 
     source: Source
@@ -231,6 +233,7 @@ class DataConfig(Section):
     partition: PartitionConfig | None = None
     transform: Transform | None = None
     standardise: StandardiseConfig | None = None
+    project: ProjectConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -335,6 +338,32 @@ class DataConfig(Section):
         return repr(self)
 
     @property
+    def preparation(self) -> PreparationConfig | None:
+        """How records are prepared by a release before the first round; None if they are not."""
+        return self.standardise or self.project
+
+    def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of a record as the model takes it, of the shape as it is read."""
+        return feature_shape if self.preparation is None else self.preparation.model_shape(feature_shape)
+
+    @property
+    def makes_own_records(self) -> bool:
+        """Whether a function of the user's own, ``module:function``, makes the records."""
+        sources = [self.source] if isinstance(self.source, str) else list(self.source.values())
+        return any(":" in one and one.partition(":")[0] not in _SCHEMES for one in sources)
+
+    @model_validator(mode="after")
+    def _one_preparation(self) -> Self:
+        """Refuses two preparations of one training: each asks records as they are read."""
+        if self.standardise is not None and self.project is not None:
+            raise ValueError(
+                "standardise and project must not both be given: each asks records as they are read, and "
+                "second moments of standardised ones would be a release of their own. A projection centres "
+                "features, and scales records; leave 'standardise' out, or 'project'"
+            )
+        return self
+
+    @property
     def unit_capacity(self) -> int | dict[str, int] | None:
         """The public bound on the training persons of a silo, or on its records where no person is given."""
         return self.record_capacity if self.person is None else self.person.capacity
@@ -390,6 +419,7 @@ _OF_TRAINING = (
     "feature_shape",
     "transform",
     "standardise",
+    "project",
 )
 _IN_MEMORY = "memory"
 _TABLES = ("csv:", "parquet:")

@@ -367,20 +367,19 @@ class Config(Section):
     @model_validator(mode="after")
     def _preparation_is_proven(self) -> Config:
         """Refuses a preparation beside what it is not proven with (docs/theory/questions.md)."""
-        if self.data.standardise is None or self.ask is not None:
+        stated = self.data.preparation
+        if stated is None or self.ask is not None:
             return self
+        key = f"'data.{stated.key}'"
         if self.privacy.unit == "client":
             raise ValueError(
-                "'data.standardise' must be without the client unit: it asks records, and a client has any "
-                "number of them"
+                f"{key} must be without the client unit: it asks records, and a client has any number of them"
             )
         if self.training.schedule is not None:
-            raise ValueError(
-                "'data.standardise' must be without 'training.schedule', where sums ask some silos only"
-            )
+            raise ValueError(f"{key} must be without 'training.schedule', where sums ask some silos only")
         if self.training.local.noise_inside:
             raise ValueError(
-                "'data.standardise' must be without noisy-steps, whose noise need not add up over silos as "
+                f"{key} must be without noisy-steps, whose noise need not add up over silos as "
                 "that of its sum does"
             )
         return self
@@ -406,6 +405,10 @@ class Config(Section):
             )
         if self.data.test_fraction == 0.0:
             raise ValueError("'data.test_fraction' must be above 0 where held-out records are asked; got 0")
+        if self.data.project is not None and self.evaluate.by is not None:
+            raise ValueError(
+                "'evaluate.by' must be left out with 'data.project', under which records have no columns left"
+            )
         if self.model.name != LINEAR or self.data.label_range is not None:
             found = "a regression" if self.data.label_range is not None else repr(self.model.name)
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,7 @@ from discreet.plan.facts import FederationFacts
 from discreet.plan.guaranteed import against
 from discreet.plan.held_out import with_weights
 from discreet.plan.order import EVALUATION, PREPARATION, Order
+from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
     RoundRelease,
     Thresholds,
@@ -130,6 +132,11 @@ class Plan:
     def questions(self) -> tuple[Question, ...]:
         """What is asked of the records; nothing where a model is trained."""
         return self.config.ask or ()
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape of a record as the model takes it; records are read in that of ``facts``."""
+        return self.data.model_shape(self.facts.feature_shape)
 
     @property
     def model_title(self) -> str:
@@ -232,7 +239,7 @@ class Plan:
         """Returns how many numbers the map has that records may be prepared by in a release; 0 for none."""
         if self.preparation is None or self.order.prepares(release):
             return 0
-        return 2 * len(self.preparation.questions)
+        return math.prod(preparation_of(self.config, self.facts).map_shape)
 
     def questions_about(self, weights: npt.NDArray[np.float64]) -> Plan:
         """Returns the plan of questions that an evaluation of a model with these weights carries out."""

@@ -46,7 +46,7 @@ def silo_setting(config: Config, facts: FederationFacts, capacity: int) -> SiloS
     require_shape(config.data, facts.feature_shape, facts.num_classes)
     for question in config.ask or ():
         if isinstance(question, EvaluationQuestion):
-            question.require_of(facts.silos, math.prod(facts.feature_shape))
+            question.require_of(facts.silos, math.prod(config.data.model_shape(facts.feature_shape)))
     person = config.data.person
     return SiloSetting(
         kind=local.kind,

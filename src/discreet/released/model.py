@@ -16,7 +16,7 @@ from discreet.config.federation import public_facts
 from discreet.data import Records, TableRules, features_in_memory, table_rules
 from discreet.data.frames import table_of
 from discreet.data.labels import Outcome
-from discreet.data.standard import Standard
+from discreet.data.record_map import RecordMap
 from discreet.errors import ConfigurationError
 from discreet.kinds.model_facts import names_own_code
 from discreet.learning import logits
@@ -30,7 +30,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
 from discreet.quality import shares_of_labels
 from discreet.rounds import Origin, parse_origin
-from discreet.rounds.preparing import standard_of
+from discreet.rounds.preparing import record_map
 
 
 @final
@@ -42,13 +42,13 @@ class Model:
         origin: what the model file says of itself.
         network: features to logits, in evaluation mode.
         own_code: whether a feature map that is not bundled may be imported.
-        standard: what prepares records as they are read for the network; None where nothing does.
+        prepares: what prepares records as they are read for the network; None where nothing does.
     """
 
     origin: Origin
     network: nn.Module
     own_code: bool = False
-    standard: Standard | None = None
+    prepares: RecordMap | None = None
 
     @property
     def plan(self) -> Plan:
@@ -127,7 +127,7 @@ class Model:
         """Returns the logits of features as records are read for training, shape ``(n, k)``."""
         if not len(features):
             return torch.empty(0, 1 << len(self.labels) if self.labels else self.plan.facts.model.outputs)
-        taken = features if self.standard is None else self.standard.features(features)
+        taken = features if self.prepares is None else self.prepares.features(features)
         return logits(self.network, Records(taken, np.zeros(len(features), dtype=np.int64)))
 
     def probabilities(self, features: Float32s) -> Floats:
@@ -242,21 +242,19 @@ def load_model(path: str | Path, *, own_code: bool = False) -> Model:
     _require_no_more_than_planned(origin, file.name)
     network = build_network(origin.plan, own_code=own_code)
     load_tensors(network, found, name=file.name)
-    return Model(origin, network.eval(), own_code, _standard(origin.plan, found.prepared, file.name))
+    return Model(origin, network.eval(), own_code, _map(origin.plan, found.prepared, file.name))
 
 
-def _standard(plan: Plan, announced: Floats | None, name: str) -> Standard | None:
+def _map(plan: Plan, announced: Floats | None, name: str) -> RecordMap | None:
     """Returns what prepares records, which a file may lack where the preparation was lost.
 
     Raises:
         ConfigurationError: if it is none of the plan's.
     """
-    if announced is None:
-        return None
-    if plan.preparation is None:
+    if announced is not None and plan.preparation is None:
         raise ConfigurationError(f"{name} must prepare records only where its plan does; it does.")
     try:
-        return standard_of(plan, announced)
+        return record_map(plan, announced)
     except ValueError as error:
         raise ConfigurationError(f"{name} must hold what prepares records; {error}.") from None
 

@@ -15,7 +15,8 @@ from discreet.arrays import Floats
 from discreet.data import TableRules
 from discreet.data.bins import Bins
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric
-from discreet.data.standard import FARTHEST
+from discreet.data.projection import Projection
+from discreet.data.standard import FARTHEST, Standard
 from discreet.data.table import Table
 from discreet.learning.metrics import class_probabilities
 from discreet.models.joint import bits
@@ -96,6 +97,7 @@ class TableScorer(nn.Module):
         codes = [code_of(column) for column in numbers]
         self.network = model.network
         self.norm_bound = rules.norm_bound
+        self.projected = _projected_by(model)
         self.outcome, self.labels = model.outcome, len(model.labels)
         self.register_buffer("low", _row([column.low for column in numbers]))
         self.register_buffer("high", _row([column.high for column in numbers]))
@@ -111,10 +113,10 @@ class TableScorer(nn.Module):
         self.register_buffer("lower", _row([lower for _, lower, _ in bins]))
         self.register_buffer("upper", _row([upper for _, _, upper in bins]))
         # Where nothing is standardised, nothing of it is in the program.
-        self.standardised = model.standard is not None
-        if model.standard is not None:
-            self.register_buffer("center", torch.from_numpy(model.standard.center.copy()))
-            self.register_buffer("scale", torch.from_numpy(model.standard.scale.copy()))
+        self.standardised = isinstance(model.prepares, Standard)
+        if isinstance(model.prepares, Standard):
+            self.register_buffer("center", torch.from_numpy(model.prepares.center.copy()))
+            self.register_buffer("scale", torch.from_numpy(model.prepares.scale.copy()))
         self.register_buffer("order", torch.tensor(_order(columns), dtype=torch.int64))
         self.texts = nn.ParameterList(
             nn.Parameter(torch.from_numpy(texts.features), requires_grad=False)
@@ -155,6 +157,7 @@ class ArrayScorer(nn.Module):
         raw = data.feature_shape if data.transform is None else None
         self.shape = raw or model.plan.facts.feature_shape
         self.norm_bound = None if raw is None else data.feature_norm_bound
+        self.projected = _projected_by(model)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Returns the probability of each class, float64, shape ``(n, num_classes)``."""
@@ -165,13 +168,41 @@ class ArrayScorer(nn.Module):
         return _scored(self, torch.cat([flat, torch.ones_like(flat[:, :1])], dim=1), self.norm_bound)
 
 
+class _Projected(nn.Module):
+    """Records as `discreet.data.projection.Projection` projects them."""
+
+    matrix: torch.Tensor
+
+    def __init__(self, projection: Projection) -> None:
+        super().__init__()
+        self.register_buffer("matrix", torch.from_numpy(projection.matrix.copy()))
+        self.least, self.norm_bound = projection.least_constant, projection.norm_bound
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Returns float32, shape ``(n, k + 1)``, of shape ``(n, d)``."""
+        wide = features.double()
+        constant = torch.clamp(wide[:, -1:], min=self.least)
+        return _scaled_to(torch.cat([wide @ self.matrix.T, constant], dim=1), self.norm_bound)
+
+
+def _projected_by(model: Model) -> _Projected | None:
+    """Returns what projects records; None where nothing of it is to be in the program."""
+    return _Projected(model.prepares) if isinstance(model.prepares, Projection) else None
+
+
+def _scaled_to(features: torch.Tensor, norm_bound: float) -> torch.Tensor:
+    norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
+    return (features * (norm_bound / norms)).float()
+
+
 def _scored(
     scorer: TableScorer | ArrayScorer, features: torch.Tensor, norm_bound: float | None
 ) -> torch.Tensor:
     """Scales features to a bound, if there is one, and returns the answer."""
     if norm_bound is not None:
-        norms = torch.sqrt((features * features).sum(dim=1, keepdim=True))
-        features = (features * (norm_bound / norms)).float()
+        features = _scaled_to(features, norm_bound)
+    if scorer.projected is not None:
+        features = scorer.projected(features)
     outputs, outcome = scorer.network(features), scorer.outcome
     if outcome is None:
         found = class_probabilities(outputs)

@@ -33,7 +33,7 @@ from discreet.kinds.model_facts import ORDINAL
 from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
-from discreet.rounds.preparing import announced_map, prepared_from, standard_of
+from discreet.rounds.preparing import announced_map, prepared_from, record_map
 
 NORMAL_95 = 1.959964
 """A band is this many standard deviations to either side: 95 % of a normal law."""
@@ -197,7 +197,8 @@ def model_shapes(run: RunRecord) -> Shapes:
     weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
     noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)
-    standard = None if found is None else standard_of(run.plan, announced_map(run.plan, found))
+    used = record_map(run.plan, None if found is None else announced_map(run.plan, found))
+    standard = used if isinstance(used, Standard) else None
     return shapes_of(rules, weights.reshape(run.plan.facts.outputs, -1), noise, standard)
 
 
@@ -209,7 +210,8 @@ def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
 
 def shown_rules(plan: Plan) -> TableRules | None:
     """Returns the rules by which columns become features; None if the model's weights are not theirs."""
-    if not plan.facts.linear or plan.data.transform is not None or plan.model.name == ORDINAL:
+    data = plan.data
+    if not plan.facts.linear or data.transform is not None or data.project or plan.model.name == ORDINAL:
         return None
     rules = table_rules(plan.data.source, public_facts(plan.data))
     if rules is None:

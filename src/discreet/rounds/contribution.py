@@ -169,7 +169,7 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
         PrivacyRefusal: if the assumption does not hold.
     """
     trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.order.beginnings]
-    require_rows_alike(trainings, model, plan.facts.feature_shape)
+    require_rows_alike(trainings, model, plan.model_shape)
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

@@ -12,7 +12,7 @@ from safetensors.numpy import load
 from discreet.arrays import Floats
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
-from discreet.data.standard import Standard
+from discreet.data.record_map import RecordMap
 from discreet.documents import read_json
 from discreet.engines.local.measure import measure, quality_of
 from discreet.errors import ConfigurationError, DiscreetError
@@ -26,7 +26,7 @@ from discreet.privacy.wire import Json
 from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.judging import evaluated_from
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, standard_of, to_measure
+from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
 
@@ -158,10 +158,9 @@ def _announced(run: RunRecord) -> Floats | None:
     return None if found is None else announced_map(run.plan, found)
 
 
-def saved_standard(run: RunRecord) -> Standard | None:
+def saved_map(run: RunRecord) -> RecordMap | None:
     """Returns what prepares records for the model of `saved_parameters`; None where nothing does."""
-    announced = _announced(run)
-    return None if announced is None else standard_of(run.plan, announced)
+    return record_map(run.plan, _announced(run))
 
 
 def remeasure(evidence: Evidence, folder: Path) -> Finding:
@@ -183,7 +182,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
+    federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}

@@ -27,6 +27,7 @@ from discreet.privacy.ledger import Lost, read_ledger, spending
 from discreet.rounds import RoundOrder
 from discreet.secagg import Stage
 from discreet.session.finish import finish
+from discreet.silo import training as silo_training
 from discreet.silo.check import dry_run
 from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
@@ -47,6 +48,15 @@ def standardised(small_config: Callable[..., Config]) -> Config:
     data = small_config().data.model_dump(exclude_none=True) | {"standardise": {"kind": "private"}}
     training = {"rounds": 2, "local": {"kind": "stable-steps", "learning_rate": 0.05, "steps": 4}}
     return small_config(data=data, training=training)
+
+
+@pytest.fixture
+def projected(small_config: Callable[..., Config], standardised: Config) -> Config:
+    """The same, with records projected onto three directions."""
+    tables = standardised.model_dump(exclude_none=True)
+    del tables["data"]["standardise"]
+    data = tables["data"] | {"project": {"kind": "private-pca", "components": 3}}
+    return small_config(data=data, training=tables["training"])
 
 
 def both(made: SmallConsortium, config: Config, local: Path, wire: DirectWire) -> None:
@@ -90,6 +100,42 @@ def test_a_dropout_leaves_the_bits_of_one_process(
     wire = DirectWire(consortium.silos, dropping(consortium, "hungary", release, stage))
     both(consortium, config, tmp_path / "local", wire)
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_a_projection_and_its_rounds_are_those_of_one_process(
+    make_consortium: Make, projected: Config, tmp_path: Path
+) -> None:
+    consortium = make_consortium(projected)
+    both(consortium, projected, tmp_path / "local", DirectWire(consortium.silos))
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    found = consortium.folder.server.run
+    finish(finished_run(found), None)
+    assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+
+
+def test_noise_takes_the_place_of_records_that_cannot_be_projected(
+    make_consortium: Make, projected: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the release and in the rounds, whose records are of another shape."""
+    own = silo_training.contribute
+
+    def failing(*stated: Any, records: Any, **others: Any) -> Any:
+        if len(records):
+            raise MemoryError
+        return own(*stated, records=records, **others)
+
+    monkeypatch.setattr(silo_training, "contribute", failing)
+    consortium = make_consortium(projected)
+    serve_training(DirectWire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_directions_that_are_not_orthonormal_are_refused(make_consortium: Make, projected: Config) -> None:
+    consortium = make_consortium(projected)
+    forged = np.full((3, DIMENSION), 0.5)
+    with pytest.raises(NotEnoughSurvivors):
+        engine_of(consortium).sum_round(RoundOrder(2, 1, np.zeros(4), prepared=forged))
+    assert not charged(consortium, "cleveland")
 
 
 def test_evaluations_ask_prepared_records_beside_it(

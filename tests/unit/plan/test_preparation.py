@@ -11,6 +11,7 @@ import pytest
 from discreet.accounting import epsilon
 from discreet.config import parse_config
 from discreet.config.evaluated import evaluation
+from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
 from discreet.plan import Plan, composable_cost, parse_plan, seen
@@ -19,7 +20,7 @@ from discreet.plan.follows import unlike_its_config
 from discreet.plan.guaranteed import event_against
 from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
-from discreet.plan.preparation import places
+from discreet.plan.standardising import Standardising
 from discreet.plan.sweep import costs
 from discreet.privacy.events import Composed
 from discreet.privacy.wire import digest
@@ -55,6 +56,10 @@ def tables(**changes: Any) -> dict[str, Any]:
             found[table] = value
         found[table] = {name: own for name, own in found[table].items() if own is not None}
     return found
+
+
+def places(plan: Plan) -> tuple[Place, ...]:
+    return Standardising(plan.config, plan.facts).places
 
 
 def planned(**changes: Any) -> Plan:
