@@ -32,6 +32,7 @@ from discreet.kinds import (
 )
 from discreet.kinds.fields import Count, Positive, Section, one_line
 from discreet.kinds.model_facts import LINEAR
+from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
 
 
@@ -272,6 +273,11 @@ class Config(Section):
         return repr(self)
 
     @property
+    def preparation(self) -> PreparationConfig | None:
+        """What a release before the first round asks of training records; None if there is none."""
+        return self.training.local.preparation or self.data.preparation
+
+    @property
     def measures(self) -> bool:
         """Whether models are measured on held-out records, without noise."""
         return self.run.evaluate and self.ask is None
@@ -367,10 +373,15 @@ class Config(Section):
     @model_validator(mode="after")
     def _preparation_is_proven(self) -> Config:
         """Refuses a preparation beside what it is not proven with (docs/theory/questions.md)."""
-        stated = self.data.preparation
+        stated = self.preparation
         if stated is None or self.ask is not None:
             return self
-        key = f"'data.{stated.key}'"
+        key = stated.path
+        if self.data.preparation is not None and stated is not self.data.preparation:
+            raise ValueError(
+                f"{key} must be public numbers with {self.data.preparation.path}: one release before the "
+                "first round asks the training records, and it asks about one of the two"
+            )
         if self.privacy.unit == "client":
             raise ValueError(
                 f"{key} must be without the client unit: it asks records, and a client has any number of them"

@@ -25,12 +25,20 @@ class PreparationConfig(Section):
     """
 
     key: ClassVar[str]
-    """What the table is called in ``data``."""
+    """What the key is called in its table."""
+
+    table: ClassVar[str] = "data"
+    """The table of a config that it is in."""
 
     sources: ClassVar[tuple[str, ...]]
     """What a silo's own source begins with: records of these end with a constant, and others need not."""
 
     share: Annotated[float, Field(gt=0, lt=1)] = 0.1
+
+    @property
+    def path(self) -> str:
+        """The key that states it, as messages name it."""
+        return f"'{self.table}.{self.key}'"
 
     def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of a record as the model takes it, of the shape as it is read."""
@@ -69,3 +77,21 @@ class StandardiseConfig(PreparationConfig):
 
     kind: Literal["private"]
     floor: Annotated[float, Field(gt=0, le=1)] = 0.02
+
+
+class ClassWeightsConfig(PreparationConfig):
+    """Classes weigh inversely to how frequent they are, by noisy counts: what is rarest weighs 1.
+
+    The counts lead to no map of records, but to the public weights of the rounds.
+
+    Attributes:
+        kind: ``private``, from one noisy count for each class.
+        most: how many times as much as another a class may weigh at most.
+    """
+
+    key: ClassVar[str] = "class_weights"
+    table: ClassVar[str] = "training.local"
+
+    kind: Literal["private"]
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    most: Annotated[float, Field(ge=1, le=1000)] = 20.0

@@ -25,7 +25,7 @@ from discreet.kinds.huber import Huber
 from discreet.kinds.persons import records_of
 from discreet.kinds.setting import SiloSetting
 from discreet.kinds.stated_loss import ROUNDING, StatedLoss
-from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted
+from discreet.kinds.weighted import ConvexLoss, Weighted, linear_head_of, unweighted, weighted, weights_text
 
 
 class StableStepsConfig(ConvexStepsSection):
@@ -80,7 +80,7 @@ class StableStepsConfig(ConvexStepsSection):
             what = "the label is a number" if setting.number else "there are several labels"
             raise ConfigurationError(
                 f"'training.local.class_weights' must be left out where {what}; got "
-                f"{list(self.class_weights)}."
+                f"{weights_text(self.class_weights)}."
             )
         cap = self.residual_cap
         plain = Huber(cap) if setting.number else setting.own_loss or capped(setting.head, cap)

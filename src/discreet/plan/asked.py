@@ -133,7 +133,7 @@ def variables(data: DataConfig) -> dict[str, Variable]:
         found[schema.label] = known.Label(schema.label, schema.classes)
     elif isinstance(data.label, str) and data.label_range is None:
         found[data.label] = known.Label(data.label, public_facts(data).class_texts())
-    elif data.asked == "held-out" and data.num_classes is not None:
+    elif data.asked in ("held-out", "training") and data.num_classes is not None:
         # Records of arrays: their features have no names, and their labels are numbers.
         found["label"] = known.Label("label", tuple(map(str, range(data.num_classes))))
     return found

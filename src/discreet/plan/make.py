@@ -210,7 +210,7 @@ def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
     Raises:
         ConfigurationError: saying that it is about them.
     """
-    if config.data.preparation is None or config.ask is not None:
+    if config.preparation is None or config.ask is not None:
         return None
     asked = preparation_config(config, facts)
     try:

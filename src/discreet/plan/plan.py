@@ -194,6 +194,11 @@ class Plan:
         return self.order.releases
 
     @property
+    def keeps_best(self) -> bool:
+        """Whether the model of the best evaluation is released, in place of the last one."""
+        return self.evaluating is not None and self.evaluating.keep == "best"
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """Rounds that are alike, in order: one stage, unless the training has segments."""
         return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
@@ -230,6 +235,20 @@ class Plan:
         if self.preparation is not None and self.order.prepares(release):
             return self.preparation
         return self.questions_about(announced) if self.order.evaluates(release) else self
+
+    def under(self, announced: npt.NDArray[np.float64] | None) -> Plan:
+        """Returns the plan as rounds under a preparation's values carry it out; its digest means nothing."""
+        if announced is None or self.preparation is None:
+            return self
+        kind = preparation_of(self.config, self.facts)
+        config = kind.in_rounds(self.config, announced)
+        if config is self.config:
+            return self
+        segments = tuple(
+            dataclasses.replace(stage, config=kind.in_rounds(stage.config, announced))
+            for stage in self.segments
+        )
+        return dataclasses.replace(self, config=config, segments=segments)
 
     def announced_length(self, release: int) -> int:
         """Returns how many numbers a release starts from: weights, and before a round its clipping norm."""

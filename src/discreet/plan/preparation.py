@@ -109,6 +109,10 @@ class Preparation(ABC):
             ValueError: for another shape.
         """
 
+    def in_rounds(self, config: Config, values: Floats) -> Config:  # noqa: ARG002 - most map records alone
+        """Returns the config of rounds under announced values."""
+        return config
+
     @abstractmethod
     def describe(self, answers: int) -> str:
         """Says in words what is done by how many numbers of a sum."""
@@ -121,9 +125,9 @@ def whole_multiplier(config: Config) -> float:
         ConfigurationError: if it states no target.
     """
     if config.privacy.epsilon is None:
-        stated = config.data.preparation
+        stated = config.preparation
         raise ConfigurationError(
-            f"'privacy.epsilon' must be given with 'data.{'standardise' if stated is None else stated.key}', "
+            f"'privacy.epsilon' must be given with {'a preparation' if stated is None else stated.path}, "
             "which gets a share of it; got a noise multiplier."
         )
     return calibrate(
@@ -137,5 +141,5 @@ def whole_multiplier(config: Config) -> float:
 
 def remaining(config: Config) -> float:
     """Returns which part of μ² is left for the training: all of it where nothing is prepared."""
-    stated = config.data.preparation
+    stated = config.preparation
     return 1.0 if stated is None else 1.0 - stated.share

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any
 from discreet.config import Config, parse_config
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import answers_facts
-from discreet.kinds.preparation import PreparationConfig, ProjectConfig, StandardiseConfig
+from discreet.kinds.preparation import (
+    ClassWeightsConfig,
+    PreparationConfig,
+    ProjectConfig,
+    StandardiseConfig,
+)
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.asked import asked_blocks
+from discreet.plan.balancing import Balancing
 from discreet.plan.facts import FederationFacts, federation_facts, record_capacities
 from discreet.plan.preparation import Preparation, whole_multiplier
 from discreet.plan.projecting import Projecting
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 _KINDS: Mapping[type[PreparationConfig], type[Preparation]] = {
     StandardiseConfig: Standardising,
     ProjectConfig: Projecting,
+    ClassWeightsConfig: Balancing,
 }
 
 
@@ -33,7 +40,7 @@ def preparation_of(config: Config, facts: FederationFacts) -> Preparation:
     Raises:
         ValueError: if it does not.
     """
-    stated = config.data.preparation
+    stated = config.preparation
     if stated is None:
         raise ValueError("a config must say what is prepared for it to be planned")
     return _KINDS[type(stated)](config, facts)
@@ -51,7 +58,7 @@ def preparation_config(config: Config, facts: FederationFacts) -> Config:
     """
     kind = preparation_of(config, facts)
     kind.require_suitable()
-    share = 1.0 if config.data.preparation is None else config.data.preparation.share
+    share = 1.0 if config.preparation is None else config.preparation.share
     multiplier = whole_multiplier(config) * silos_of_a_unit(config) / math.sqrt(share)
     shares = plan_thresholds(config, len(facts.silos)).honest_survivors
 
@@ -78,8 +85,8 @@ def preparation_config(config: Config, facts: FederationFacts) -> Config:
 
 def stated_key(config: Config) -> str:
     """Returns the key that states a preparation, as messages name it."""
-    stated = config.data.preparation
-    return "'data'" if stated is None else f"'data.{stated.key}'"
+    stated = config.preparation
+    return "'data'" if stated is None else stated.path
 
 
 def preparation_facts(config: Config, facts: FederationFacts) -> FederationFacts:
@@ -100,7 +107,7 @@ def preparation_facts(config: Config, facts: FederationFacts) -> FederationFacts
 
 def preparation_text(plan: Plan) -> str:
     """Says what the release before the first round asks, and what it spends."""
-    asked, stated = plan.preparation, plan.data.preparation
+    asked, stated = plan.preparation, plan.config.preparation
     if asked is None or stated is None:
         raise ValueError("a plan must prepare records for that to be told")
     done = preparation_of(plan.config, plan.facts).describe(asked.facts.dimension)

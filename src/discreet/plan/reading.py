@@ -95,7 +95,7 @@ def _from_json(data: dict[str, Any]) -> Plan:
             f"{'left out' if evaluation is None else 'there'}. Plan again."
         )
     prepared = data.get("preparation")
-    if (prepared is None) != (config.data.preparation is None):
+    if (prepared is None) != (config.preparation is None):
         raise ConfigurationError(
             "'preparation' of a plan must be there if its config asks for one; it differs."
         )

@@ -37,6 +37,7 @@ from discreet.kinds.heads import head_on
 from discreet.kinds.huber import Huber
 from discreet.kinds.model_facts import ORDINAL
 from discreet.kinds.stated_loss import StatedLoss
+from discreet.kinds.weighted import ClassWeights
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.preparation import remaining, whole_multiplier
@@ -85,7 +86,7 @@ class PublicNumbers:
     cap: float | None = None
     own_loss: StatedLoss | None = None
     rounds: int | None = None
-    class_weights: tuple[float, ...] | None = None
+    class_weights: ClassWeights | None = None
     number: bool = False
     counted: str = "record"
     ordinal: bool = False

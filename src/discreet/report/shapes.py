@@ -34,6 +34,7 @@ from discreet.plan import Plan
 from discreet.plan.weight_noise import WeightNoise, weight_noise
 from discreet.rounds import RunRecord
 from discreet.rounds.preparing import announced_map, prepared_from, record_map
+from discreet.rounds.state import released_from
 
 NORMAL_95 = 1.959964
 """A band is this many standard deviations to either side: 95 % of a normal law."""
@@ -194,7 +195,7 @@ def model_shapes(run: RunRecord) -> Shapes:
     saved = run.directory.load_state()
     if saved.digest != completed[-1].led_to:
         raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    weights = np.asarray(saved.arrays["parameters"], dtype=np.float64)
+    weights = released_from(saved.arrays)
     noise = weight_noise(run.plan, _survivors_of_rounds(run))
     found = prepared_from(saved.arrays)
     used = record_map(run.plan, None if found is None else announced_map(run.plan, found))
@@ -203,8 +204,9 @@ def model_shapes(run: RunRecord) -> Shapes:
 
 
 def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
-    """Returns the survivors of each completed release that moved the model."""
-    completed = run.spending.completed
+    """Returns the survivors of each completed release that moved the released model."""
+    last = run.released_after or 0
+    completed = (done for done in run.spending.completed if done.release <= last)
     return {done.release: done.survivors for done in completed if run.plan.order.trains(done.release)}
 
 

@@ -235,7 +235,7 @@ class SiloTraining:
         """Refuses a model at which training could leave the numbers of a machine, before data is touched."""
         plan = self._approval.plan
         try:
-            vector, _ = told_in(plan, release, parameters)
+            vector, told = told_in(plan, release, parameters)
         except PrivacyViolation as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, str(error)) from None
         if not bool((np.abs(vector) <= LARGEST_WEIGHT).all()):
@@ -245,7 +245,8 @@ class SiloTraining:
                 "one is not.",
             )
         try:
-            round_training(plan.carried_out(release, vector), self._policy.silo, release, vector)
+            carried_out = plan.carried_out(release, vector)
+            round_training(carried_out, self._policy.silo, release, vector, told)
         except DiscreetError as error:
             raise PolicyRefusal(RefusalCode.PROTOCOL, f"the model must suit the plan; {error}") from None
 
@@ -317,6 +318,7 @@ class SiloTraining:
             randomness=silo_source(source, attempt, silo),
             rotation=round_rotation(plan, attempt),
             weight=1.0 if turn is None else turn.weight,
+            told=announced,
         ).values
         return filled(values, self._agreement.terms.length)
 

@@ -13,7 +13,7 @@ from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
-from discreet.rounds.judging import Evaluated, evaluated_from, held_out
+from discreet.rounds.judging import Evaluated, evaluated_from, held_out, said_of_released
 from discreet.statistics import Row
 from discreet.verify.evidence import Evidence, require_keys, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -87,13 +87,12 @@ def check_result(evidence: Evidence) -> Finding:
     }
     if "composable" in stated:  # runs from before it was written have none
         found["composable"] = composable_cost(plan, spent.charged)
-    last = {line["release"]: line for line in directory.read_metrics()}
-    if spent.completed and spent.completed[-1].release in last:
-        line = last[spent.completed[-1].release]
+    lines = {line["release"]: line for line in directory.read_metrics()}
+    if (line := lines.get(evidence.run.released_after)) is not None:
         found["metrics"] = {name: line.get(name) for name in stated.get("metrics", {})}
-    if asked := _evaluated(evidence):
-        # Of the state, which the ledger names: lines of the metrics may be left out.
-        found["held_out"] = held_out(plan, asked[max(asked)]).to_json()
+    # Of the state, which the ledger names: lines of the metrics may be left out.
+    if (said := said_of_released(plan, tuple(_evaluated(evidence).values()))) is not None:
+        found["held_out"] = said.to_json()
     require_keys(stated, {*found, "metrics", "finished", "files"}, "result.json")
     require_same({name: stated.get(name) for name in found}, found, "result.json")
     measured = "" if plan.questions else ", measurements as in metrics.jsonl"
@@ -132,7 +131,7 @@ def check_report(evidence: Evidence) -> Finding:
 
 def _check_answers(evidence: Evidence, stated: Any) -> None:
     """Compares the list of answers with those of the report, which were worked out again."""
-    listed, answers = evidence.run.directory.file("answers.csv"), stated.get("answers") or []
+    listed, answers = evidence.run.directory.file("answers.csv"), stated["answers"] or stated["held_out"]
     if not answers:
         if listed.exists():
             raise VerificationFailure("answers.csv must be of a run that has answers; this one has none.")

@@ -17,6 +17,8 @@ from discreet.config.federation import federation_of
 from discreet.data import Records
 from discreet.data.projection import Projection, hashed
 from discreet.data.standard import Standard
+from discreet.kinds.preparation import ClassWeightsConfig
+from discreet.kinds.weighted import Weighted
 from discreet.models import flatten
 from discreet.plan import Plan
 from discreet.plan.prepared import preparation_of
@@ -171,6 +173,44 @@ def test_products_that_count_twice_are_found(monkeypatch: pytest.MonkeyPatch) ->
     assert plan.preparation is not None
     findings = searched(plan.preparation, asked, lambda records: of_release_0(plan, records))
     assert any(found.exceeded for found in findings)
+
+
+def weighed() -> Config:
+    asked = config()
+    local = asked.training.local.model_copy(update={"class_weights": ClassWeightsConfig(kind="private")})
+    training = asked.training.model_copy(update={"local": local})
+    data = asked.data.model_copy(update={"standardise": None})
+    return asked.model_copy(update={"training": training, "data": data})
+
+
+def test_a_row_moves_the_counts_of_classes_by_the_claim() -> None:
+    asked = weighed()
+    plan = plan_without_data(asked)
+    assert plan.preparation is not None
+    findings = searched(plan.preparation, asked, lambda records: of_release_0(plan, records))
+    assert not told_apart(findings)
+    assert max(found.largest for found in findings) >= 0.99
+
+
+@pytest.mark.parametrize("weights", [[0.05, 1.0]])
+def test_a_row_moves_a_round_by_the_claim_under_any_class_weights(weights: list[float]) -> None:
+    asked = weighed()
+    plan = plan_without_data(asked)
+    assert not told_apart(searched(plan.under(np.array([weights])), asked, lambda records: records))
+
+
+def test_class_weights_that_grew_a_step_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the rare class counts 20 times as much, in place of the other's a twentieth."""
+    own = Weighted.losses_and_residuals
+
+    def grown(self: Weighted, logits: Any, labels: Any) -> Any:
+        losses, residuals = own(self, logits, labels)
+        return losses, residuals * 20.0
+
+    monkeypatch.setattr(Weighted, "losses_and_residuals", grown)
+    asked = weighed()
+    plan = plan_without_data(asked).under(np.array([[0.05, 1.0]]))
+    assert any(found.exceeded for found in searched(plan, asked, lambda records: records))
 
 
 def test_a_map_that_lengthened_records_would_gain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

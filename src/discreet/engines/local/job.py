@@ -256,8 +256,9 @@ def run(
     comparison = None
     if config.run.compare:
         comparison = compare(prepared.model, used.after(final.prepared, training=True))
-    metrics = _measured(prepared, used, final)
-    quality = _quality(prepared, used, final) if config.measures else None
+    released = replace(final, parameters=final.released)
+    metrics = _measured(prepared, used, released)
+    quality = _quality(prepared, used, released) if config.measures else None
     if comparison is not None:
         write_durably(directory.file("comparison.json"), json.dumps(comparison.to_json(), indent=1).encode())
     if quality is not None:
