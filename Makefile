@@ -34,7 +34,11 @@ locks: flower
 demo: install
 	$(BIN)/discreet run examples/heart.toml --out $(OUT) --overwrite
 
-test: check
+test: check unit
+
+# The tests of `make test` alone.
+.PHONY: unit
+unit: install
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 check: install
@@ -87,6 +91,11 @@ reproduce: install
 	OMP_NUM_THREADS=1 $(BIN)/discreet reproduce --all --scale small $(if $(DATA),--data-dir $(DATA))
 
 # The documentation site, in build/site; the build itself needs no network, and a warning is an error.
+# Writes the pages of commands, config and Python names anew; the tests compare them with the program.
+.PHONY: reference
+reference: install
+	$(BIN)/python docs/reference/reference_pages.py
+
 .PHONY: docs
 docs: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
@@ -123,11 +132,12 @@ $(FLOWER)/.installed: pyproject.toml constraints-flower.txt
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-flower.txt -e '.[dev,flower,parquet]'
 	touch $@
 
-# Quick tests, Parquet through the neighbour contract, then a real deployment on loopback and the tutorial's commands, each named as it passes.
+# Quick tests, Parquet through the neighbour contract, real deployments on loopback and the tutorial's commands. Deployments
+# wait more than they work, so three tests run at once. What dies in test_killed.py uses nothing that Flower pins.
 test-flower: flower
-	$(FLOWER)/bin/python -m pytest tests/engines/flower tests/engines/silo -m "not slow"
-	$(FLOWER)/bin/python -m pytest tests/unit/data tests/unit/released tests/contracts/neighbours -k parquet
-	$(FLOWER)/bin/python -m pytest tests/engines/flower -m loopback -v
+	$(FLOWER)/bin/python -m pytest tests/engines/flower tests/engines/silo tests/unit/data tests/unit/released \
+	  tests/contracts/neighbours --ignore tests/engines/silo/test_killed.py \
+	  -m "not slow or loopback" -k "engines or parquet" -n 3 --dist worksteal --durations 8
 
 # Power cuts, cut lines, slow silos; Flower's simulation too where Ray is installed (flwr[simulation]).
 test-flower-slow: flower

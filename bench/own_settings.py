@@ -20,6 +20,7 @@ from typing import Any
 from discreet.config import Config, parse_config
 from discreet.engines.local import run
 from discreet.plan import FederationFacts, Plan, make_plan
+from discreet.plan.guaranteed import against
 from discreet.plan.over_records import plan_over_records
 from discreet.plan.untuned import choice
 
@@ -44,7 +45,7 @@ def config(epsilon: float, silos: dict[str, Any] | None = None, seed: int = 1) -
 
 def row_of(plan: Plan, silo: str) -> float:
     """Returns the guarantee of one silo's records."""
-    return plan.against(*plan.budget_adversary(), rounds=plan.rounds, silo=silo).epsilon
+    return against(plan, *plan.budget_adversary(), rounds=plan.rounds, silo=silo).epsilon
 
 
 def largest(settings: Callable[[float], dict[str, Any]], silo: str, facts: FederationFacts) -> float:

@@ -42,6 +42,7 @@ run = discreet.train(plan, hospitals, out="runs/program", progress=True)
 print(run)
 for finding in run.verify():
     print(f"{finding.subject}: {finding.basis.value}, {finding.detail}")
+print("for the privacy officer:", run.report())
 
 patients = {"age": [45, 82], "pressure": [118, 179], "smoking": ["no", "yes"]}
 print("risk:", run.predict_proba(patients)[:, 1].round(2))

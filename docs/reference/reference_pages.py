@@ -1,4 +1,7 @@
-"""The reference pages: commands from ``--help``, configuration from its types, modules from docstrings."""
+"""The reference pages: commands from ``--help``, configuration from its types, modules from docstrings.
+
+``make reference`` writes those that the repository holds.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from python_page import python_page
 
 import discreet
 from discreet.cli.app import app
@@ -19,13 +24,18 @@ from discreet.config import Config
 _INTERNAL = frozenset({"__main__", "cli"})
 
 
-def pages() -> dict[str, str]:
-    """Returns every generated page by its path in the site."""
+def kept_pages() -> dict[str, str]:
+    """Returns the pages that the repository holds, for readers without the site, by name."""
     return {
-        "reference/commands.md": commands_page(),
-        "reference/configuration.md": configuration_page(),
-        **{f"reference/python/{name}.md": _package_page(name) for name in packages()},
+        "commands.md": commands_page(),
+        "configuration.md": configuration_page(),
+        "python.md": python_page(),
     }
+
+
+def site_pages() -> dict[str, str]:
+    """Returns the pages of all packages, which are made with the site alone, by their path in it."""
+    return {f"reference/python/{name}.md": _package_page(name) for name in packages()}
 
 
 # --- Commands ----------------------------------------------------------------------------------------------
@@ -121,6 +131,8 @@ def _keys(table: type[BaseModel]) -> str:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "must be given"
+    if field.default_factory is not None:
+        return "its own"
     if isinstance(field.default, BaseModel):
         return f"`{getattr(field.default, 'kind', 'its own defaults')}`"
     return "–" if field.default is None else f"`{field.default}`"
@@ -142,3 +154,8 @@ def _package_page(name: str) -> str:
         folder = [f"{path}/{name}" for path in discreet.__path__]
         modules += [item.name for item in pkgutil.walk_packages(folder, prefix=f"discreet.{name}.")]
     return f"# discreet.{name}\n\n" + "\n\n".join(f"::: {module}" for module in modules) + "\n"
+
+
+if __name__ == "__main__":
+    for page, text in kept_pages().items():
+        (Path(__file__).parent / page).write_text(text, encoding="utf-8")

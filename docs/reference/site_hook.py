@@ -1,4 +1,4 @@
-"""Makes the navigation from the folders, and the reference from the program, when the site is built."""
+"""Makes the navigation from the folders, and the packages' pages from the program, when the site is built."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     navigation.append({"Project": others})
     outside = _outside(docs.parent)
     navigation.append({"Reproductions": [path for path in outside if path.endswith(".md")]})
-    navigation.append({"Reference": list(reference.pages())})
+    kept = sorted(str(page.relative_to(docs)) for page in (docs / "reference").glob("*.md"))
+    navigation.append({"Reference": [*kept, *reference.site_pages()]})
     config.nav = navigation
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the generated pages, and what pages show from outside the folder."""
+    """Adds the pages of the packages, and what pages show from outside the folder."""
     root = str(Path(config.docs_dir).parent)
     for path in _outside(Path(root)):
         files.append(File(path, root, config.site_dir, config.use_directory_urls))
-    for path, text in reference.pages().items():
+    for path, text in reference.site_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.version import __version__
 
 if TYPE_CHECKING:
+    from discreet import sklearn as sklearn
     from discreet.accounting import calibrate, delta, epsilon, guarantee, tradeoff
     from discreet.config import Config, DataConfig, load_config, parse_config
     from discreet.data import Federation, Records, Silo, load_federation
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
         train,
     )
 
-_HOMES = {
+HOMES = {
     "accounting": ("calibrate", "delta", "epsilon", "guarantee", "tradeoff"),
     "config": ("Config", "DataConfig", "load_config", "parse_config"),
     "data": ("Federation", "Records", "Silo", "load_federation"),
@@ -101,7 +102,9 @@ _HOMES = {
         "train",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+"""Where the public names live."""
+
+_HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
 __all__ = [
     "AggregationServer",
@@ -160,7 +163,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name from its home."""
+    """Imports a public name from its home, or the package of scikit-learn's estimators."""
+    if name == "sklearn":
+        return importlib.import_module("discreet.sklearn")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     return getattr(importlib.import_module(f"discreet.{_HOME_OF[name]}"), name)

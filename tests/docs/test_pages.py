@@ -113,19 +113,56 @@ def test_names_in_the_contributors_page_exist() -> None:
 SUFFIXES = ("toml", "service", "conf", "sock", "md", "py", "pub", "key")
 
 
+# Decisions and changes are about what was there, too; the reference is made from the program.
+WRITTEN = [
+    page
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    if page.parent.name not in ("adr", "reference") and page.name != "CHANGELOG.md"
+]
+
+
+def in_code_font(pattern: str) -> set[tuple[str, str]]:
+    """Returns what fits a pattern, in code font, on every page of ours, with the name of the page."""
+    return {
+        (page.name, found)
+        for page in WRITTEN
+        for found in re.findall(rf"`({pattern})", page.read_text(encoding="utf-8"))
+    }
+
+
 def test_dotted_names_of_ours_exist_on_every_page() -> None:
     """``discreet.plan.Plan`` and its like: a module, or what stands in one."""
-    names = {
-        (page.name, f"discreet.{name}")
-        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
-        for name in re.findall(r"`(?:discreet|ds)\.([\w.]*\w)[^`]*`", page.read_text(encoding="utf-8"))
-        if not name.endswith(SUFFIXES)
-    }
-    assert len(names) >= 5
-    assert [(page, name) for page, name in sorted(names) if not resolves(name)] == []
+    named = in_code_font(r"(?:discreet|ds)\.[\w.]*\w(?=[^`]*`)")
+    ours = [
+        (page, f"discreet.{name.partition('.')[2]}") for page, name in named if not name.endswith(SUFFIXES)
+    ]
+    assert len(ours) >= 15
+    assert [one for one in ours if not resolves(one[1])] == []
 
 
-FOREIGN = {"GaussianDpEvent", "StandardScaler", "SimpleImputer", "MemoryDenyWriteExecute"}
+def test_members_of_classes_exist_on_every_page() -> None:
+    """``Plan.own`` and its like: the class is ours, and its file names the member."""
+    named = in_code_font(r"[A-Z]\w+\.\w+(?=[`(])")
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    homes = {name: text for text in sources for name in re.findall(r"^class (\w+)", text, re.M)}
+    ours = [(page, *name.split(".")) for page, name in named if name.partition(".")[0] in homes]
+    assert len(ours) >= 8
+    assert [one for one in ours if not re.search(rf"\b{one[2]}\b", homes[one[1]])] == []
+
+
+# Of other projects, or to be made by the reader.
+NOT_OURS = {"lighter/impl/he.py", "src/discreet/kinds/NAME.py", "src/discreet/learning/NAME.py"}
+
+
+def test_paths_of_programs_exist_on_every_page() -> None:
+    """``plan/order.py`` and its like: in the repository, or below the package."""
+    named = {path for _, path in in_code_font(r"(?:[\w-]+/)+[\w-]+\.py(?=[` ])")}
+    roots = (ROOT, ROOT / "docs", ROOT / "src" / "discreet")
+    assert len(named) > 25
+    assert {path for path in named if not any((root / path).exists() for root in roots)} == NOT_OURS
+
+
+FOREIGN = {"GaussianDpEvent", "StandardScaler", "SimpleImputer", "MemoryDenyWriteExecute", "UserWarning"}
 
 
 def test_classes_that_pages_name_exist() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import reference_pages as reference
+from python_page import python_page
+
+import discreet
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,9 +56,38 @@ def test_the_keys_of_the_example_are_in_the_reference() -> None:
     check(tomllib.loads((ROOT / "examples" / "heart.toml").read_text()))
 
 
+@pytest.mark.parametrize(("name", "text"), reference.kept_pages().items())
+def test_the_pages_in_the_repository_are_those_of_the_program(name: str, text: str) -> None:
+    kept = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    assert kept == text, f"docs/reference/{name} is of another program; run `make reference`"
+
+
+def test_every_public_name_is_on_the_page_and_every_link_in_it_leads_to_one() -> None:
+    page = python_page()
+    headings = re.findall(r"^### (?:class )?discreet\.([\w.]+)$", page, re.M)
+    estimators = [f"sklearn.{name}" for name in discreet.sklearn.__all__]
+    assert sorted(headings) == sorted({*discreet.__all__, *estimators} - {"__version__"})
+    anchors = {
+        re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", page, re.M)
+    }
+    assert len(anchors) == len(re.findall(r"^#+ ", page, re.M))
+    assert set(re.findall(r"\]\(#([^)]*)\)", page)) <= anchors
+
+
+def test_every_example_on_the_page_is_one_that_the_tests_run() -> None:
+    """Examples are those of docstrings, which pytest runs; nothing else on the page looks like one."""
+    page = python_page()
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    run = {line.strip() for line in sources.splitlines() if line.strip().startswith(">>>")}
+    shown = re.findall(r"^>>> .*$", page, re.M)
+    assert len(shown) > 15
+    assert set(shown) <= run
+
+
 @pytest.mark.parametrize("name", reference.packages())
 def test_every_public_package_has_a_page(name: str) -> None:
-    page = reference.pages()[f"reference/python/{name}.md"]
+    page = reference.site_pages()[f"reference/python/{name}.md"]
     assert f"::: discreet.{name}" in page
 
 

@@ -24,6 +24,8 @@ from discreet.errors import ConfigurationError
 from discreet.models import flatten
 from discreet.plan import Plan, load_plan
 from discreet.plan.composable import composable_cost
+from discreet.plan.counted import contributions_of
+from discreet.plan.guaranteed import against, event_against
 from discreet.plan.persons import for_persons
 from discreet.privacy.adversary import SiloMessages
 from discreet.privacy.events import GaussianNoise, Release, Repeated
@@ -181,7 +183,7 @@ def test_one_record_moves_one_silos_messages_by_at_most_the_claim() -> None:
             history = state.history.after(release, state.parameters + 0.01 * release)
             state = replace(state, parameters=history.models[-1], history=history)
             models.append(state.parameters)
-    assert 0 < moved <= plan.contributions_of(SLOW)
+    assert 0 < moved <= contributions_of(plan, SLOW)
 
 
 def test_a_batch_keeps_its_model_in_the_engine_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +247,7 @@ def at_paces(pace: dict[str, int], silos: dict[str, Any] | None = None) -> Plan:
 
 
 def weakest_row(plan: Plan, sums: int) -> float:
-    return max(plan.against(SiloMessages(silo), 1, rounds=sums).epsilon for silo in plan.facts.silos)
+    return max(against(plan, SiloMessages(silo), 1, rounds=sums).epsilon for silo in plan.facts.silos)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_what_is_spent_is_what_the_least_protected_silo_has_spent(
     target = plan.privacy.epsilon
     assert target is not None
     assert 0.98 * target < plan.spent(plan.releases).epsilon <= target
-    alone = [plan.event_against(SiloMessages(silo), 1, rounds=plan.releases) for silo in plan.facts.silos]
+    alone = [event_against(plan, SiloMessages(silo), 1, rounds=plan.releases) for silo in plan.facts.silos]
     most = max(composable(event, plan.release.neighboring).mu or 0.0 for event in alone)
     assert composable_cost(plan, plan.releases)["mu"] == most
 

@@ -19,6 +19,7 @@ from discreet.config.speed import SpeedConfig
 from discreet.engines.local import LocalEngine, Opening, RunResult, run
 from discreet.errors import ConfigurationError, NotEnoughSurvivors
 from discreet.kinds import BufferedConfig
+from discreet.plan.counted import contributions
 from discreet.privacy.ledger import Completed, LedgerWriter, read_ledger
 from discreet.randomness import Label, SeededRandom
 from discreet.rounds import Contribution, RoundOrder
@@ -79,7 +80,7 @@ def test_a_finished_run_says_who_was_asked_and_verifies(heart: Config, tmp_path:
     assert [(line["tick"], tuple(line["survivors"])) for line in lines] == [
         (one.tick, one.silos) for one in made.sums
     ]
-    assert result.plan.contributions(result.plan.rounds) == result.plan.training.planned_rounds
+    assert contributions(result.plan, result.plan.rounds) == result.plan.training.planned_rounds
     assert lines[-1]["epsilon_spent"] == pytest.approx(result.plan.spent(result.plan.rounds).epsilon)
     page = finish(result, None).read_text(encoding="utf-8")
     assert "3 of 3 asked" in page
@@ -173,7 +174,7 @@ def test_dropouts_and_lost_sums_never_charge_a_silo_beyond_its_contributions(
     made = result.plan.timetable
     assert made is not None
     asked = Counter(silo for one in made.sums[: result.spending.charged] for silo in one.silos)
-    assert max(asked.values()) == result.plan.contributions(result.spending.charged)
+    assert max(asked.values()) == contributions(result.plan, result.spending.charged)
     assert max(asked.values()) <= config.training.planned_rounds
     assert "hungary" not in result.spending.completed[1].survivors
     assert all(len(one.survivors) >= 2 for one in result.spending.completed)

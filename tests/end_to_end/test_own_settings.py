@@ -11,6 +11,7 @@ from discreet.cli.listing import Listing
 from discreet.cli.promises import promises
 from discreet.config import load_config
 from discreet.engines.local import RunResult, prepare, run
+from discreet.plan.guaranteed import against
 from discreet.released import load_model
 from discreet.session import composed, finish, open_run
 
@@ -56,7 +57,7 @@ def test_two_runs_together_are_put_together_for_each_silo(trained: RunResult) ->
     one = open_run(trained.directory.path)
     both = composed([one, one], delta=2e-5)
     assert both.epsilon < 2.0
-    alone = one.plan.against(*one.plan.budget_adversary(), rounds=16)
+    alone = against(one.plan, *one.plan.budget_adversary(), rounds=16)
     assert both.epsilon < alone.epsilon
 
 

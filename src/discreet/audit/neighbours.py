@@ -136,7 +136,7 @@ class Rounds:
             sent = noisy_update(
                 first, self.model, weights, records, coins.derive("training"), noise=noise
             ).combined
-            steps = sent.astype(np.float64) / first.weights().total
+            steps = sent.astype(np.float64) / first.step_weights().total
             return Side(np.zeros_like(weights), steps)
         update = train_silo(
             plan,

@@ -14,6 +14,7 @@ from discreet.kinds import Timetable, room_text, timetable_text
 from discreet.kinds.convex_steps import ConvexStepsSection
 from discreet.kinds.weighted import weights_text
 from discreet.plan import Plan, judged
+from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.prepared import preparation_text
 from discreet.plan.silos import decides_text
@@ -181,7 +182,7 @@ def _evaluations(plan: Plan) -> dict[str, str]:
     """The line on evaluations between rounds, if there are any: when, and what each side costs by itself."""
     if plan.evaluation is None:
         return {}
-    (alone, rounds), (asked, count) = plan.parts(plan.releases)
+    (alone, rounds), (asked, count) = parts(plan, plan.releases)
     sides = (epsilon_text(one.spent(releases).epsilon) for one, releases in ((alone, rounds), (asked, count)))
     training, held_out = sides
     return {

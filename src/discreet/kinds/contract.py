@@ -10,6 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
+from discreet.arrays import Floats
+from discreet.encoding import Grid, Rotation, StepWeights, decode
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.kinds.decay import Decay, decay_text, factor_of
 from discreet.kinds.fields import Section
@@ -59,6 +64,10 @@ class LocalSection(Section):
     @abstractmethod
     def describe(self) -> str:
         """Says in one line what a silo computes in a round."""
+
+    def step_weights(self) -> StepWeights | None:
+        """Returns the integer weight of each release in a silo's message; None where it is one release."""
+        return None
 
     def expected_batch(self, capacity: int) -> float:
         """Returns how many records batch norm would see together in a silo of ``capacity`` of them."""
@@ -203,6 +212,19 @@ class LocalTraining(ABC):
     def weight(self) -> int:
         """How many times one release's integers count in the sum, at most."""
         return 1
+
+    def step_weights(self) -> StepWeights | None:
+        """Returns the integer weight of each release in the message; None where it is one release."""
+        return None
+
+    def decoded(self, total: npt.NDArray[np.uint64], grid: Grid, rotation: Rotation | None = None) -> Floats:
+        """Returns what the modular sum of messages stands for: the noisy updates together, in weights.
+
+        Where the clipping norm follows a quantile, these are units of the round's norm, and the last
+        coordinate is the count.
+        """
+        decoded = decode(total, grid, rotation)
+        return decoded if self.unit_length == 1.0 else self.unit_length * decoded
 
     @property
     def roundings(self) -> int:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
-from discreet.encoding import StepWeights, planned_weights
+from discreet.arrays import Floats
+from discreet.encoding import Grid, Rotation, StepWeights, from_ring, planned_weights
 from discreet.errors import ConfigurationError
 from discreet.kinds.contract import LocalSection, LocalTraining, require_known
 from discreet.kinds.fields import Momentum, Positive
@@ -83,6 +86,7 @@ class NoisyStepsConfig(LocalSection):
             style=self.style,
             expected=setting.expected,
             persons=setting.persons,
+            weight_unit=setting.weight_unit,
         )
 
 
@@ -123,17 +127,22 @@ class NoisySteps(LocalTraining):
         if not (self.clip_norm > 0 and math.isfinite(self.clip_norm)):
             raise ConfigurationError(f"'clip_norm' of NoisySteps must be positive; got {self.clip_norm}.")
         Poisson(self.sampling_prob)
-        self.weights()
+        self.step_weights()
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """`ROWS_ALIKE`: gradients are computed in float32, many records at a time."""
         return (ROWS_ALIKE,)
 
-    def weights(self) -> StepWeights:
+    def step_weights(self) -> StepWeights:
         """The integer weight of each step in the message."""
         own = planned_weights(self.rates, self.momentum)
         return own if self.weight_unit is None else own.in_units_of(self.weight_unit)
+
+    def decoded(self, total: npt.NDArray[np.uint64], grid: Grid, rotation: Rotation | None = None) -> Floats:
+        """Returns the move that the sum of weighted steps makes; each coordinate is rounded once."""
+        del rotation
+        return self.step_weights().move(from_ring(total, grid.bits), grid.scale)
 
     def l2_sensitivity(self) -> float:
         """How far one sampled record moves the gradient sum of one step, L2, real units."""
@@ -151,7 +160,7 @@ class NoisySteps(LocalTraining):
     @property
     def weight(self) -> int:
         """How many times one step's integers count in the message, at most."""
-        return self.weights().total
+        return self.step_weights().total
 
     def noise_sharing(self, accepted: Collection[str]) -> NoiseSharing:
         """Says how far the noise of several silos may be added up.

@@ -30,6 +30,9 @@ class PreparationConfig(Section):
     table: ClassVar[str] = "data"
     """The table of a config that it is in."""
 
+    sources: ClassVar[tuple[str, ...]]
+    """What a silo's own source begins with: records of these end with a constant, and others need not."""
+
     share: Annotated[float, Field(gt=0, lt=1)] = 0.1
 
     @property
@@ -42,6 +45,25 @@ class PreparationConfig(Section):
         return feature_shape
 
 
+class ProjectConfig(PreparationConfig):
+    """Records are projected onto the directions of most variance that noisy second moments show.
+
+    Attributes:
+        kind: ``private-pca``, from a noisy sum over the training records.
+        components: how many directions; a record then has so many features, and the constant.
+    """
+
+    key: ClassVar[str] = "project"
+    sources: ClassVar[tuple[str, ...]] = ("csv:", "parquet:", "npz:")
+
+    kind: Literal["private-pca"]
+    components: Annotated[int, Field(strict=True, ge=1)]
+
+    def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:  # noqa: ARG002
+        """Returns a feature for each direction, and the constant."""
+        return (self.components + 1,)
+
+
 class StandardiseConfig(PreparationConfig):
     """Numbers are centred and scaled by what noisy histograms say of them.
 
@@ -51,6 +73,7 @@ class StandardiseConfig(PreparationConfig):
     """
 
     key: ClassVar[str] = "standardise"
+    sources: ClassVar[tuple[str, ...]] = ("csv:", "parquet:")
 
     kind: Literal["private"]
     floor: Annotated[float, Field(gt=0, le=1)] = 0.02

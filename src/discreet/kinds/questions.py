@@ -23,6 +23,7 @@ from discreet.kinds.question import (
     time_axis,
     within,
 )
+from discreet.kinds.second_moments import SecondMomentsQuestion
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 _MOST_AXES = 4
@@ -331,7 +332,8 @@ Question = Annotated[
     | SurvivalQuestion
     | HazardsQuestion
     | LogisticQuestion
-    | EvaluationQuestion,
+    | EvaluationQuestion
+    | SecondMomentsQuestion,
     Field(discriminator="kind"),
 ]
 

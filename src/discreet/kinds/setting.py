@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds.blocks import AskedBlock
@@ -35,7 +36,10 @@ class SiloSetting:
         asked: what answers the questions of the config; None if it trains a model.
         number: whether the label is a number, so that the model is a regression.
         ordinal: whether the classes are levels in an order, which the head counts.
+        several: whether a record has several labels, one for each output.
         batch_norm: whether the model has layers of batch norm.
+        weight_unit: in which the weights of all silos' releases in a message are integers; None where all
+            silos' weights are alike, or a message is one release.
     """
 
     kind: str
@@ -52,7 +56,9 @@ class SiloSetting:
     asked: tuple[AskedBlock, ...] | None = None
     number: bool = False
     ordinal: bool = False
+    several: bool = False
     batch_norm: bool = False
+    weight_unit: Fraction | None = None
 
     def require_batch(self, records: float) -> None:
         """Refuses batch norm over batches of so many records that most have one, which has no spread.
@@ -79,7 +85,7 @@ class SiloSetting:
     @property
     def head(self) -> ConvexHead:
         """The loss on the model's outputs."""
-        return head_on(self.outputs, ordinal=self.ordinal)
+        return head_on(self.outputs, ordinal=self.ordinal, several=self.several)
 
     @property
     def expected(self) -> ExpectedBatch:

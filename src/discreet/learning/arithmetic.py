@@ -11,14 +11,17 @@ from discreet.data.records import Records
 from discreet.kinds import (
     Asked,
     ClippedUpdate,
+    NoisySteps,
     OneRelease,
     QuantileClipped,
     Sharded,
+    SiloTraining,
     SingleStep,
     StableSteps,
     TangentSteps,
 )
 from discreet.learning.clipped_update import client_update
+from discreet.learning.noisy_steps import NoisyUpdate, StepNoise, noisy_update
 from discreet.learning.quantile_clipped import joined
 from discreet.learning.sharded import sharded_update
 from discreet.learning.single_step import single_step_update
@@ -65,6 +68,21 @@ def local_update(
         case Asked():
             summed = asked_vector(training, records.features, records.labels, records.persons)
             return LocalUpdate(summed, None, len(records))
+
+
+def silo_update(
+    training: SiloTraining,
+    model: nn.Module,
+    parameters: Floats,
+    records: Records,
+    randomness: RandomSource,
+    *,
+    noise: StepNoise,
+) -> LocalUpdate | NoisyUpdate:
+    """Trains any kind as `local_update` does; ``noise`` is for those that add it in every step."""
+    if isinstance(training, NoisySteps):
+        return noisy_update(training, model, parameters, records, randomness, noise=noise)
+    return local_update(training, model, parameters, records, randomness)
 
 
 def _in_units(update: LocalUpdate, length: float) -> LocalUpdate:

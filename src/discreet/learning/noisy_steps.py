@@ -64,7 +64,7 @@ def noisy_update(
         velocity = float(kind.momentum) * velocity + released / noise.grid.scale
         place = place - float(rate) * velocity
         loss, batch, encoding_seconds = loss + step_loss, batch + size, encoding_seconds + seconds
-    return NoisyUpdate(kind.weights().combine(steps), loss / max(1, batch), batch, encoding_seconds)
+    return NoisyUpdate(kind.step_weights().combine(steps), loss / max(1, batch), batch, encoding_seconds)
 
 
 def _step(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.plan.guaranteed import against, rows
 from discreet.plan.plan import Plan
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ledger import Spending
@@ -21,7 +22,8 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
         spent: what its ledger says.
     """
     return tuple(
-        plan.against(
+        against(
+            plan,
             adversary,
             honest,
             rounds=plan.releases,
@@ -29,5 +31,5 @@ def guarantees_after(plan: Plan, spent: Spending) -> tuple[Guarantee, ...]:
             over=spent.charged >= plan.releases,
             silo=silo,
         )
-        for adversary, honest, silo in plan.rows()
+        for adversary, honest, silo in rows(plan)
     )

@@ -14,7 +14,7 @@ from discreet.data.bundled import SCHEMAS
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, feature_names
 from discreet.errors import ConfigurationError
 from discreet.kinds import variables as known
-from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, factors
+from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, SecondMoments, factors
 from discreet.kinds.variables import Variable
 from discreet.mechanisms import NoiseFamily
 
@@ -36,6 +36,9 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
             blocks.append(question.block(columns))
         except ConfigurationError as error:
             raise ConfigurationError(f"question {number} of 'ask' ({question.kind}): {error}") from None
+    if any(isinstance(block, SecondMoments) for block in blocks):
+        _require_preparing(config, len(blocks))
+        return (AskedBlock(blocks[0], 1.0),)
     total = sum(block.size for block in blocks)
     if not total <= _MOST_NUMBERS:
         raise ConfigurationError(
@@ -48,6 +51,19 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
         return tuple(AskedBlock(block, 1.0) for block in blocks)
     own = factors(weights)
     return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
+
+
+def _require_preparing(config: Config, questions: int) -> None:
+    """Refuses second moments of whole records but in a preparation, whose plan says what records are.
+
+    Raises:
+        ConfigurationError: naming the key.
+    """
+    if config.data.project is None or config.data.asked != "training" or questions > 1:
+        raise ConfigurationError(
+            "'ask' must ask second moments of whole records in the preparation of 'data.project' alone; ask "
+            "for moments of columns."
+        )
 
 
 def _require_counts(config: Config, blocks: Sequence[Block], weights: Sequence[float]) -> None:
@@ -113,9 +129,9 @@ def variables(data: DataConfig) -> dict[str, Variable]:
         if (variable := _variable(column, place, data)) is not None:
             found[column.column] = variable
         place += len(column.names)
-    if schema is not None and schema.label:
+    if schema is not None and isinstance(schema.label, str) and schema.label:
         found[schema.label] = known.Label(schema.label, schema.classes)
-    elif data.label is not None and data.label_range is None:
+    elif isinstance(data.label, str) and data.label_range is None:
         found[data.label] = known.Label(data.label, public_facts(data).class_texts())
     elif data.asked in ("held-out", "training") and data.num_classes is not None:
         # Records of arrays: their features have no names, and their labels are numbers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,6 @@ class Balancing(Preparation):
     Records are used as they are. For any weights in (0, 1] a round is that of a training with these as public
     ones, whose sensitivity, batch guard and errors are those of weights of 1 (`discreet.kinds.weighted`).
     """
-
-    maps_columns: ClassVar[bool] = False
 
     @property
     def map_shape(self) -> tuple[int, int]:
@@ -61,8 +59,8 @@ class Balancing(Preparation):
         (counted,) = sums
         least = max(1.0, _CERTAIN * math.sqrt(counted.variance))
         counts = np.maximum(counted.values[: self.facts.num_classes], least)
-        weights: Floats = np.maximum(counts.min() / counts, 1.0 / self.most)
-        return weights[None, :]
+        weights: Floats = np.maximum(counts.min() / counts, 1.0 / self.most)[None, :]
+        return weights
 
     def require(self, values: Floats) -> None:
         """Refuses weights outside [1/most, 1]."""

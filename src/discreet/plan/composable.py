@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from discreet.accounting.composable import Composable, composable
+from discreet.plan.counted import parts, unlike_silos
+from discreet.plan.guaranteed import event_against
 from discreet.privacy.wire import Json
 
 if TYPE_CHECKING:
@@ -23,10 +25,10 @@ def composable_cost(plan: Plan, releases: int) -> dict[str, Json]:
         units are asked, silos differ or nothing is summed: a unit has the curve of its side, and of its silo.
     """
     costs = [
-        composable(part.event_against(who, shares, rounds=count, silo=silo), plan.release.neighboring)
-        for part, count in plan.parts(releases)
+        composable(event_against(part, who, shares, rounds=count, silo=silo), plan.release.neighboring)
+        for part, count in parts(plan, releases)
         for who, shares in plan.targets
-        for silo in (part.unlike_silos if plan.thresholds.summed else (None,))
+        for silo in (unlike_silos(part) if plan.thresholds.summed else (None,))
     ]
     found = dataclasses.asdict(costs[0] if len(costs) == 1 else _largest(costs))
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -1,8 +1,7 @@
-"""The evaluations of a training: which releases they are, and the plan of questions that they carry out."""
+"""The evaluations of a training: the plan of questions that they carry out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Floats
@@ -14,15 +13,10 @@ from discreet.kinds import Asked
 from discreet.kinds.model_facts import answers_facts
 from discreet.plan.asked import asked_blocks
 from discreet.plan.facts import FederationFacts, federation_facts
+from discreet.plan.order import Order
 
 if TYPE_CHECKING:
     from discreet.plan.plan import Plan
-
-EVALUATION = "evaluation"
-"""What the part of a plan is called that evaluations are; the rounds have no name."""
-
-PREPARATION = "preparation"
-"""What the release before the first round is called, where training records are asked."""
 
 TWO_SIDES = (
     "every record keeps what its public coin hangs on (its content as it is read, or its entry in the id "
@@ -33,57 +27,6 @@ NOT_MEASURED = (
     "no exact measurement of held-out records, such as a simulation writes into its folder, was shown to "
     "anybody"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Interleaving:
-    """Which releases prepare, which are rounds, and which evaluations: fixed beforehand, and public.
-
-    After every so many rounds, and after the last one, is an evaluation.
-
-    Attributes:
-        rounds: of the training.
-        every: how many lie between two evaluations; None where there are none.
-        preparing: how many releases come before the first round.
-
-    Example:
-        >>> order = Interleaving(rounds=5, every=2)
-        >>> [order.evaluates(release) for release in range(1, order.releases + 1)]
-        [False, False, True, False, False, True, False, True]
-    """
-
-    rounds: int
-    every: int | None = None
-    preparing: int = 0
-
-    @property
-    def evaluations(self) -> int:
-        """How many there are."""
-        return 0 if self.every is None else -(-self.rounds // self.every)
-
-    @property
-    def releases(self) -> int:
-        """All together."""
-        return self.preparing + self.rounds + self.evaluations
-
-    def evaluates(self, release: int) -> bool:
-        """Says whether a release, from 1, is an evaluation."""
-        return self.evaluated(release) > self.evaluated(release - 1)
-
-    def evaluated(self, releases: int) -> int:
-        """Returns how many of the first so many releases are evaluations; more than all begin them anew."""
-        whole, more = divmod(releases, self.releases)
-        begun = 0 if self.every is None else max(0, more - self.preparing) // (self.every + 1)
-        return whole * self.evaluations + begun
-
-    def prepared(self, releases: int) -> int:
-        """Returns how many of the first so many releases prepare; more than all begin them anew."""
-        whole, more = divmod(releases, self.releases)
-        return whole * self.preparing + min(more, self.preparing)
-
-    def round_of(self, release: int) -> int:
-        """Returns the round that a release is, or that it follows; 0 before the first."""
-        return release - self.prepared(release) - self.evaluated(release)
 
 
 def evaluation_config(config: Config, facts: FederationFacts) -> Config:
@@ -127,7 +70,7 @@ def evaluation_config(config: Config, facts: FederationFacts) -> Config:
         "aggregation": config.aggregation.model_dump(exclude={"bits", "rotation", "noise_first"}),
     }
     found = parse_config(tables, source="'evaluate'")
-    count = Interleaving(rounds, stated.every).evaluations
+    count = Order(rounds, stated.every).evaluations
     return found.model_copy(update={"training": found.training.model_copy(update={"rounds": count})})
 
 

@@ -12,6 +12,7 @@ from discreet.kinds import SiloSetting
 from discreet.mechanisms import NoiseFamily
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.facts import FederationFacts, record_capacities
+from discreet.plan.guaranteed import against, rows
 from discreet.plan.held_out import evaluation_config, evaluation_facts
 from discreet.plan.noise import counts_and_noise, grids_and_noise
 from discreet.plan.plan import Plan
@@ -62,7 +63,7 @@ def make_plan(config: Config, facts: FederationFacts) -> Plan:
         The guarantee against the strongest adversary that ``privacy.against`` names (another member, or the
         server with ``max_colluding`` silos, ``min_survivors`` silos surviving) meets the config's (ε, δ);
         every other one is reported. Where held-out records are asked between rounds, that holds of a unit of
-        either side, for the larger of the two ε (`Plan.parts`).
+        either side, for the larger of the two ε (`counted.parts`).
 
     Raises:
         ConfigurationError: if something does not fit together; the message names the key.
@@ -113,8 +114,8 @@ def _made(config: Config, facts: FederationFacts) -> Plan:
     stages = tuple(Stage(one.config, one.rounds, *two) for one, two in zip(asked, made, strict=False))
     plan = Plan(config, facts, capacities, *made[0], thresholds, (), evaluation, preparation, stages, own)
     guarantees = tuple(
-        plan.against(adversary, honest, rounds=plan.releases, silo=silo)
-        for adversary, honest, silo in plan.rows()
+        against(plan, adversary, honest, rounds=plan.releases, silo=silo)
+        for adversary, honest, silo in rows(plan)
     )
     return dataclasses.replace(plan, guarantees=guarantees)
 
@@ -179,7 +180,7 @@ def _require_exact_to_the_end(
         return
     for silo, capacity in zip(facts.silos, capacities, strict=True):
         last = training_of(config, common, silo, capacity, rounds - 1)
-        taken = last.rounding_share(math.prod(facts.feature_shape))
+        taken = last.rounding_share(math.prod(config.data.model_shape(facts.feature_shape)))
         if not taken <= 1.0:
             raise ConfigurationError(
                 f"'training.local.decay' must leave a learning rate in round {rounds} that is above float64 "

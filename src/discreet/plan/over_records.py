@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.config import Config
+from discreet.config import Config, DataConfig
 from discreet.config.federation import federation_of
 from discreet.data import Federation
-from discreet.kinds import Asked, FixedSizeConfig
+from discreet.kinds import Asked, FixedSizeConfig, SamplingConfig
 from discreet.kinds.model_facts import LINEAR, ModelFacts, answers_facts, defined_in_main, linear_facts
 from discreet.plan.asked import asked_blocks
 from discreet.plan.batch_norm import few_together
@@ -60,20 +60,22 @@ def plan_over_records(config: Config) -> Planned:
         ConfigurationError: for anything that cannot be carried out; the message names the key.
         PrivacyRefusal: if no proven guarantee meets the target.
     """
-    federation = records_of(config)
+    federation = records_of(config.data, config.training.sampling)
     model = model_facts(config, federation.feature_shape, federation.num_classes)
     return Planned(config, federation, make_plan(config, facts_of(federation, model)))
 
 
-def records_of(config: Config, by_silo: Mapping[str, Any] | None = None) -> Federation:
+def records_of(
+    data: DataConfig, sampling: SamplingConfig, by_silo: Mapping[str, Any] | None = None
+) -> Federation:
     """Loads the federation that a config names.
 
     Args:
-        config: the whole of it: under fixed-size sampling, records have places.
-        by_silo: what each silo holds, where the config's source is ``memory``.
+        data: where the records are, and how they are read.
+        sampling: who enters a round: under fixed-size sampling, records have places.
+        by_silo: what each silo holds, where the source is ``memory``.
     """
-    exchanged = isinstance(config.training.sampling, FixedSizeConfig)
-    return federation_of(config.data, exchanged=exchanged, by_silo=by_silo)
+    return federation_of(data, exchanged=isinstance(sampling, FixedSizeConfig), by_silo=by_silo)
 
 
 def facts_of(federation: Federation, model: ModelFacts) -> FederationFacts:
@@ -97,7 +99,7 @@ def model_facts(config: Config, feature_shape: tuple[int, ...], num_classes: int
     if blocks is not None:
         return answers_facts(Asked(blocks).dimension)
     if config.model.name == LINEAR:
-        return linear_facts(feature_shape, num_classes)
+        return linear_facts(config.data.model_shape(feature_shape), num_classes, config.data.several)
     from discreet.plan.public_model import made_model  # torch takes longer to import than a plan to make
 
     _, facts = made_model(config, feature_shape, num_classes)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from discreet.accounting import guarantee
 from discreet.errors import UnsupportedAnalysisError
+from discreet.plan.counted import parts, unlike_silos
 from discreet.plan.plan import Plan
 from discreet.plan.seen import adversary_event, adversary_guarantee
 from discreet.privacy.events import Composed
@@ -54,14 +55,14 @@ def _for_several(plan: Plan, count: int) -> Guarantee:
                 silo=silo,
             )
             for adversary, honest in plan.targets
-            for silo in plan.unlike_silos
+            for silo in unlike_silos(plan)
         )
         return max(found, key=lambda row: row.epsilon)
     adversary, honest = plan.budget_adversary()
     # Each record has a coin of its own, so that some may be in the training and some held out.
     events = tuple(
         adversary_event(part, adversary=adversary, honest_silos=honest, rounds=releases, records=count)
-        for part, releases in plan.parts(plan.releases)
+        for part, releases in parts(plan, plan.releases)
     )
     one = plan.spent(plan.releases)
     both = guarantee(

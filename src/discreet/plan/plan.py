@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +15,9 @@ from discreet.config import Config
 from discreet.config.data import DataConfig, ModelConfig
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.sections import AboutConfig, AggregationConfig, PrivacyConfig, TrainingConfig
-from discreet.encoding import Grid, Rotation, decode, from_ring
+from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     LocalConfig,
-    NoisySteps,
     QuantileClipping,
     SamplingConfig,
     ServerRule,
@@ -32,8 +28,11 @@ from discreet.kinds.model_facts import LINEAR, ORDINAL
 from discreet.kinds.questions import Question
 from discreet.plan.aggregation import sum_protocol
 from discreet.plan.composable import composable_cost
+from discreet.plan.counted import composition, one_after_the_other
 from discreet.plan.facts import FederationFacts
-from discreet.plan.held_out import EVALUATION, PREPARATION, Interleaving, with_weights
+from discreet.plan.guaranteed import against
+from discreet.plan.held_out import with_weights
+from discreet.plan.order import EVALUATION, PREPARATION, Order
 from discreet.plan.prepared import preparation_of
 from discreet.plan.releases import (
     RoundRelease,
@@ -44,13 +43,13 @@ from discreet.plan.releases import (
     event_for,
     of_several,
 )
-from discreet.plan.seen import adversary_event, adversary_guarantee, relation_of, weakest
+from discreet.plan.seen import relation_of
 from discreet.plan.silos import local_of, own_text, sampling_of, training_of
 from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
 from discreet.plan.written import indented, plan_json
-from discreet.privacy.adversary import Adversary, SiloMessages, WithoutSecureAggregation
+from discreet.privacy.adversary import Adversary
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.shown import guarantees_html, guarantees_text
@@ -58,13 +57,8 @@ from discreet.privacy.units import NeighboringRelation, Unit
 from discreet.privacy.wire import Json, digest
 from discreet.secagg import SumProtocol
 
-# Whoever sees the messages of one silo sees its units alone.
-OF_ONE_SILO = (WithoutSecureAggregation, SiloMessages)
-
 # Names of silos in a one-line description.
 _MOST_NAMED = 4
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +82,9 @@ class Plan:
             with the rounds in ``guarantees``; None where records are used as they are read.
         own: what one round releases of each silo's units, in the order of ``facts.silos``; empty where silos
             do not differ. ``release`` is then nowhere below any of them.
+        timetable: which silos are in which round, on which models; None where every round asks everybody.
+            It follows from the others, as does what comes next.
+        order: which release prepares, which is a round, and which an evaluation.
     """
 
     config: Config
@@ -101,6 +98,15 @@ class Plan:
     preparation: Plan | None = None
     segments: tuple[Stage, ...] = ()
     own: tuple[RoundRelease, ...] = ()
+    timetable: Timetable | None = field(init=False, repr=False, compare=False)
+    order: Order = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rounds = planned_sums(self.config, self.facts.silos)
+        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
+        segments = tuple(stage.rounds for stage in self.segments)
+        object.__setattr__(self, "timetable", planned_timetable(self.config, self.facts.silos))
+        object.__setattr__(self, "order", Order(rounds, every, int(self.preparation is not None), segments))
 
     @property
     def name(self) -> str:
@@ -128,10 +134,17 @@ class Plan:
         return self.config.ask or ()
 
     @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape of a record as the model takes it; records are read in that of ``facts``."""
+        return self.data.model_shape(self.facts.feature_shape)
+
+    @property
     def model_title(self) -> str:
         """What a reader calls the model: its name, but for bundled linear heads of numbers and levels."""
         if self.model.name == ORDINAL:
             return "ordinal regression"
+        if self.data.several:
+            return f"{self.model.name}, {self.data.several} labels"
         number = self.data.label_range is not None and self.model.name == LINEAR
         return "linear regression" if number else self.model.name
 
@@ -173,55 +186,26 @@ class Plan:
     @property
     def rounds(self) -> int:
         """How many rounds are planned, or sums of a timetable; interrupted ones count."""
-        return planned_sums(self.config, self.facts.silos)
-
-    @property
-    def timetable(self) -> Timetable | None:
-        """Which silos are in which round, on which models; None where every round asks everybody."""
-        return planned_timetable(self.config, self.facts.silos)
+        return self.order.rounds
 
     @property
     def releases(self) -> int:
         """How many sums are planned: preparation, rounds and evaluations; interrupted ones count."""
-        return self._interleaving.releases
+        return self.order.releases
 
     @property
     def keeps_best(self) -> bool:
         """Whether the model of the best evaluation is released, in place of the last one."""
         return self.evaluating is not None and self.evaluating.keep == "best"
 
-    def prepares(self, release: int) -> bool:
-        """Says whether a release, from 1, asks training records what they are prepared by."""
-        return release <= self._interleaving.preparing
-
-    @property
-    def first_round(self) -> int:
-        """The release that is the first round: 1, or the one behind the preparation."""
-        return 1 + self._interleaving.preparing
-
-    def trains(self, release: int) -> bool:
-        """Says whether a release, from 1, is a round."""
-        return not (self.prepares(release) or self.evaluates(release))
-
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Rounds that are alike, in order: one stage, unless the training has segments."""
         return self.segments or (Stage(self.config, self.rounds, self.grid, self.release),)
 
-    @property
-    def beginnings(self) -> tuple[int, ...]:
-        """The first release of each stage."""
-        lengths = (stage.rounds for stage in self.stages[:-1])
-        return tuple(accumulate(lengths, initial=self.first_round))
-
     def stage_of(self, release: int) -> Stage:
         """Returns the stage of a release, from 1; of one beyond the plan, the last."""
-        left = self.round_of(release)
-        for stage in self.stages:
-            if left <= stage.rounds:
-                return stage
-            left -= stage.rounds
-        return self.stages[-1]
+        return self.stages[self.order.segment_of(release)]
 
     def at(self, release: int) -> Plan:
         """Returns the plan as if all rounds were like a release; its guarantees and digest mean nothing."""
@@ -232,31 +216,9 @@ class Plan:
             self, config=stage.config, grid=stage.grid, release=stage.release, segments=()
         )
 
-    def of_stage(self, stage: Stage) -> Plan:
-        """Returns the plan of a training that has the rounds of one stage alone; its digest means nothing."""
-        if not self.segments:
-            return self
-        training = stage.config.training.model_copy(update={"rounds": stage.rounds})
-        config = stage.config.model_copy(update={"training": training})
-        return dataclasses.replace(self, config=config, grid=stage.grid, release=stage.release, segments=())
-
-    def composition(self, rounds: int, silo: str | None = None) -> tuple[tuple[RoundRelease, int], ...]:
-        """Returns what the first ``rounds`` rounds release, each with how many like it a silo may be in.
-
-        Of the units of ``silo``; of those of any, without one.
-        """
-        if not self.segments:
-            return ((self.release_of(silo), self.contributions(rounds, silo)),)
-        found, left = [], rounds
-        for stage in self.stages:
-            found.append((stage.release, min(left, stage.rounds)))
-            left -= found[-1][1]
-        # Nobody says of which stage those are that are too many.
-        return tuple((release, count + left) for release, count in found)
-
-    def evaluates(self, release: int) -> bool:
-        """Says whether a release, from 1, asks held-out records."""
-        return self._interleaving.evaluates(release)
+    def reading(self, data: DataConfig) -> Plan:
+        """Returns the plan by whose rules a machine reads its records, with the paths that only it knows."""
+        return dataclasses.replace(self, config=self.config.model_copy(update={"data": data}))
 
     @property
     def every_part(self) -> Mapping[str | None, Plan]:
@@ -268,17 +230,11 @@ class Plan:
         """The plans by whose rules records are read, by name; no unit's records are in two of them."""
         return {None: self} | ({} if self.evaluation is None else {EVALUATION: self.evaluation})
 
-    def part_of(self, release: int) -> str | None:
-        """Returns the name of the part that a release, from 1, is of."""
-        if self.prepares(release):
-            return PREPARATION
-        return EVALUATION if self.evaluates(release) else None
-
     def carried_out(self, release: int, announced: npt.NDArray[np.float64]) -> Plan:
         """Returns what silos carry out in a release before which the server announced a vector."""
-        if self.preparation is not None and self.prepares(release):
+        if self.preparation is not None and self.order.prepares(release):
             return self.preparation
-        return self.questions_about(announced) if self.evaluates(release) else self
+        return self.questions_about(announced) if self.order.evaluates(release) else self
 
     def under(self, announced: npt.NDArray[np.float64] | None) -> Plan:
         """Returns the plan as rounds under a preparation's values carry it out; its digest means nothing."""
@@ -296,102 +252,19 @@ class Plan:
 
     def announced_length(self, release: int) -> int:
         """Returns how many numbers a release starts from: weights, and before a round its clipping norm."""
-        return self.facts.dimension if self.evaluates(release) else self.grid.dimension
+        return self.facts.dimension if self.order.evaluates(release) else self.grid.dimension
 
     def map_length(self, release: int) -> int:
         """Returns how many numbers the map has that records may be prepared by in a release; 0 for none."""
-        if self.preparation is None or self.prepares(release):
+        if self.preparation is None or self.order.prepares(release):
             return 0
         return math.prod(preparation_of(self.config, self.facts).map_shape)
-
-    def covering(self, contributed: Mapping[str | None, int]) -> int:
-        """Returns after how many releases, in their order, every sort had at least so many.
-
-        Behind the last one they begin anew. So whoever was in some releases of each sort is charged for those
-        at least (docs/theory/questions.md).
-
-        Args:
-            contributed: number of releases by the name that `sort_of` gives them.
-        """
-        count = sum(contributed.values())
-        while any(self._of_sort(name, count) < own for name, own in contributed.items()):
-            count += 1
-        return count
-
-    def by_sort(self, releases: int) -> Counter[str | None]:
-        """Returns how many of so many releases are of each sort; more than planned begin all of them anew."""
-        segments = tuple(map(_segment_name, range(len(self.segments))))
-        whole, more = divmod(releases, self.releases)
-        names = (*(segments or (None,)), EVALUATION, PREPARATION)
-        return Counter(
-            {name: whole * self._of_sort(name, self.releases) + self._of_sort(name, more) for name in names}
-        )
-
-    def sort_of(self, release: int) -> str | None:
-        """Returns by which name a silo's ledger counts a release: its part, or its segment."""
-        part = self.part_of(release)
-        if part is not None or not self.segments:
-            return part
-        return _segment_name(self.segments.index(self.stage_of(release)))
-
-    def _of_sort(self, name: str | None, releases: int) -> int:
-        """Returns how many of the first so many releases are of a sort."""
-        order = self._interleaving
-        rounds = order.round_of(releases)
-        by_name: dict[str | None, int] = {
-            None: rounds,
-            EVALUATION: order.evaluated(releases),
-            PREPARATION: order.prepared(releases),
-            **{_segment_name(place): count for place, (_, count) in enumerate(self.composition(rounds))},
-        }
-        return by_name[name]
-
-    def round_of(self, release: int) -> int:
-        """Returns the round that a release is, or that it follows; 0 before the first."""
-        return self._interleaving.round_of(release)
-
-    def release_text(self, release: int) -> str:
-        """Says which release this is, for a person."""
-        if self.prepares(release):
-            return "preparation, before round 1"
-        number = f"round {self.round_of(release)}/{self.rounds}"
-        return f"held out, after {number}" if self.evaluates(release) else number
 
     def questions_about(self, weights: npt.NDArray[np.float64]) -> Plan:
         """Returns the plan of questions that an evaluation of a model with these weights carries out."""
         if self.evaluation is None:
             raise ValueError("only a training that is evaluated asks how good its models are")
         return dataclasses.replace(self.evaluation, config=with_weights(self.evaluation.config, weights))
-
-    def parts(self, releases: int) -> tuple[tuple[Plan, int], ...]:
-        """Returns plans without evaluations, with how many of the first releases are theirs.
-
-        Guarantee:
-            No unit's records are in two of them, so that all releases together satisfy the weakest of the
-            guarantees of the parts (docs/theory/questions.md).
-        """
-        if self.evaluation is None:
-            return ((self, releases),)
-        evaluated = self._interleaving.evaluated(releases)
-        alone = dataclasses.replace(self, evaluation=None)
-        return (alone, releases - evaluated), (self.evaluation, evaluated)
-
-    def one_after_the_other(self, releases: int) -> tuple[tuple[Plan, int], ...]:
-        """Returns plans of one kind of release, with how many of the first so many are theirs, in order.
-
-        Guarantee:
-            They are about the same units: their events compose. For a plan without evaluations (`parts`).
-        """
-        if self.preparation is None:
-            return ((self, releases),)
-        prepared = self._interleaving.prepared(releases)
-        alone = dataclasses.replace(self, preparation=None)
-        return (self.preparation, prepared), (alone, releases - prepared)
-
-    @property
-    def _interleaving(self) -> Interleaving:
-        every = None if self.evaluation is None or self.evaluating is None else self.evaluating.every
-        return Interleaving(self.rounds, every, preparing=int(self.preparation is not None))
 
     def unit_length(self, release: int) -> float:
         """What one real unit of the grid is in weights: 1, or the clipping norm of the first round.
@@ -427,8 +300,8 @@ class Plan:
     def segment_plans(self) -> tuple[tuple[str, Plan], ...]:
         """Returns what each segment has of its own, in words, and its `at`; nothing without segments."""
         found = []
-        for stated, release in zip(self.training.segments or (), self.beginnings, strict=False):
-            first, own = self.round_of(release), stated.describe(self.unit.value)
+        for stated, release in zip(self.training.segments or (), self.order.beginnings, strict=False):
+            first, own = self.order.round_of(release), stated.describe(self.unit.value)
             text = f"rounds {first} to {first + stated.rounds - 1}{own and ': '}{own}"
             found.append((text, self.at(release)))
         return tuple(found)
@@ -445,11 +318,11 @@ class Plan:
 
         Without a release, and before the first round, it is that of the first round.
         """
-        release = max(self.first_round, release or 0)
+        release = max(self.order.first_round, release or 0)
         capacity = self.capacities[self.facts.silos.index(silo)]
-        config = self.at(release).config
+        config = self.stage_of(release).config
         setting = silo_setting(config, self.facts, capacity)
-        return training_of(config, setting, silo, capacity, self.round_of(release) - 1)
+        return training_of(config, setting, silo, capacity, self.order.round_of(release) - 1)
 
     def local_of(self, silo: str) -> LocalConfig:
         """Returns what ``silo`` computes in a round, as its own table ``training.local`` would say it."""
@@ -460,46 +333,9 @@ class Plan:
         known = self.own and silo in self.facts.silos
         return self.own[self.facts.silos.index(silo)] if known and silo is not None else self.release
 
-    @property
-    def unlike_silos(self) -> tuple[str | None, ...]:
-        """One silo of each sort in which they differ; None alone where they do not."""
-        if not self.own:
-            return (None,)
-        # Which sums a timetable has a silo in matters before the last one.
-        if self.timetable is not None:
-            return self.facts.silos
-        first: dict[RoundRelease, str] = {}
-        for silo, release in zip(self.facts.silos, self.own, strict=True):
-            first.setdefault(release, silo)
-        return tuple(first.values())
-
     def asked(self, release: int) -> tuple[str, ...]:
         """Returns the silos that a release asks."""
         return self.facts.silos if self.timetable is None else self.timetable.sums[release - 1].silos
-
-    def contributions(self, rounds: int, silo: str | None = None) -> int:
-        """Returns in how many of the first ``rounds`` releases the records of a silo, or of any, may be."""
-        planned = self.timetable
-        if planned is None:
-            return rounds
-        return planned.most_contributions(rounds) if silo is None else planned.contributions_of(silo, rounds)
-
-    def contributions_of(self, silo: str) -> int:
-        """Returns how many releases ask ``silo``; of a stranger, as many as may ask any silo."""
-        planned = self.timetable
-        asked = 0 if planned is None else planned.contributions_of(silo)
-        return asked or self.contributions(self.releases)
-
-    @property
-    def by_contribution(self) -> Plan:
-        """The plan whose rounds are one silo's contributions: a timetable's guarantees are those of rounds.
-
-        Source: docs/theory/schedules.md.
-        """
-        if self.timetable is None:
-            return self
-        training = self.training.model_copy(update={"schedule": None})
-        return dataclasses.replace(self, config=self.config.model_copy(update={"training": training}))
 
     def event(self, honest_silos: int, rounds: int) -> Event:
         """Returns the event of the first so many releases against whoever faces so many shares of noise.
@@ -509,8 +345,8 @@ class Plan:
         silos = silos_of_a_unit(self.config)
         return composed(
             event_for(of_several(release, silos), honest_silos=honest_silos, rounds=number)
-            for part, count in self.one_after_the_other(rounds)
-            for release, number in part.composition(count)
+            for part, count in one_after_the_other(self, rounds)
+            for release, number in composition(part, count)
         )
 
     @property
@@ -527,7 +363,7 @@ class Plan:
         """Returns the strongest of `targets` once everything is released, and its shares."""
         if len(self.targets) == 1:
             return self.targets[0]
-        return max(self.targets, key=lambda row: self.against(*row, rounds=self.releases).epsilon)
+        return max(self.targets, key=lambda row: against(self, *row, rounds=self.releases).epsilon)
 
     def adversaries(self) -> tuple[tuple[Adversary, int], ...]:
         """Returns every adversary that there is a guarantee for, and the shares of noise that it faces."""
@@ -535,98 +371,7 @@ class Plan:
 
     def spent(self, rounds: int) -> Guarantee:
         """Returns the weakest guarantee against one of `targets` after ``rounds`` charged releases."""
-        return max((self.against(*row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
-
-    def rows(self) -> tuple[tuple[Adversary, int, str | None], ...]:
-        """Returns every guarantee that there is: the adversary, its shares of noise, and whose units.
-
-        None is everybody's. Where silos differ, each has a row of its own against the budget adversary; where
-        nothing is summed, every row is of one silo anyway.
-        """
-        of_all = tuple((who, shares, None) for who, shares in self.adversaries())
-        if not (self.own and self.thresholds.summed):
-            return of_all
-        adversary, honest = self.budget_adversary()
-        return (*of_all, *((adversary, honest, silo) for silo in self.facts.silos))
-
-    def guarantees_for(self, silo: str) -> tuple[Guarantee, ...]:
-        """Returns the guarantees of everything planned that concern the units of one silo."""
-        concern = [
-            row
-            for row in self.guarantees
-            if row.silo is None
-            and not (isinstance(row.adversary, OF_ONE_SILO) and row.adversary.silo != silo)
-        ]
-        if not self.own:
-            return tuple(concern)
-        shares = dict(self.adversaries())
-        return tuple(
-            row
-            if isinstance(row.adversary, OF_ONE_SILO)
-            else self.against(row.adversary, shares[row.adversary], rounds=self.releases, silo=silo)
-            for row in concern
-        )
-
-    def against(
-        self,
-        adversary: Adversary,
-        honest_silos: int,
-        *,
-        rounds: int,
-        aborted: int = 0,
-        over: bool = False,
-        silo: str | None = None,
-    ) -> Guarantee:
-        """Returns the guarantee of so many releases; `adversary_guarantee` says what the arguments mean.
-
-        Where held-out units are asked, it is the weaker of the two that the sides have (`parts`). Where silos
-        differ, it is that of the units of ``silo``, or the weakest of all silos'.
-        """
-        own = adversary.silo if isinstance(adversary, OF_ONE_SILO) else silo
-        about = self.unlike_silos if own is None or not self.own else (own,)
-        found = [
-            adversary_guarantee(
-                part,
-                adversary=adversary,
-                honest_silos=honest_silos,
-                rounds=count,
-                aborted=aborted,
-                over=over,
-                besides=rounds - count,
-                silo=one,
-            )
-            for part, count in self.parts(rounds)
-            for one in about
-        ]
-        if self.evaluation is not None:
-            return weakest(found)
-        if silo is not None and self.own:
-            return dataclasses.replace(found[0], silo=silo)
-        # Assumptions name a number of sums: the most that anybody is in.
-        most = max(range(len(about)), key=lambda place: self.contributions(rounds, about[place]))
-        worst = max(found, key=lambda row: row.epsilon)
-        return dataclasses.replace(worst, assumptions=found[most].assumptions)
-
-    def event_against(
-        self, adversary: Adversary, honest_silos: int, *, rounds: int, silo: str | None = None
-    ) -> Event:
-        """Returns the event of ``rounds`` releases as an adversary sees them, for the units of ``silo``.
-
-        Where held-out units are asked, it is as if a unit were on both sides, and where silos differ and none
-        is named, as if it were at the worst of them in every respect; neither is ever too little.
-        """
-        events = tuple(
-            adversary_event(
-                part,
-                adversary=adversary,
-                honest_silos=honest_silos,
-                rounds=count,
-                besides=rounds - count,
-                silo=silo,
-            )
-            for part, count in self.parts(rounds)
-        )
-        return composed(events)
+        return max((against(self, *row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
 
     def normaliser(self, survivors: tuple[str, ...]) -> float:
         """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
@@ -657,16 +402,9 @@ class Plan:
     def decoded(
         self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None
     ) -> npt.NDArray[np.float64]:
-        """Returns what the modular sum of a release stands for: the survivors' noisy updates, in weights.
-
-        Where the clipping norm follows a quantile, these are units of the round's norm, and the last
-        coordinate is the count.
-        """
-        training, grid = self.silo_training(self.facts.silos[0], release), self.at(release).grid
-        if isinstance(training, NoisySteps):
-            return training.weights().move(from_ring(total, grid.bits), grid.scale)
-        decoded = decode(total, grid, rotation)
-        return decoded if training.unit_length == 1.0 else training.unit_length * decoded
+        """Returns what the modular sum of a release stands for; see `LocalTraining.decoded`."""
+        training = self.silo_training(self.facts.silos[0], release)
+        return training.decoded(total, self.stage_of(release).grid, rotation)
 
     def to_json(self) -> Json:
         """Returns the plan as plain JSON."""
@@ -691,7 +429,7 @@ class Plan:
     def __repr__(self) -> str:
         named = (*self.facts.silos[:_MOST_NAMED], *(["…"] if len(self.facts.silos) > _MOST_NAMED else []))
         prepared = "" if self.preparation is None else "a preparation, "
-        evaluated = "" if self.evaluation is None else f" and {self._interleaving.evaluations} evaluations"
+        evaluated = "" if self.evaluation is None else f" and {self.order.evaluations} evaluations"
         what = f"{prepared}{self.rounds} rounds{evaluated} over {', '.join(named)}"
         return f"Plan({self.name!r}, {self.digest()[:12]}…: {what})"
 
@@ -704,7 +442,3 @@ class Plan:
     def save(self, path: str | Path) -> None:
         """Writes what `file` returns."""
         Path(path).write_bytes(self.file())
-
-
-def _segment_name(place: int) -> str:
-    return f"segment {place + 1}"

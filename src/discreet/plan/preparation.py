@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from discreet.accounting import calibrate
 from discreet.arrays import Float32s, Floats
@@ -47,9 +47,6 @@ class Preparation(ABC):
         config: of the training.
         facts: of the training; the shape of features is that of records as they are read.
     """
-
-    maps_columns: ClassVar[bool] = True
-    """Whether it maps columns of a table, whose features must be what the public rules make of them."""
 
     config: Config
     facts: FederationFacts

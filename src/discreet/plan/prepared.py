@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 from discreet.config import Config, parse_config
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import answers_facts
-from discreet.kinds.preparation import ClassWeightsConfig, PreparationConfig, StandardiseConfig
+from discreet.kinds.preparation import (
+    ClassWeightsConfig,
+    PreparationConfig,
+    ProjectConfig,
+    StandardiseConfig,
+)
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.asked import asked_blocks
 from discreet.plan.balancing import Balancing
 from discreet.plan.facts import FederationFacts, federation_facts, record_capacities
 from discreet.plan.preparation import Preparation, whole_multiplier
+from discreet.plan.projecting import Projecting
 from discreet.plan.standardising import Standardising
 from discreet.plan.training import silos_of_a_unit
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 
 _KINDS: Mapping[type[PreparationConfig], type[Preparation]] = {
     StandardiseConfig: Standardising,
+    ProjectConfig: Projecting,
     ClassWeightsConfig: Balancing,
 }
 

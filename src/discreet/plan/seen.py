@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting import guarantee
 from discreet.config import Config
 from discreet.plan.assumptions import assuming
+from discreet.plan.counted import composition, one_after_the_other
 from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES
 from discreet.plan.releases import RoundRelease, against_server, composed, event_for, most_setups, of_several
 from discreet.plan.training import silos_of_a_unit
@@ -80,7 +81,7 @@ def adversary_guarantee(
     # Stages of a training are of one kind: they differ neither in relation, nor in how noise is shared, nor
     # in words.
     about = _about(plan, adversary, silo)
-    sums = sum(_sums(part.composition(count, about)) for part, count in plan.one_after_the_other(rounds))
+    sums = sum(_sums(composition(part, count, about)) for part, count in one_after_the_other(plan, rounds))
     return assuming(config, release, found, rounds=sums, aborted=aborted, over=over)
 
 
@@ -108,9 +109,9 @@ def adversary_event(
     parts = [
         (
             part.config,
-            [(of_several(release, records), number) for release, number in part.composition(count, about)],
+            [(of_several(release, records), number) for release, number in composition(part, count, about)],
         )
-        for part, count in plan.one_after_the_other(rounds)
+        for part, count in one_after_the_other(plan, rounds)
     ]
     event = composed(
         _event(config, releases, adversary, honest_silos, aborted=aborted) for config, releases in parts

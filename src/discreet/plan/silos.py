@@ -19,8 +19,6 @@ from discreet.errors import ConfigurationError, HowTo
 from discreet.kinds import (
     FixedSizeConfig,
     LocalConfig,
-    NoisySteps,
-    NoisyStepsConfig,
     QuantileClipping,
     SamplingConfig,
     SiloSetting,
@@ -56,18 +54,17 @@ def training_of(
         ConfigurationError: if the kind, the model and the silo's settings do not fit together.
     """
     own = (config.silos or {}).get(silo)
-    setting = replace(common, capacity=capacity, sampling=sampling_of(config, silo))
+    setting = replace(
+        common, capacity=capacity, sampling=sampling_of(config, silo), weight_unit=_weight_unit(config)
+    )
     if own is not None and own.clip_norm is not None:
         setting = replace(setting, norm=own.clip_norm)
     try:
-        training = local_training(local_of(config, silo), setting, round_index)
+        return local_training(local_of(config, silo), setting, round_index)
     except ConfigurationError as error:
         if own is None:
             raise
         raise ConfigurationError(f"'silos.{silo}': {error}", see=error.see) from None
-    if config.silos and isinstance(training, NoisySteps):
-        return replace(training, weight_unit=_unit(config))
-    return training
 
 
 def local_of(config: Config, silo: str) -> LocalConfig:
@@ -95,14 +92,13 @@ def local_of(config: Config, silo: str) -> LocalConfig:
         raise ConfigurationError(f"'silos.{silo}': {first_problem(error, data)}") from None
 
 
-def _unit(config: Config) -> Fraction:
-    """Returns the unit in which the weights of all silos' noisy steps are integers."""
-    local = config.training.local
-    if not isinstance(local, NoisyStepsConfig):
-        raise TypeError(f"only noisy-steps have weights; got {local.kind}")
-    tables = [local, *(local_of(config, silo) for silo in config.silos or ())]
-    found = [table.step_weights() for table in tables if isinstance(table, NoisyStepsConfig)]
-    return common_unit(found)
+def _weight_unit(config: Config) -> Fraction | None:
+    """Returns the unit in which the weights of all silos' steps are integers; None where they are alike."""
+    everybody = config.training.local.step_weights()
+    if not config.silos or everybody is None:
+        return None
+    own = (local_of(config, silo).step_weights() for silo in config.silos)
+    return common_unit([everybody, *(weights for weights in own if weights is not None)])
 
 
 def sharing_of(trainings: Sequence[SiloTraining], accepted: Collection[str]) -> NoiseSharing:
@@ -115,8 +111,7 @@ def sharing_of(trainings: Sequence[SiloTraining], accepted: Collection[str]) -> 
         ConfigurationError: if the aggregate claim was accepted, whose analysis does not cover that.
         UnsupportedAnalysisError: for an accepted assumption that the kind does not have.
     """
-    weights = {training.weights() for training in trainings if isinstance(training, NoisySteps)}
-    if len(weights) < 2:
+    if len({training.step_weights() for training in trainings}) < 2:
         return trainings[0].noise_sharing(accepted)
     if accepted:
         raise ConfigurationError(

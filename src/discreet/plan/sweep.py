@@ -12,6 +12,7 @@ from discreet.config import Config, parse_config
 from discreet.config.problems import known_keys
 from discreet.documents import read_toml
 from discreet.errors import ConfigurationError, DiscreetError
+from discreet.plan.counted import parts
 from discreet.plan.facts import FederationFacts
 from discreet.plan.judged import judged
 from discreet.plan.make import make_plan
@@ -122,11 +123,11 @@ def costs(plan: Plan) -> Costs:
         delta=spent.delta,
         judgement=judged(plan, spent),
         noise_multiplier=plan.noise_multiplier,
-        noise_norm=noise_norm * plan.unit_length(plan.first_round),
+        noise_norm=noise_norm * plan.unit_length(plan.order.first_round),
         signal_to_noise=plan.thresholds.num_silos * plan.grid.silo_bound / noise_norm,
         bits=plan.grid.bits,
         bytes_per_silo=plan.bytes_per_vector,
-        bytes_per_training=sum(part.bytes_per_vector * count for part, count in plan.parts(plan.releases)),
+        bytes_per_training=sum(part.bytes_per_vector * count for part, count in parts(plan, plan.releases)),
     )
 
 

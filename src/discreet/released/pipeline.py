@@ -11,6 +11,7 @@ from discreet.arrays import Floats
 from discreet.data.bins import Bins
 from discreet.data.columns import Days, Numeric
 from discreet.data.labels import Outcome
+from discreet.data.projection import Projection
 from discreet.data.standard import FARTHEST, Ramp, Standard
 from discreet.errors import ConfigurationError
 from discreet.models import OrdinalHead
@@ -59,6 +60,11 @@ def sklearn_pipeline(model: Model) -> Any:
             f"a scikit-learn pipeline must be of a linear model; got {model.plan.model.name!r}. "
             "Export it with --onnx or --torch."
         )
+    if model.labels:
+        raise ConfigurationError(
+            f"a scikit-learn pipeline must predict one label; this model has {len(model.labels)}. Export it "
+            "with --onnx or --torch."
+        )
     if isinstance(model.network, OrdinalHead):
         raise ConfigurationError(
             "a scikit-learn pipeline must be of a model that scikit-learn has; it has none for levels in an "
@@ -66,14 +72,20 @@ def sklearn_pipeline(model: Model) -> Any:
         )
     columns, rows = _columns(model)
     encoded = columns.fit_transform(rows)
+    weights, projection = _weights(model), model.prepares
+    by_column = weights[:, :-1] if isinstance(projection, Projection) else _by_column(model, weights)
+    steps = [("columns", columns)]
+    if isinstance(projection, Projection):
+        projected = _projection(_by_column(model, projection.matrix), projection.matrix[:, -1])
+        steps.append(("projection", projected))
+        encoded = projected.transform(encoded)
     # The constant, which a record ends with, comes first here.
     constant = PolynomialFeatures(degree=1).fit(encoded)
-    weights = _weights(model)
-    matrix = rules.norm_bound * np.column_stack([weights[:, -1], _by_column(model, weights)])
+    matrix = rules.norm_bound * np.column_stack([weights[:, -1], by_column])
     linear = _classifier(model, matrix) if model.outcome is None else _regressor(model.outcome, matrix)
     linear.n_features_in_ = matrix.shape[1]
     norm = Normalizer().fit(constant.transform(encoded))
-    made = Pipeline([("columns", columns), ("constant", constant), ("norm", norm), ("model", linear)])
+    made = Pipeline([*steps, ("constant", constant), ("norm", norm), ("model", linear)])
     made.columns_, made.discreet_ = rules.used, model.origin.text()
     return made
 
@@ -192,6 +204,18 @@ def _columns(model: Model) -> tuple[Any, Any]:
     firsts = {text.column: (text.texts[0],) * 2 for text in texts}
     rows = np.array([(ends | firsts)[column.column] for column in columns], dtype=object).T
     return ColumnTransformer(steps), rows
+
+
+def _projection(matrix: Floats, shift: Floats) -> Any:
+    """Returns the transformer that projects encoded columns onto directions, from their centres."""
+    from sklearn.decomposition import PCA
+
+    made = PCA(n_components=len(matrix))
+    made.components_, made.n_features_in_ = matrix, matrix.shape[1]
+    # Of all centres with these coordinates, the one of the least length.
+    made.mean_ = np.linalg.lstsq(matrix, -shift, rcond=None)[0]
+    made.explained_variance_ = np.ones(len(matrix))
+    return made
 
 
 def _ramp(ramp: Ramp | None) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.arrays import Floats
 from discreet.errors import LedgerError
 from discreet.kinds import Asked
-from discreet.kinds.blocks import AskedBlock, Cells, Indicator, Products
+from discreet.kinds.blocks import AskedBlock, Block, Cells, Indicator, Products
 from discreet.kinds.effects import HazardsQuestion, LogisticQuestion
 from discreet.kinds.question import happened_at
 from discreet.kinds.questions import (
@@ -118,7 +118,7 @@ class _Asked:
     """
 
     question: Question
-    block: Cells | Products
+    block: Block
     sums: Floats
     variance: float
     randomness: np.random.Generator

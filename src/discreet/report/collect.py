@@ -16,6 +16,7 @@ from discreet.documents import read_json
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.kinds.preparation import ClassWeightsConfig
 from discreet.plan import Plan, public_units
+from discreet.plan.counted import contributions, parts
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Aborted, Completed, Entry, Intent, Lost
 from discreet.quality import AnyQuality, quality_from_json
@@ -96,7 +97,7 @@ def collect(path: Path, *, signer: str = "") -> ReportInput:
         held_out=_held_out(run),
         evaluations=plan.releases - plan.rounds - (plan.preparation is not None),
         preparations=int(plan.preparation is not None),
-        most_contributions=None if plan.timetable is None else plan.contributions(charged),
+        most_contributions=None if plan.timetable is None else contributions(plan, charged),
     )
 
 
@@ -140,8 +141,8 @@ def _completed(entry: Completed, line: Mapping[str, Any], plan: Plan) -> Complet
         clip_norm=line.get("clip_norm"),
         asked=None if plan.timetable is None else plan.asked(entry.release),
         tick=None if plan.timetable is None else plan.timetable.sums[entry.release - 1].tick,
-        held_out=plan.evaluates(entry.release),
-        prepared=plan.prepares(entry.release),
+        held_out=plan.order.evaluates(entry.release),
+        prepared=plan.order.prepares(entry.release),
     )
 
 
@@ -248,7 +249,7 @@ def _attack(plan: Plan) -> AttackBound | None:
     _, honest = plan.budget_adversary()
     return either(
         attack_bound(tradeoff(part.event(honest, count), neighboring=budget.neighboring))
-        for part, count in plan.parts(plan.releases)
+        for part, count in parts(plan, plan.releases)
     )
 
 

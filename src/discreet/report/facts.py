@@ -8,6 +8,7 @@ from discreet.config.data import counted_unit, part_taken, source_text
 from discreet.config.sections import AggregationConfig
 from discreet.kinds import QuantileClipping, Timetable, room_text, timetable_text
 from discreet.plan import Plan
+from discreet.plan.counted import parts
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.prepared import preparation_text
 from discreet.privacy.notation import pair_text
@@ -149,7 +150,7 @@ def _evaluation_facts(plan: Plan) -> tuple[Fact, ...]:
     """Says what held-out records are asked between rounds, and what each side costs by itself."""
     if plan.evaluation is None:
         return ()
-    asked, (alone, evaluated) = plan.evaluation, plan.parts(plan.releases)
+    asked, (alone, evaluated) = plan.evaluation, parts(plan, plan.releases)
     counts = f"{asked.facts.dimension:,} counts, noise multiplier {asked.noise_multiplier:.4g}"
     sides = ", ".join(
         f"{name} {pair_text(spent.epsilon, spent.delta)}"

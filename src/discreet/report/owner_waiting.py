@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from discreet.plan.guaranteed import guarantees_for
 from discreet.privacy.adversary import Adversary
 from discreet.privacy.assumptions import named, numbered
 from discreet.privacy.guarantee import Guarantee
@@ -130,7 +131,7 @@ def _asked(one: Waiting) -> list[tuple[str, str]]:
 def _who_learns(one: Waiting) -> list[Html]:
     """Shows this silo's cost and the plan's row for each adversary, but not for other silos' messages."""
     plan = one.proposed.plan
-    distinct = _one_for_each([one.cost, *plan.guarantees_for(one.silo)])
+    distinct = _one_for_each([one.cost, *guarantees_for(plan, one.silo)])
     numbers = numbered(distinct)
     shown_rows = [
         (

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
+from discreet.plan.counted import contributions, contributions_of
 from discreet.privacy.ledger import read_ledger
 from discreet.report.content import SiloBudget
 from discreet.rounds.directory import RunDirectory, write_durably
@@ -133,7 +134,7 @@ def _stated(policy: Policy, plan: Plan) -> _Stated:
     charged, others = _own_ledger(policy, plan)
     limits, charge = policy.budget.lifetime, Charge.under(plan, policy)
     elsewhere = others.total(limits)
-    later = others.including(charge, max(charged or 0, plan.contributions_of(policy.silo)))
+    later = others.including(charge, max(charged or 0, contributions_of(plan, policy.silo)))
     filtered = limits.composition != "sum"
     return _Stated(
         silo=policy.silo,
@@ -163,7 +164,7 @@ def _budget(stated: _Stated, plan: Plan, charged: int) -> SiloBudget:
     charge = Charge(plan, stated.max_colluding, stated.silo)
     return SiloBudget(
         silo=stated.silo,
-        training=charge.cost(max(plan.contributions(charged), stated.charged or 0)),
+        training=charge.cost(max(contributions(plan, charged), stated.charged or 0)),
         elsewhere=(stated.elsewhere_epsilon, stated.elsewhere_delta),
         limit_of_a_training=(stated.max_epsilon_per_training, stated.max_delta_per_training),
         limit=(stated.max_epsilon, stated.max_delta),

@@ -13,20 +13,13 @@ from discreet.rounds.contribution import (
 )
 from discreet.rounds.directory import RunDirectory
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum, Start
+from discreet.rounds.opening import finished, open_ledger, restore, resume_ledger
 from discreet.rounds.origin import Origin, origin_of, parse_origin
 from discreet.rounds.phases import RoundSeconds, Stopwatch, SumSeconds
 from discreet.rounds.record import RunRecord, begun_record, read_record
 from discreet.rounds.silos import contributions
 from discreet.rounds.state import Training, initial_state, round_order, update
-from discreet.rounds.walk import (
-    RoundReport,
-    finished,
-    open_ledger,
-    restore,
-    resume_ledger,
-    train,
-    write_model,
-)
+from discreet.rounds.walk import RoundReport, train, write_model
 
 __all__ = [
     "Contribution",

@@ -14,8 +14,8 @@ from torch import nn
 from discreet.data import Records
 from discreet.encoding import Rotation, noisy_integers
 from discreet.errors import DataError
-from discreet.kinds import NoisySteps, QuantileClipped, SiloTraining
-from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, local_update, noisy_update
+from discreet.kinds import QuantileClipped, SiloTraining
+from discreet.learning import LocalUpdate, NoisyUpdate, StepNoise, silo_update
 from discreet.learning.alike import require_rows_alike
 from discreet.plan import Plan
 from discreet.randomness import RandomSource, SeededRandom
@@ -126,7 +126,7 @@ def part_source(plan: Plan, release: int, randomness: _Source) -> _Source:
 
     Rounds draw the same from a seed, whether there are other parts or not.
     """
-    part = plan.part_of(release)
+    part = plan.order.part_of(release)
     return randomness if part is None else randomness.derive(part)
 
 
@@ -147,12 +147,9 @@ def train_silo(
         PrivacyViolation: if a run-time check of a promised bound fails.
     """
     training, weights = round_training(plan, silo, release, parameters, told)
-    source = randomness.derive("training")
-    if isinstance(training, NoisySteps):
-        stage = plan.at(release)
-        noise = StepNoise(stage.grid, stage.release.share)
-        return noisy_update(training, model, weights, records, source, noise=noise)
-    return local_update(training, model, weights, records, source)
+    stage = plan.stage_of(release)
+    noise = StepNoise(stage.grid, stage.release.share)
+    return silo_update(training, model, weights, records, randomness.derive("training"), noise=noise)
 
 
 def round_training(
@@ -188,8 +185,8 @@ def require_rows_alike_for(plan: Plan, model: nn.Module, silos: Iterable[str]) -
     Raises:
         PrivacyRefusal: if the assumption does not hold.
     """
-    trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.beginnings]
-    require_rows_alike(trainings, model, plan.facts.feature_shape)
+    trainings = [plan.silo_training(silo, release) for silo in silos for release in plan.order.beginnings]
+    require_rows_alike(trainings, model, plan.model_shape)
 
 
 def round_rotation(plan: Plan, sequence: int) -> Rotation | None:

@@ -74,7 +74,7 @@ def _decimals(found: Interval) -> str:
 def evaluated(plan: Plan, release: int, outcome: RoundSum) -> Evaluated:
     """Returns what the secure sum of an evaluation released."""
     asked = _of(plan)
-    return Evaluated(plan.round_of(release), asked.decoded(outcome.total, 1), len(outcome.survivors))
+    return Evaluated(plan.order.round_of(release), asked.decoded(outcome.total, 1), len(outcome.survivors))
 
 
 def held_out(plan: Plan, found: Evaluated, *, among: int = 1) -> HeldOut:

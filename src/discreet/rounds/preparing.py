@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Floats
-from discreet.data import Federation, Records
+from discreet.data import Federation, Records, Silo
 from discreet.data.record_map import RecordMap
 from discreet.errors import PrivacyViolation
 from discreet.kinds import Asked
@@ -20,6 +20,7 @@ from discreet.rounds.engine import RoundSum
 from discreet.rounds.judging import noise_variance
 from discreet.rounds.memory import Arrays
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
 _SUMS, _SURVIVORS = "prepared_sums", "prepared_survivors"
 
 
@@ -94,18 +95,6 @@ def record_map(plan: Plan, announced: Floats | None) -> RecordMap | None:
     return preparation_of(plan.config, plan.facts).record_map(announced)
 
 
-def to_measure(plan: Plan, federation: Federation, found: PreparedBy | None) -> Federation:
-    """Returns a federation whose held-out records are as rounds use records, for measuring."""
-    used = record_map(plan, None if found is None else announced_map(plan, found))
-    if used is None:
-        return federation
-    silos = tuple(
-        dataclasses.replace(silo, test=silo.test.with_features(used.features(silo.test.features)))
-        for silo in federation.silos
-    )
-    return dataclasses.replace(federation, silos=silos)
-
-
 class RecordsInUse:
     """Records of some silos, as a release uses them: mapped once for every map that is announced."""
 
@@ -132,6 +121,40 @@ class RecordsInUse:
             }
             self._known = name, mapped
         return self._known[1]
+
+
+class ToMeasure:
+    """A federation whose held-out records are as rounds use records; mapped once for every map."""
+
+    def __init__(self, plan: Plan, federation: Federation) -> None:
+        self._plan = plan
+        self._federation = federation
+        self._held_out = RecordsInUse(plan, {silo.name: silo.test for silo in federation.silos})
+
+    def after(self, found: PreparedBy | None, *, training: bool = False) -> Federation:
+        """Returns it after a preparation, or without what one found.
+
+        Where records are prepared it has training records only if they are asked for, which takes time.
+        """
+        plan, federation = self._plan, self._federation
+        announced = None if found is None else announced_map(plan, found)
+        used = record_map(plan, announced)
+        if used is None:
+            return federation
+        test = self._held_out.under(announced)
+
+        def train(silo: Silo) -> Records:
+            own = silo.train if training else silo.train.take(_NO_ROWS)
+            return own.with_features(used.features(own.features))
+
+        silos = tuple(
+            dataclasses.replace(silo, test=test[silo.name], train=train(silo)) for silo in federation.silos
+        )
+        # Features of a projection have no names left.
+        names = federation.feature_names if plan.model_shape == federation.feature_shape else ()
+        return dataclasses.replace(
+            federation, silos=silos, feature_shape=plan.model_shape, feature_names=names
+        )
 
 
 def prepared_arrays(found: PreparedBy | None) -> Arrays:

@@ -68,8 +68,8 @@ class RunRecord:
         if not completed:
             return None
         if self.plan.keeps_best and (found := best(self.plan, self._evaluated)) is not None:
-            asked = (one.release for one in completed if self.plan.evaluates(one.release))
-            return next(release for release in asked if self.plan.round_of(release) == found.after)
+            asked = (one.release for one in completed if self.plan.order.evaluates(one.release))
+            return next(release for release in asked if self.plan.order.round_of(release) == found.after)
         return completed[-1].release
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from discreet.errors import ConfigurationError, LedgerError, NotEnoughSurvivors, UnmaskingIncomplete
+from discreet.errors import NotEnoughSurvivors, UnmaskingIncomplete
 from discreet.models import model_file
 from discreet.plan import Plan
 from discreet.privacy.guarantee import Guarantee
@@ -21,18 +21,15 @@ from discreet.privacy.ledger import (
     Intent,
     LedgerWriter,
     Lost,
-    Opened,
-    Resumed,
     Spending,
     spending,
 )
 from discreet.rounds.contribution import round_rotation
 from discreet.rounds.directory import Made, RunDirectory, write_durably
 from discreet.rounds.engine import Engine, RoundOrder, RoundSum
-from discreet.rounds.judging import HeldOut, evaluated_from, held_out, stops
+from discreet.rounds.judging import HeldOut, held_out
 from discreet.rounds.origin import origin_of
 from discreet.rounds.phases import RoundSeconds, Stopwatch
-from discreet.rounds.record import read_record
 from discreet.rounds.state import Training, judge, over, prepare, round_order, told, update
 
 # Attempts at one round; or, by a timetable, sums one after the other.
@@ -109,7 +106,7 @@ def train(
     state, left_out = start, 0
     while not over(plan, state, charged := spending(ledger.entries).charged):
         release = charged + 1
-        watch, evaluates = Stopwatch(), plan.evaluates(release)
+        watch, evaluates = Stopwatch(), plan.order.evaluates(release)
         try:
             outcome, place = _secure_sum(engine, ledger, _Release(plan, release, state), permit)
         except UnmaskingIncomplete as abort:
@@ -126,7 +123,7 @@ def train(
                 ) from None
             continue
         summed, left_out = watch.lap(), 0
-        prepares = plan.prepares(release)
+        prepares = plan.order.prepares(release)
         clip_norm = None if evaluates or prepares else state.clip_norm
         if prepares:
             state = prepare(plan, state, outcome)
@@ -148,7 +145,7 @@ def train(
             phases.total,
             phases,
             clip_norm,
-            plan.release_text(release),
+            plan.order.text(release),
             held_out(plan, state.evaluated[-1]) if evaluates else None,
         )
         directory.append_metrics(_metrics_line(plan, report))
@@ -165,89 +162,12 @@ def _record(
     ledger.append(Completed(release, made.survivors, made.transcript, digest))
 
 
-def open_ledger(
-    directory: RunDirectory, plan: Plan, *, seeded: bool, overwrite: bool = False
-) -> LedgerWriter:
-    """Makes the directory ready for a new training, keeps its plan there, and opens its ledger.
-
-    Raises:
-        ConfigurationError: if something else lies there; see `RunDirectory.require_free`.
-    """
-    directory.prepare(overwrite=overwrite)
-    plan.save(directory.plan)
-    ledger = LedgerWriter.open(directory.ledger)
-    ledger.append(Opened(plan.digest(), "seeded" if seeded else "secure"))
-    return ledger
-
-
-def resume_ledger(directory: RunDirectory, plan: Plan, *, seeded: bool) -> LedgerWriter:
-    """Reopens the ledger of an interrupted training and settles what the interruption left open.
-
-    An intent without an end is `Completed` if the state that followed it is on disk, otherwise `Lost`:
-    its sum may have been seen, so it stays charged and is never repeated. Where every round is charged there
-    is nothing to go on with, and nothing is appended.
-
-    Raises:
-        ConfigurationError: if a file of the directory is a link or a device, or holds another plan.
-        LedgerError: if the ledger is of another plan or randomness, is broken, or is not of the saved state.
-    """
-    record = read_record(directory.path)
-    if record.plan.digest() != plan.digest():
-        raise ConfigurationError(
-            f"{directory.path} must hold the plan that goes on, {plan.digest()[:12]}…; it holds "
-            f"{record.plan.digest()[:12]}…. Only 'run' and 'speed' of a config may change; or move the "
-            "folder away."
-        )
-    if record.seeded != seeded:
-        raise LedgerError(
-            f"a training must go on {'with' if record.seeded else 'without'} 'run.seed', as begun; got "
-            f"{'one' if seeded else 'none'}. {'Leave it out' if seeded else 'Give it'}."
-        )
-    ledger = LedgerWriter.open(directory.ledger)
-    try:
-        spent = spending(ledger.entries)
-        if spent.pending is not None:
-            _settle(directory, ledger, spent.pending)
-        if not finished(plan, directory, spending(ledger.entries)):
-            ledger.append(Resumed(plan.digest()))
-    except LedgerError:
-        ledger.close()
-        raise
-    return ledger
-
-
 def write_model(
     directory: RunDirectory, plan: Plan, model: nn.Module, last: Training, spent: Spending, *, seeded: bool
 ) -> None:
     """Writes the released model durably, with what it says of itself."""
     about = origin_of(plan, spent, seeded=seeded).text()
     write_durably(directory.model, model_file(model, last.released, about, told(plan, last)))
-
-
-def restore(directory: RunDirectory, ledger: LedgerWriter, start: Training) -> Training:
-    """Returns the state after the last completed release, or ``start`` if there is none.
-
-    Raises:
-        LedgerError: if the saved state is not the one that the ledger names.
-    """
-    completed = spending(ledger.entries).completed
-    if not completed:
-        return start
-    saved = directory.load_state()
-    if saved.digest != completed[-1].led_to:
-        raise LedgerError("state.safetensors must be the state that the ledger names; it was altered.")
-    return start.from_arrays(saved.arrays)
-
-
-def finished(plan: Plan, directory: RunDirectory, spent: Spending) -> bool:
-    """Says whether nothing more of ``plan`` is released: all is charged, or evaluations said to stop.
-
-    Raises:
-        LedgerError: if the state that says so cannot be read.
-    """
-    if spent.charged >= plan.releases or not spent.completed or plan.evaluation is None:
-        return spent.charged >= plan.releases
-    return stops(plan, evaluated_from(directory.load_state().arrays))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +181,12 @@ class _Release:
     @property
     def announced(self) -> bytes:
         """The digest of the newest values that silos are told: model, and what prepares their records."""
-        own = self.state.parameters if self.plan.evaluates(self.number) else self.state.announced()
+        own = self.state.parameters if self.plan.order.evaluates(self.number) else self.state.announced()
         return RoundOrder(self.number, 0, own, prepared=told(self.plan, self.state)).context()
 
     def order(self, place: int) -> RoundOrder:
         """Returns what the server asks, ``place`` naming the randomness."""
-        if self.plan.evaluates(self.number):
+        if self.plan.order.evaluates(self.number):
             prepared = told(self.plan, self.state)
             return RoundOrder(self.number, place, self.state.parameters, prepared=prepared)
         return round_order(self.plan, self.state, self.number, place)
@@ -276,10 +196,10 @@ class _Release:
 
         So a training draws the same noise from a seed, whether it is evaluated or not.
         """
-        own = self.plan.evaluates(self.number)
+        own = self.plan.order.evaluates(self.number)
         return sum(
             not isinstance(entry, Intent | Completed | Lost | Aborted)
-            or self.plan.evaluates(entry.release) == own
+            or self.plan.order.evaluates(entry.release) == own
             for entry in entries
         )
 
@@ -311,14 +231,6 @@ def _secure_sum(
             if attempt == _MOST_FAILURES_IN_A_ROW - 1:
                 raise
     raise AssertionError("unreachable")
-
-
-def _settle(directory: RunDirectory, ledger: LedgerWriter, pending: Intent) -> None:
-    saved = directory.load_state() if directory.state.exists() else None
-    if saved is not None and saved.made.release == pending.release:
-        ledger.append(Completed(pending.release, saved.made.survivors, saved.made.transcript, saved.digest))
-        return
-    ledger.append(Lost(pending.release, "the process ended between intent and completion"))
 
 
 def _metrics_line(plan: Plan, report: RoundReport) -> dict[str, object]:

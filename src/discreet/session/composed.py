@@ -10,6 +10,8 @@ from discreet.accounting import guarantee
 from discreet.config.data import without_folder
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
+from discreet.plan.counted import parts
+from discreet.plan.guaranteed import event_against
 from discreet.plan.held_out import NOT_MEASURED, TWO_SIDES
 from discreet.privacy.adversary import SiloMessages
 from discreet.privacy.events import Composed, Event
@@ -54,17 +56,18 @@ def composed(runs: Sequence[Run], *, delta: float) -> Guarantee:
     about = {(run.plan.unit, run.plan.neighboring, _against(run.plan)) for run in runs}
     # Where silos differ in some run, or nothing is summed, everything is put together silo by silo.
     silo_by_silo = any(run.plan.own or not run.plan.thresholds.summed for run in runs)
-    parts = [part for run in runs for part in run.plan.parts(run.record.spending.charged)]
-    parallel = _on_two_sides([plan for plan, _ in parts])
+    parallel = _on_two_sides(
+        [plan for run in runs for plan, _ in parts(run.plan, run.record.spending.charged)]
+    )
     for run in runs:
         charged = run.record.spending.charged
         adversary, honest = run.plan.budget_adversary()
-        for part, count in run.plan.parts(charged):
+        for part, count in parts(run.plan, charged):
             side = parallel and part.data.asked is not None
             for silo in part.facts.silos if silo_by_silo else (None,):
                 own = adversary if silo is None or part.thresholds.summed else SiloMessages(silo)
                 if count:
-                    event = part.event_against(own, honest, rounds=count, silo=silo)
+                    event = event_against(part, own, honest, rounds=count, silo=silo)
                     events.setdefault((side, silo), []).append(event)
     if len(about) > 1:
         said = "; ".join(sorted(f"{unit.value}, {one.value}, {who}" for unit, one, who in about))

@@ -153,7 +153,7 @@ class Run:
 
     def __repr__(self) -> str:
         spent = self.record.spending
-        rounds = sum(self.plan.trains(entry.release) for entry in spent.completed)
+        rounds = sum(self.plan.order.trains(entry.release) for entry in spent.completed)
         said = f"{rounds} of {self.plan.rounds} rounds"
         if self.record.seeded:
             said += (

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.data import Records
 from discreet.plan import Plan, wire_terms
+from discreet.plan.counted import contributions_of
 from discreet.plan.held_out import evaluation_text
 from discreet.plan.prepared import preparation_text
 from discreet.privacy.guarantee import Guarantee
@@ -101,7 +102,7 @@ def dry_run(policy: Policy, proposed: Plan, *, as_if_approved: bool = False) -> 
     records = {name: load(part) for name, part in plan.sides.items()}[None]
     limits = policy.budget.lifetime
     others = account.without(plan.digest())
-    later = others.including(approval.charge, plan.contributions_of(policy.silo))
+    later = others.including(approval.charge, contributions_of(plan, policy.silo))
     after = later.total(limits)
     return DryRun(
         plan=plan,
@@ -167,7 +168,7 @@ def released(plan: Plan, silo: str) -> tuple[str, ...]:
 def rounds_text(plan: Plan, silo: str) -> str:
     """Says how many releases ask ``silo``, and of how many where a timetable leaves it out of some."""
     if plan.timetable is not None:
-        return f"{plan.contributions_of(silo)} of {plan.rounds} sums by the plan's timetable"
+        return f"{contributions_of(plan, silo)} of {plan.rounds} sums by the plan's timetable"
     found = [] if plan.preparation is None else ["1 release that asks the training records"]
     asked = plan.releases - plan.rounds - len(found)
     found += [f"{plan.rounds} rounds", *([f"{asked} evaluations of held-out records"] if asked else [])]

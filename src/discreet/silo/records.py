@@ -18,7 +18,6 @@ from discreet.data.labels import NUMBER
 from discreet.data.table_files import TABLES
 from discreet.errors import DataError
 from discreet.plan import Plan
-from discreet.plan.prepared import preparation_of, stated_key
 from discreet.privacy.units import NeighboringRelation
 
 REHEARSED = "plan"
@@ -85,16 +84,13 @@ def _check_rules(source: str, plan: Plan, silo: str) -> None:
 
 def _require_columns(source: str, plan: Plan, silo: str) -> None:
     """Refuses records that need not end with the constant by which their numbers are found again."""
-    own = source.removeprefix(REHEARSED).removeprefix(":")
-    if _maps_columns(plan) and not (own in ("", plan.data.source) or own.startswith(TABLES)):
+    own, stated = source.removeprefix(REHEARSED).removeprefix(":"), plan.data.preparation
+    if stated is not None and not (own in ("", plan.data.source) or own.startswith(stated.sources)):
+        what = "rows of a table" if stated.sources == TABLES else "those of a file"
         raise DataError(
-            f"{silo}: records must be rows of a table, csv: or parquet:, for {stated_key(plan.config)} to "
-            f"ask them; got {source}."
+            f"{silo}: records must be {what}, {' or '.join(stated.sources)}, for 'data.{stated.key}' to ask "
+            f"them; got {source}."
         )
-
-
-def _maps_columns(plan: Plan) -> bool:
-    return plan.preparation is not None and preparation_of(plan.config, plan.facts).maps_columns
 
 
 def nothing(plan: Plan) -> Records:

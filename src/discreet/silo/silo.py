@@ -16,6 +16,7 @@ from discreet.data.function_source import OwnCodeFailed
 from discreet.documents import shown
 from discreet.errors import DataError, DiscreetError, ProtocolAbort, UnusableRecords
 from discreet.plan import Plan, wire_terms
+from discreet.plan.counted import contributions_of
 from discreet.randomness import RandomSource, SecureRandom, SeededRandom
 from discreet.rounds import require_rows_alike_for
 from discreet.secagg import Bell, Bonawitz, ClientSession, FileJournal, Identity
@@ -272,7 +273,7 @@ class Silo:
         time = self._surroundings.now().astimezone(UTC).isoformat(timespec="seconds")
         noted = Proposal(self._proposals.next, time, plan.digest(), serial, verdict)
         if verdict in _PRICED:
-            cost = Charge.under(plan, self._policy).cost(plan.contributions_of(self.name))
+            cost = Charge.under(plan, self._policy).cost(contributions_of(plan, self.name))
             if math.isfinite(cost.epsilon):
                 noted = replace(noted, epsilon=cost.epsilon, delta=cost.delta)
         self._proposals.append(noted)

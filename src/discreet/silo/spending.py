@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from discreet.plan import Plan
+from discreet.plan.counted import contributions_of
 from discreet.plan.follows import require_follows
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, Resumed, Spending, charged_in, spending
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal
@@ -185,7 +186,7 @@ def proposed(policy: Policy, entries: tuple[Entry, ...], today: date, plan: Plan
     require_follows(plan)
     account = _account(policy, entries, today)
     charge = Charge.under(plan, policy)
-    planned = plan.contributions_of(policy.silo)
+    planned = contributions_of(plan, policy.silo)
     cost, limits, refusal = charge.cost(planned), policy.budget.lifetime, ""
     # One that was carried out before is charged once more; one that was interrupted goes on.
     _, before = account.charged.get(plan.digest(), (charge, 0))
@@ -240,7 +241,7 @@ def _trainings(account: Account, entries: tuple[Entry, ...], silo: str) -> list[
                 unit=charge.plan.unit.value,
                 releases=spent.charged,
                 lost=len(spent.lost),
-                planned=charge.plan.contributions_of(silo),
+                planned=contributions_of(charge.plan, silo),
                 epsilon=0.0 if cost is None else cost.epsilon,
                 delta=0.0 if cost is None else cost.delta,
                 first_day=days[0] if days else None,
@@ -262,7 +263,7 @@ def _moments(account: Account, entries: Sequence[Entry], limits: Limits) -> tupl
     for plan, day, releases in _runs(entries):
         counts.setdefault(plan, Counter()).update(releases)
         charges = {digest: (account.charged[digest][0], count) for digest, count in counts.items()}
-        known = {digest: (one, one.plan.covering(count)) for digest, (one, count) in charges.items()}
+        known = {digest: (one, one.plan.order.covering(count)) for digest, (one, count) in charges.items()}
         by_then = replace(account, charged=known)
         found.append(Moment(day, plan, releases.total(), _level(by_then, limits)))
     return tuple(found)

@@ -15,7 +15,7 @@ from discreet.data import Records
 from discreet.errors import DiscreetError, PrivacyViolation
 from discreet.kinds.timetable import Turn
 from discreet.plan import Plan, filled
-from discreet.plan.held_out import PREPARATION
+from discreet.plan.order import PREPARATION
 from discreet.randomness import RandomSource
 from discreet.rounds import contribute, part_source, round_rotation, round_training, silo_source
 from discreet.rounds.engine import context_of
@@ -192,9 +192,11 @@ class SiloTraining:
             raise PolicyRefusal(RefusalCode.EXPIRED, f"{self._policy.silo}'s policy expired in the meantime.")
         forgiven, year = self._entered and self._believes_abort(start), self._book.today().year
         account = self._book.state.account(self._ledger.charged(), self._ledger.charged(year))
-        plan, sort = self._approval.plan, self._approval.plan.sort_of(start.terms.round_index)
+        plan, sort = self._approval.plan, self._approval.plan.order.sort_of(start.terms.round_index)
         releases, of_year = (
-            plan.covering(self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven))
+            plan.order.covering(
+                self._ledger.charged_next(self._plan_digest, sort, year=one, forgiven=forgiven)
+            )
             for one in (None, year)
         )
         budget, charge = self._policy.budget, self._approval.charge
@@ -265,7 +267,7 @@ class SiloTraining:
             self._plan_digest,
             start.terms.context.hex(),
             self._book.today(),
-            part=self._approval.plan.sort_of(start.terms.round_index),
+            part=self._approval.plan.order.sort_of(start.terms.round_index),
         )
         # After the ledger: a crash in between leaves a ledger that is ahead, which charges more, never less.
         self._book.state.anchor(self._ledger)
@@ -312,7 +314,7 @@ class SiloTraining:
             purpose.release,
             model=self._approval.model,
             parameters=vector,
-            records=nothing(plan) if without_records else self._asked(release, announced),
+            records=self._asked(release, announced, without_records=without_records),
             randomness=silo_source(source, attempt, silo),
             rotation=round_rotation(plan, attempt),
             weight=1.0 if turn is None else turn.weight,
@@ -320,11 +322,16 @@ class SiloTraining:
         ).values
         return filled(values, self._agreement.terms.length)
 
-    def _asked(self, release: int, announced: npt.NDArray[np.float64] | None) -> Records:
-        """Returns this silo's records as a release uses them: under the map that the server announced."""
-        part = self._approval.plan.part_of(release)
+    def _asked(
+        self, release: int, announced: npt.NDArray[np.float64] | None, *, without_records: bool
+    ) -> Records:
+        """Returns this silo's records, or none, as a release uses them: under the map that was announced."""
+        plan, silo = self._approval.plan, self._policy.silo
+        part = plan.order.part_of(release)
         own = self._records[None if part == PREPARATION else part]
-        return (own.as_asked() if part == PREPARATION else own.under(announced))[self._policy.silo]
+        if without_records:
+            own = RecordsInUse(plan, {silo: nothing(plan)})
+        return (own.as_asked() if part == PREPARATION else own.under(announced))[silo]
 
     def _note_release(self) -> None:
         """Writes down who survived once this silo's own shares are about to leave."""
@@ -338,5 +345,5 @@ class SiloTraining:
 
 def _text_of(plan: Plan, release: int) -> str:
     """Says which release this is, and of a preparation whom it asks."""
-    asks = " (asks the training records)" if plan.prepares(release) else ""
-    return f"{plan.release_text(release)}{asks}"
+    asks = " (asks the training records)" if plan.order.prepares(release) else ""
+    return f"{plan.order.text(release)}{asks}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import pairwise
 from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.plan import composable_cost, guarantees_after
+from discreet.privacy.ledger import Completed, Resumed
 from discreet.privacy.wire import to_json
 from discreet.report import collect, render, report_json
 from discreet.report.answers_csv import answers_csv
@@ -20,7 +22,7 @@ from discreet.version import __version__
 
 
 def check_metrics(evidence: Evidence) -> Finding:
-    """Checks release, survivors and budget of every line; measurements are as they were sealed."""
+    """Checks that each release has its line, with survivors and budget; the rest is as sealed."""
     completed = {entry.release: entry for entry in evidence.run.spending.completed}
     asked = _evaluated(evidence)
     for line in evidence.run.directory.read_metrics():
@@ -36,14 +38,25 @@ def check_metrics(evidence: Evidence) -> Finding:
             "delta": spent.delta,
             "survivors": list(entry.survivors),
         }
-        if "held_out" in line or evidence.run.plan.evaluates(entry.release):
-            said = asked.get(evidence.run.plan.round_of(entry.release), None)
+        if "held_out" in line or evidence.run.plan.order.evaluates(entry.release):
+            said = asked.get(evidence.run.plan.order.round_of(entry.release), None)
             found["held_out"] = None if said is None else held_out(evidence.run.plan, said).to_json()
         stated = {name: line.get(name) for name in found}
         require_same(stated, found, f"metrics.jsonl, release {entry.release}")
+    for release in completed.keys() - _cut_short(evidence):
+        raise VerificationFailure(
+            "metrics.jsonl must have a line for every release that the ledger completed, unless its process "
+            f"died before it wrote one and the ledger was then resumed; release {release} has none."
+        )
     done = len(evidence.run.spending.completed) - len(completed)
     releases = "1 release" if done == 1 else f"{done} releases"
     return Finding("metrics.jsonl", Basis.RECOMPUTED, f"{releases}: survivors, ε spent; the rest as sealed")
+
+
+def _cut_short(evidence: Evidence) -> set[int]:
+    """Returns the releases directly behind which a process took the training up again."""
+    pairs = pairwise(evidence.run.entries)
+    return {one.release for one, then in pairs if isinstance(one, Completed) and isinstance(then, Resumed)}
 
 
 def _evaluated(evidence: Evidence) -> dict[int, Evaluated]:

@@ -26,7 +26,7 @@ from discreet.quality import quality_json
 from discreet.rounds import RunRecord, initial_state, parse_origin
 from discreet.rounds.engine import RoundOrder
 from discreet.rounds.judging import best, evaluated_from
-from discreet.rounds.preparing import PreparedBy, announced_map, prepared_from, record_map, to_measure
+from discreet.rounds.preparing import PreparedBy, ToMeasure, announced_map, prepared_from, record_map
 from discreet.rounds.state import KEPT, released_from
 from discreet.verify.evidence import Evidence, require_same
 from discreet.verify.finding import Basis, Finding, VerificationFailure
@@ -131,11 +131,11 @@ def _require_counted(run: RunRecord) -> None:
         "evaluated": [[one.after, one.survivors] for one in evaluated_from(arrays)],
     }
     expected: Json = {
-        "prepared": [len(one.survivors) for one in completed if plan.prepares(one.release)],
+        "prepared": [len(one.survivors) for one in completed if plan.order.prepares(one.release)],
         "evaluated": [
-            [plan.round_of(one.release), len(one.survivors)]
+            [plan.order.round_of(one.release), len(one.survivors)]
             for one in completed
-            if plan.evaluates(one.release)
+            if plan.order.evaluates(one.release)
         ],
     }
     require_same(stated, expected, "state.safetensors, survivors")
@@ -206,7 +206,7 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
         federation = federation_of(_data_in(folder, evidence), exchanged=_exchanged(evidence))
     except ConfigurationError as error:
         raise VerificationFailure(f"--records must name the folder of the records; {error}") from None
-    federation = to_measure(evidence.run.plan, federation, _prepared(evidence.run))
+    federation = ToMeasure(evidence.run.plan, federation).after(_prepared(evidence.run))
     model, parameters = public_model(evidence.run.plan), _final_parameters(evidence)
     measured = measure(model, federation, parameters)
     shared = {name: value for name, value in measured.items() if name in stated}
@@ -216,8 +216,8 @@ def remeasure(evidence: Evidence, folder: Path) -> Finding:
     require_same({name: stated[name] for name in shared}, dict(shared), "metrics.jsonl, last release")
     found = f"{len(shared)} measurements of the released model"
     if evidence.run.directory.evaluation.exists():
-        classes = evidence.run.plan.data.classes
-        quality = quality_of(model, federation, parameters, classes=classes)
+        data = evidence.run.plan.data
+        quality = quality_of(model, federation, parameters, classes=data.classes, labels=data.labels)
         again = None if quality is None else quality_json(quality)
         require_same(read_json(evidence.run.directory.evaluation.read_bytes()), again, "evaluation.json")
         found += ", and all of evaluation.json"

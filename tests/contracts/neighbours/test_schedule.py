@@ -14,6 +14,7 @@ from discreet.engines.local import Prepared, prepare
 from discreet.kinds import BufferedConfig
 from discreet.learning import LocalUpdate
 from discreet.models import flatten
+from discreet.plan import counted
 from discreet.randomness import SeededRandom
 from discreet.rounds import contributions, initial_state, round_order
 from discreet.rounds.contribution import encoded
@@ -67,7 +68,7 @@ def test_a_record_moves_its_silos_sums_and_no_other(pace: int) -> None:
             history = state.history.after(release, state.parameters + 0.01 * release)
             state = replace(state, parameters=history.models[-1], history=history)
     assert moved == plan.timetable.contributions_of(SLOW) == plan.training.planned_rounds // pace
-    assert moved <= plan.contributions(plan.rounds)
+    assert moved <= counted.contributions(plan, plan.rounds)
 
 
 def test_a_weight_scales_the_update_and_never_the_noise() -> None:

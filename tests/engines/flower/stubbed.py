@@ -20,6 +20,7 @@ from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.wire import NodeId
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, parse_plan
+from discreet.plan.counted import contributions_of
 from discreet.plan.public_model import public_model
 from discreet.randomness import SeededRandom
 from discreet.silo import silo as silos
@@ -86,7 +87,7 @@ def stubbed() -> Iterator[None]:
     def approve(plan: Plan, policy: Policy, *_: object, **__: object) -> Approval:
         charge = Charge.under(plan, policy)
         return Approval(
-            plan, model(documents[plan.digest()]), charge, charge.cost(plan.contributions_of(policy.silo))
+            plan, model(documents[plan.digest()]), charge, charge.cost(contributions_of(plan, policy.silo))
         )
 
     documents: dict[str, bytes] = {}

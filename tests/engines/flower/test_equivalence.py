@@ -147,7 +147,7 @@ def test_rounds_that_differ_give_the_same_bytes_too(
     path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
     counted = charged_in(tuple(line.entry for line in read_ledger(path)))
     assert counted == {"segment 1": 2, "segment 2": 1}
-    assert plan.covering(counted) == 3
+    assert plan.order.covering(counted) == 3
 
 
 def test_a_silo_charges_the_rounds_up_to_those_that_it_was_in(
@@ -160,7 +160,7 @@ def test_a_silo_charges_the_rounds_up_to_those_that_it_was_in(
     path = consortium.folder.silo("hungary") / "state" / "ledger.jsonl"
     counted = charged_in(tuple(line.entry for line in read_ledger(path)))
     assert counted == {"segment 1": 1, "segment 2": 1}
-    assert consortium.plan.covering(counted) == 3
+    assert consortium.plan.order.covering(counted) == 3
 
 
 def test_a_regression_gives_the_same_bytes_too(

@@ -19,7 +19,9 @@ from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
 from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import filled, part_of_sum, sum_terms, wire_terms
-from discreet.plan.held_out import EVALUATION
+from discreet.plan.counted import contributions_of
+from discreet.plan.guaranteed import against
+from discreet.plan.order import EVALUATION
 from discreet.privacy.ledger import charged_in, read_ledger
 from discreet.randomness import SecureRandom
 from discreet.rounds import RoundOrder
@@ -184,7 +186,7 @@ def test_evaluations_asked_for_again_and_again_are_charged_each_time(
     counts = charged(consortium, "cleveland")
     assert set(counts) == {EVALUATION}
     charge = Charge.under(consortium.plan, policy)
-    spent = asked.against(charge.adversary, charge.honest_silos, rounds=counts[EVALUATION])
+    spent = against(asked, charge.adversary, charge.honest_silos, rounds=counts[EVALUATION])
     assert 2 <= counts[EVALUATION] < 20
     assert spent.epsilon <= policy.budget.lifetime.epsilon
 
@@ -242,24 +244,24 @@ def test_contributions_are_charged_by_the_side_that_they_are_of(
 ) -> None:
     consortium = make_consortium(evaluated)
     plan, policy = consortium.plan, load_policy(consortium.folder.policy("cleveland"))
-    assert plan.contributions_of("cleveland") == plan.releases == 5
-    assert plan.covering({None: 3, EVALUATION: 2}) == 5
-    assert plan.covering({None: 2}) == 2
+    assert contributions_of(plan, "cleveland") == plan.releases == 5
+    assert plan.order.covering({None: 3, EVALUATION: 2}) == 5
+    assert plan.order.covering({None: 2}) == 2
     # Two evaluations and no round: as much as all evaluations, and more than as many rounds.
-    assert plan.covering({EVALUATION: 2}) == 5
+    assert plan.order.covering({EVALUATION: 2}) == 5
     # A third one, beyond the plan, costs more than was planned.
-    assert plan.covering({None: 3, EVALUATION: 3}) > 5
+    assert plan.order.covering({None: 3, EVALUATION: 3}) > 5
     charge = Charge.under(plan, policy)
-    planned = charge.cost(plan.contributions_of("cleveland"))
+    planned = charge.cost(contributions_of(plan, "cleveland"))
     asked = plan.evaluation
     assert asked is not None
-    evaluated_only = asked.against(charge.adversary, charge.honest_silos, rounds=2)
-    assert charge.cost(plan.covering({EVALUATION: 2})).epsilon >= evaluated_only.epsilon
+    evaluated_only = against(asked, charge.adversary, charge.honest_silos, rounds=2)
+    assert charge.cost(plan.order.covering({EVALUATION: 2})).epsilon >= evaluated_only.epsilon
     assert planned.epsilon == max(
         evaluated_only.epsilon,
-        dataclasses.replace(plan, evaluation=None)
-        .against(charge.adversary, charge.honest_silos, rounds=3)
-        .epsilon,
+        against(
+            dataclasses.replace(plan, evaluation=None), charge.adversary, charge.honest_silos, rounds=3
+        ).epsilon,
     )
 
 

@@ -20,11 +20,14 @@ from discreet.engines.flower.service import serve_training
 from discreet.engines.local import run
 from discreet.errors import DiscreetError, NotEnoughSurvivors
 from discreet.plan import event_for, sum_terms, wire_terms
-from discreet.plan.held_out import EVALUATION, PREPARATION
+from discreet.plan.counted import contributions_of
+from discreet.plan.guaranteed import against
+from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
 from discreet.rounds import RoundOrder
 from discreet.secagg import Stage
 from discreet.session.finish import finish
+from discreet.silo import training as silo_training
 from discreet.silo.check import dry_run
 from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
@@ -46,6 +49,15 @@ def standardised(small_config: Callable[..., Config]) -> Config:
     data = small_config().data.model_dump(exclude_none=True) | {"standardise": {"kind": "private"}}
     training = {"rounds": 2, "local": STEPS}
     return small_config(data=data, training=training)
+
+
+@pytest.fixture
+def projected(small_config: Callable[..., Config], standardised: Config) -> Config:
+    """The same, with records projected onto three directions."""
+    tables = standardised.model_dump(exclude_none=True)
+    del tables["data"]["standardise"]
+    data = tables["data"] | {"project": {"kind": "private-pca", "components": 3}}
+    return small_config(data=data, training=tables["training"])
 
 
 def both(made: SmallConsortium, config: Config, local: Path, wire: DirectWire) -> None:
@@ -89,6 +101,42 @@ def test_a_dropout_leaves_the_bits_of_one_process(
     wire = DirectWire(consortium.silos, dropping(consortium, "hungary", release, stage))
     both(consortium, config, tmp_path / "local", wire)
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_a_projection_and_its_rounds_are_those_of_one_process(
+    make_consortium: Make, projected: Config, tmp_path: Path
+) -> None:
+    consortium = make_consortium(projected)
+    both(consortium, projected, tmp_path / "local", DirectWire(consortium.silos))
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+    found = consortium.folder.server.run
+    finish(finished_run(found), None)
+    assert {"plan.json", "metrics.jsonl", "result.json"} <= {one.subject for one in verify(found.path)}
+
+
+def test_noise_takes_the_place_of_records_that_cannot_be_projected(
+    make_consortium: Make, projected: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the release and in the rounds, whose records are of another shape."""
+    own = silo_training.contribute
+
+    def failing(*stated: Any, records: Any, **others: Any) -> Any:
+        if len(records):
+            raise MemoryError
+        return own(*stated, records=records, **others)
+
+    monkeypatch.setattr(silo_training, "contribute", failing)
+    consortium = make_consortium(projected)
+    serve_training(DirectWire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
+    assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
+
+
+def test_directions_that_are_not_orthonormal_are_refused(make_consortium: Make, projected: Config) -> None:
+    consortium = make_consortium(projected)
+    forged = np.full((3, DIMENSION), 0.5)
+    with pytest.raises(NotEnoughSurvivors):
+        engine_of(consortium).sum_round(RoundOrder(2, 1, np.zeros(4), prepared=forged))
+    assert not charged(consortium, "cleveland")
 
 
 def weighed(small_config: Callable[..., Config]) -> Config:
@@ -136,7 +184,7 @@ def test_evaluations_ask_prepared_records_beside_it(
     consortium = make_consortium(config)
     both(consortium, config, tmp_path / "local", DirectWire(consortium.silos))
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2, EVALUATION: 1}
-    assert consortium.plan.covering({PREPARATION: 1, None: 2, EVALUATION: 1}) == 4
+    assert consortium.plan.order.covering({PREPARATION: 1, None: 2, EVALUATION: 1}) == 4
 
 
 def test_a_silo_that_was_restarted_before_a_round_trains_on_prepared_records(
@@ -267,7 +315,7 @@ def test_a_preparation_asked_for_again_and_again_is_charged_each_time(
     assert charged(consortium, "cleveland") == {PREPARATION: found}
     asked = consortium.plan.preparation
     assert asked is not None
-    spent = asked.against(charge.adversary, charge.honest_silos, rounds=found)
+    spent = against(asked, charge.adversary, charge.honest_silos, rounds=found)
     assert 2 <= found < 9
     assert spent.epsilon <= policy.budget.lifetime.epsilon
 
@@ -304,15 +352,15 @@ class TestABudget:
         consortium = make_consortium(standardised)
         plan, policy = consortium.plan, load_policy(consortium.folder.policy("cleveland"))
         charge = Charge.under(plan, policy)
-        assert plan.contributions_of("cleveland") == plan.covering({PREPARATION: 1, None: 2}) == 3
+        assert contributions_of(plan, "cleveland") == plan.order.covering({PREPARATION: 1, None: 2}) == 3
         assert charge.cost(3).epsilon == pytest.approx(1.0, abs=0.01)
         alone = dataclasses.replace(plan, preparation=None)
-        assert alone.against(charge.adversary, charge.honest_silos, rounds=2).epsilon < 0.99
+        assert against(alone, charge.adversary, charge.honest_silos, rounds=2).epsilon < 0.99
         # Who missed release 0 is charged for it; asked twice, it costs as much as if all began anew.
-        assert plan.covering({None: 1}) == 2
-        assert plan.covering({PREPARATION: 2}) == 4
-        assert plan.covering({PREPARATION: 2, None: 2}) == 4
-        assert plan.covering({PREPARATION: 1, None: 3}) == 5
+        assert plan.order.covering({None: 1}) == 2
+        assert plan.order.covering({PREPARATION: 2}) == 4
+        assert plan.order.covering({PREPARATION: 2, None: 2}) == 4
+        assert plan.order.covering({PREPARATION: 1, None: 3}) == 5
         assert charge.cost(4).epsilon > charge.cost(3).epsilon
 
     @pytest.mark.parametrize("composition", Composition)

@@ -110,7 +110,7 @@ def test_before_anything_was_released_there_is_nothing_to_go_on_with(
     say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as now:
-        now.setattr("discreet.rounds.walk.LedgerWriter.open", full_disk)
+        now.setattr("discreet.rounds.opening.LedgerWriter.open", full_disk)
         _, lines = say("run", str(HEART), "--out", "out")
     assert "  nothing was released yet; start again with --overwrite" in lines
 

@@ -69,7 +69,7 @@ def test_the_message_is_the_move_of_the_local_model() -> None:
         np.testing.assert_allclose(seen, place, rtol=1e-12)
         velocity = 0.5 * velocity + integers / step.grid.scale
         place -= float(rate) * velocity
-    move = kind.weights().move(sent, step.grid.scale)
+    move = kind.step_weights().move(sent, step.grid.scale)
     np.testing.assert_allclose(move, place - start, rtol=1e-12, atol=1e-15)
 
 

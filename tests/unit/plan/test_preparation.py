@@ -14,9 +14,11 @@ from discreet.config.evaluated import evaluation
 from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked, StableStepsConfig
-from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan import Plan, composable_cost, parse_plan, seen
+from discreet.plan.counted import one_after_the_other, parts
 from discreet.plan.follows import unlike_its_config
-from discreet.plan.held_out import Interleaving
+from discreet.plan.guaranteed import event_against
+from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.plan.standardising import Standardising
 from discreet.plan.sweep import costs
@@ -94,7 +96,7 @@ def misses_a_release(plan: Plan) -> bool:
     for row in plan.guarantees:
         honest = dict(plan.adversaries())[row.adversary]
         events = tuple(
-            stage.event_against(row.adversary, honest, rounds=stage.rounds) for stage in (asked, alone)
+            event_against(stage, row.adversary, honest, rounds=stage.rounds) for stage in (asked, alone)
         )
         whole = epsilon(Composed(events), delta=row.delta, neighboring=plan.release.neighboring)
         if row.epsilon < (1 - 1e-9) * whole.epsilon:
@@ -121,30 +123,30 @@ def test_the_preparation_gets_its_share(plan: Plan) -> None:
 
 def test_a_composition_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault that matters most: rounds that do not know of the release before them."""
-    own = Plan.one_after_the_other
+    own = seen.one_after_the_other
 
     def forgetful(plan: Plan, releases: int) -> Any:
         return own(plan, releases)[-1:]
 
-    monkeypatch.setattr(Plan, "one_after_the_other", forgetful)
+    monkeypatch.setattr(seen, "one_after_the_other", forgetful)
     assert misses_a_release(planned())
 
 
 def test_the_releases_are_in_a_fixed_order() -> None:
     plan = planned(evaluate={"every": 2, "epsilon": 2.0})
     assert plan.releases == 1 + 5 + 3
-    assert [plan.prepares(release) for release in range(1, 10)] == [True] + [False] * 8
-    evaluations = [release for release in range(1, 10) if plan.evaluates(release)]
+    assert [plan.order.prepares(release) for release in range(1, 10)] == [True] + [False] * 8
+    evaluations = [release for release in range(1, 10) if plan.order.evaluates(release)]
     assert evaluations == [4, 7, 9]
-    assert [plan.round_of(release) for release in range(1, 10)] == [0, 1, 2, 2, 3, 4, 4, 5, 5]
-    order = Interleaving(5, 2, preparing=1)
+    assert [plan.order.round_of(release) for release in range(1, 10)] == [0, 1, 2, 2, 3, 4, 4, 5, 5]
+    order = Order(5, 2, preparing=1)
     assert [order.evaluated(count) for count in range(10)] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
 
 
 def test_an_evaluation_does_not_pay_for_the_preparation() -> None:
     """It asks the other side, which release 0 does not."""
     plan = planned(evaluate={"every": 5, "epsilon": 0.5})
-    (training, rounds), (asked, count) = plan.parts(plan.releases)
+    (training, rounds), (asked, count) = parts(plan, plan.releases)
     assert (rounds, count) == (6, 1)
     assert asked.spent(count).epsilon <= 0.5
     assert training.spent(rounds).epsilon == plan.spent(plan.releases).epsilon > 1.99
@@ -181,7 +183,7 @@ def test_other_plans_are_what_they_were() -> None:
     plan = planned(data__standardise=None)
     assert '"preparation"' not in plan.document().decode()
     assert plan.releases == plan.rounds
-    assert plan.one_after_the_other(3) == ((plan, 3),)
+    assert one_after_the_other(plan, 3) == ((plan, 3),)
 
 
 def test_settings_that_the_plan_works_out_see_what_is_left() -> None:
@@ -267,10 +269,10 @@ def test_a_preparation_moves_neither_segments_nor_a_rate_that_falls() -> None:
     local = {"kind": "stable-steps", "learning_rate": 0.02, "steps": 2}
     segments = [{"rounds": 2}, {"rounds": 2, "noise_scale": 0.5}]
     plan = planned(training={"local": local, "segments": segments}, privacy__clip_norm=None)
-    assert plan.beginnings == (2, 4)
+    assert plan.order.beginnings == (2, 4)
     assert [own.release for _, own in plan.segment_plans()] == [stage.release for stage in plan.stages]
     plan = planned(training={"local": local | {"decay": 0.5}, "rounds": 3}, privacy__clip_norm=None)
-    assert plan.beginnings == (2,)
+    assert plan.order.beginnings == (2,)
     assert [plan.silo_training("a", release).unit_length for release in (1, 2, 3)] == [1.0, 1.0, 0.5]
 
 
@@ -285,8 +287,8 @@ def test_a_rate_that_falls_begins_at_the_first_round_and_not_at_the_preparation(
     norm = None if local["kind"] == "stable-steps" else 1.0
     prepared = planned(training__local=falling, privacy__clip_norm=norm)
     alone = planned(training__local=falling, privacy__clip_norm=norm, data__standardise=None)
-    assert prepared.first_round == 2
-    assert alone.first_round == 1
+    assert prepared.order.first_round == 2
+    assert alone.order.first_round == 1
     for release in (None, 0, 1, 2):
         assert prepared.silo_training("a", release) == alone.silo_training("a", 1)
     assert prepared.silo_training("a", 3) == alone.silo_training("a", 2) != alone.silo_training("a", 1)

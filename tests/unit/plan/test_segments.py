@@ -19,6 +19,7 @@ from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.kinds import ClippedUpdate, SingleStep, StableSteps
 from discreet.plan import FederationFacts, Plan, make_plan, parse_plan
 from discreet.plan.follows import require_follows
+from discreet.plan.guaranteed import against
 from discreet.plan.persons import for_persons
 from discreet.plan.weight_noise import weight_noise
 from discreet.privacy.adversary import ServerWithColluders, WithoutSecureAggregation
@@ -102,7 +103,7 @@ def test_an_aborted_attempt_counts_as_one_of_each_segment() -> None:
     made = plan(LATE)
     silo = WithoutSecureAggregation("silo-0")
     early, late = made.at(1).noise_multiplier, made.at(10).noise_multiplier
-    found = made.against(silo, 1, rounds=10, aborted=2)
+    found = against(made, silo, 1, rounds=10, aborted=2)
     square = 3.0 * (10 / early**2 + 4 / late**2)
     assert found.epsilon == pytest.approx(gaussian_epsilon(square**0.5, 1e-5), rel=0.01)
 

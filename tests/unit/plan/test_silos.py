@@ -16,7 +16,9 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import NoisySteps
 from discreet.plan import Plan, parse_plan
 from discreet.plan.composable import composable_cost
+from discreet.plan.counted import contributions
 from discreet.plan.follows import unlike_its_config
+from discreet.plan.guaranteed import against, event_against, guarantees_for
 from discreet.plan.persons import for_persons
 from discreet.plan.silos import decides_text
 from discreet.privacy.adversary import WithoutSecureAggregation
@@ -82,8 +84,8 @@ def test_neither_the_longest_nor_the_likeliest_need_be_the_worst() -> None:
     assert max(rows.values()) == pytest.approx(1.0, rel=1e-3)
     assert rows["silo-0"] < rows["silo-1"]
     # As if both were in one silo, which no silo is, would be far from it.
-    assert made.event_against(*made.budget_adversary(), rounds=20) != made.event_against(
-        *made.budget_adversary(), rounds=20, silo="silo-0"
+    assert event_against(made, *made.budget_adversary(), rounds=20) != event_against(
+        made, *made.budget_adversary(), rounds=20, silo="silo-0"
     )
     other = plan(rounds=20, own={"silo-0": {"clip_norm": 6.0, "sampling": poisson(0.5)}}, epsilon=1.0)
     assert own_rows(other)["silo-0"] > own_rows(other)["silo-1"]
@@ -148,7 +150,7 @@ def test_a_slow_silo_is_charged_for_the_sums_that_it_is_in() -> None:
     assert own_rows(made)["silo-1"] < 0.75
     assert own_rows(made)["silo-1"] == Charge(made, 0, "silo-1").cost(few).epsilon
     half = made.rounds // 2
-    assert made.contributions(half, "silo-1") == sum("silo-1" in one.silos for one in planned.sums[:half])
+    assert contributions(made, half, "silo-1") == sum("silo-1" in one.silos for one in planned.sums[:half])
 
 
 def test_a_message_alone_has_its_own_silos_guarantee(three_sorts: Plan) -> None:
@@ -168,9 +170,9 @@ def test_an_owner_is_charged_its_own_row(three_sorts: Plan) -> None:
         assert cost.epsilon == pytest.approx(epsilon, rel=1e-9)
         assert cost.silo == silo
     assert Charge(three_sorts, 0).cost(5).epsilon == pytest.approx(max(rows.values()), rel=1e-9)
-    concern = three_sorts.guarantees_for("silo-1")
+    concern = guarantees_for(three_sorts, "silo-1")
     assert {row.epsilon for row in concern if not isinstance(row.adversary, WithoutSecureAggregation)} == {
-        three_sorts.against(*row[:2], rounds=5, silo="silo-1").epsilon
+        against(three_sorts, *row[:2], rounds=5, silo="silo-1").epsilon
         for row in three_sorts.adversaries()
         if not isinstance(row[0], WithoutSecureAggregation)
     }
@@ -274,7 +276,7 @@ class TestNoisySteps:
             training = made.silo_training(silo)
             assert isinstance(training, NoisySteps)
             steps = [source.integers_below(4, 1000) - 500 for _ in training.rates]
-            total = total + training.weights().combine(steps)
+            total = total + training.step_weights().combine(steps)
             velocity: Any = 0.0
             for rate, step in zip(training.rates, steps, strict=True):
                 velocity = 0.5 * velocity + step / made.grid.scale

@@ -14,6 +14,7 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, make_plan
+from discreet.plan.counted import contributions
 from discreet.plan.persons import for_persons
 from tests.unit.plan.planned import plan
 
@@ -31,7 +32,7 @@ def test_every_row_is_that_of_as_many_rounds() -> None:
     plain = plan(aggregation={"min_survivors": 3})
     made = buffered(plain, buffer=3, pace={"silo-2": 2, "silo-3": 2, "silo-4": 3})
     assert made.rounds > plain.rounds == 20
-    assert made.contributions(made.rounds) == 20
+    assert contributions(made, made.rounds) == 20
     for ours, theirs in zip(made.guarantees, plain.guarantees, strict=True):
         assert (ours.adversary, ours.status) == (theirs.adversary, theirs.status)
         assert ours.epsilon == pytest.approx(theirs.epsilon, rel=1e-9)

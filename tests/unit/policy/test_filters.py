@@ -17,6 +17,7 @@ from discreet.accounting import epsilon
 from discreet.engines.flower.consortium import ConsortiumFolder
 from discreet.errors import ConfigurationError, LedgerError
 from discreet.plan import Plan
+from discreet.plan.guaranteed import event_against
 from discreet.privacy.events import Composed
 from discreet.privacy.ledger import Aborted, Entry, Intent, Opened, charged_in
 from discreet.silo.policy import Account, Charge, Policy, PolicyRefusal, RefusalCode, SiloLedger, load_policy
@@ -110,7 +111,7 @@ def test_nothing_that_passed_costs_more_by_exact_composition(
             continue
         known = replace(known, charged={**known.charged, str(number): (one, count)})
     events = [
-        one.plan.event_against(one.adversary, one.honest_silos, rounds=count)
+        event_against(one.plan, one.adversary, one.honest_silos, rounds=count)
         for one, count in known.charged.values()
     ]
     if events:

@@ -9,7 +9,8 @@ import pytest
 
 from discreet.accounting.odometer import AdaptiveFilter, Composition
 from discreet.plan import Plan
-from discreet.plan.held_out import EVALUATION, PREPARATION
+from discreet.plan.counted import composition
+from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.plan.releases import event_for
 from discreet.privacy.ledger import charged_in
 from discreet.silo.policy import Account, Charge
@@ -26,13 +27,18 @@ def made() -> Plan:
 
 
 def test_whoever_was_in_a_round_is_charged_for_its_segment(made: Plan) -> None:
-    first, second = made.sort_of(1), made.sort_of(9)
-    assert (first, made.sort_of(8), second, made.sort_of(10)) == ("segment 1", first, "segment 2", second)
-    assert made.covering({first: 3}) == 3
-    assert made.covering({second: 1}) == made.covering({first: 8, second: 1}) == 9
+    first, second = made.order.sort_of(1), made.order.sort_of(9)
+    assert (first, made.order.sort_of(8), second, made.order.sort_of(10)) == (
+        "segment 1",
+        first,
+        "segment 2",
+        second,
+    )
+    assert made.order.covering({first: 3}) == 3
+    assert made.order.covering({second: 1}) == made.order.covering({first: 8, second: 1}) == 9
     # A round that was tried three times; the server is not believed that two of them came to nothing.
-    assert made.covering({first: 1, second: 3}) == 11
-    assert made.composition(11) == ((made.stages[0].release, 9), (made.stages[1].release, 3))
+    assert made.order.covering({first: 1, second: 3}) == 11
+    assert composition(made, 11) == ((made.stages[0].release, 9), (made.stages[1].release, 3))
     charge = Charge(made, 1)
     assert charge.cost(11).epsilon > charge.cost(10).epsilon > charge.cost(9).epsilon > charge.cost(8).epsilon
 
@@ -61,18 +67,23 @@ def test_a_ledger_keeps_the_segment_of_each_contribution(tmp_path: Path) -> None
 
 def test_a_year_is_forecast_from_what_is_left_of_each_segment(made: Plan) -> None:
     """All quiet rounds were last year: those of this year are the dear ones."""
-    first, second, charge, digest = made.sort_of(1), made.sort_of(9), Charge(made, 1), made.digest()
-    assert made.by_sort(10) == {first: 8, second: 2, EVALUATION: 0, PREPARATION: 0}
-    assert made.by_sort(29) == {first: 24, second: 5, EVALUATION: 0, PREPARATION: 0}
+    first, second, charge, digest = (
+        made.order.sort_of(1),
+        made.order.sort_of(9),
+        Charge(made, 1),
+        made.digest(),
+    )
+    assert made.order.by_sort(10) == {first: 8, second: 2, EVALUATION: 0, PREPARATION: 0}
+    assert made.order.by_sort(29) == {first: 24, second: 5, EVALUATION: 0, PREPARATION: 0}
     account = Account({digest: (charge, 8)}, by_sort={digest: ({first: 8}, {})})
     forecast = account.including(charge, 10).of_year[digest]
-    assert forecast == made.covering({second: 2}) == 10
+    assert forecast == made.order.covering({second: 2}) == 10
     # One of them was this year; once more from the beginning, both segments are.
     begun = Account(
         {digest: (charge, 9)}, {digest: 9}, by_sort={digest: ({first: 8, second: 1}, {second: 1})}
     )
     assert begun.including(charge, 10).of_year[digest] == forecast
-    assert begun.including(charge, 20).of_year[digest] == made.covering({first: 8, second: 4})
+    assert begun.including(charge, 20).of_year[digest] == made.order.covering({first: 8, second: 4})
     assert account.without(digest).including(charge, 10).of_year[digest] == 10
 
 

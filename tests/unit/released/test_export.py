@@ -22,11 +22,13 @@ from discreet.config import load_config
 from discreet.data import TableRules
 from discreet.data.columns import Days, Numeric
 from discreet.data.frames import table_of
+from discreet.data.projection import Projection, hashed
 from discreet.data.standard import Place, Standard
 from discreet.data.table import Table
 from discreet.engines.local import run as run_config
 from discreet.errors import ConfigurationError
 from discreet.models import load_flat
+from discreet.models.convexity import LinearHead
 from discreet.privacy.ledger import Spending
 from discreet.released import Model, build_network, load_model, onnx_program, sklearn_file, torch_program
 from discreet.released.scorer import Numbers, numeric_columns, text_columns
@@ -123,6 +125,18 @@ def standardised(model: Model) -> Model:
     return dataclasses.replace(model, prepares=standard)
 
 
+def projected(model: Model) -> Model:
+    """The same model, if its plan had projected records onto as many directions as its weights are for."""
+    rules = model.require_rules()
+    features = sum(len(column.names) for column in rules.schema.columns) + 1
+    network = LinearHead(3, model.plan.facts.outputs)
+    load_flat(network, np.random.default_rng(5).normal(0, 5, 3 * model.plan.facts.outputs))
+    matrix = hashed((2, features))
+    matrix[:, -1] = [0.4, -0.2]
+    projection = Projection(matrix, rules.norm_bound)
+    return dataclasses.replace(model, network=network.eval(), prepares=projection)
+
+
 NUMBERS, TEXTS = (
     {"ranges": {"age": (20, 90), "weight": (40, 120)}},
     {"categories": {"sex": ("f", "m"), "ward": ("7", "8")}},
@@ -162,16 +176,23 @@ TABLES: dict[str, Callable[[], Model]] = {
 TABLES |= {
     f"{name}, standardised": lambda name=name: standardised(TABLES[name]())  # type: ignore[misc]
     for name in ("another norm", "blanks marked", "bins among others, blanks marked")
+} | {"bins among others, projected": lambda: projected(TABLES["bins among others, blanks marked"]())}
+
+
+BUNDLED: dict[str, Callable[[Model], Model]] = {
+    "bundled": lambda model: model,
+    "bundled, standardised": standardised,
+    "bundled, projected": projected,
 }
 
 
-@pytest.fixture(scope="session", params=["trained", "bundled", "bundled, standardised", *TABLES])
+@pytest.fixture(scope="session", params=["trained", *BUNDLED, *TABLES])
 def tabular(
     request: pytest.FixtureRequest, run: Run, heart: tuple[Model, dict[str, Any]]
 ) -> tuple[Model, dict[str, Any]]:
-    if request.param.startswith("bundled"):
+    if request.param in BUNDLED:
         model, rows = heart
-        return (standardised(model) if request.param.endswith("standardised") else model), rows
+        return BUNDLED[request.param](model), rows
     return run.released if request.param == "trained" else TABLES[request.param](), ROWS
 
 

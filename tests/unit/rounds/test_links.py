@@ -11,8 +11,8 @@ import pytest
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan
 from discreet.rounds.directory import RunDirectory, write_durably
+from discreet.rounds.opening import resume_ledger
 from discreet.rounds.record import read_record
-from discreet.rounds.walk import resume_ledger
 
 
 def test_a_link_beside_a_file_is_not_followed_when_the_file_is_replaced(tmp_path: Path) -> None:

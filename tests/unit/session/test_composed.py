@@ -12,6 +12,7 @@ import discreet
 from discreet.accounting import epsilon
 from discreet.config import parse_config
 from discreet.errors import ConfigurationError
+from discreet.plan.guaranteed import event_against
 from discreet.privacy.events import Composed
 from discreet.session.composed import ALL_PLANNED
 
@@ -36,7 +37,7 @@ def test_two_runs_cost_less_than_their_sum_and_more_than_one(tmp_path: Path) -> 
     alone = runs[0].plan.spent(3).epsilon
     assert alone < found.epsilon < 1.5 * alone
     adversary, honest = runs[0].plan.budget_adversary()
-    events = Composed(tuple(run.plan.event_against(adversary, honest, rounds=3) for run in runs))
+    events = Composed(tuple(event_against(run.plan, adversary, honest, rounds=3) for run in runs))
     assert found.epsilon == epsilon(events, delta=1e-6).epsilon
     assert ALL_PLANNED in found.assumptions
     assert discreet.composed(runs[:1], delta=1e-6).epsilon == pytest.approx(alone)

@@ -19,8 +19,10 @@ from discreet.engines.local import Opening
 from discreet.engines.local import run as run_locally
 from discreet.errors import ConfigurationError
 from discreet.plan import Plan, composable_cost, parse_plan
+from discreet.plan.counted import parts
 from discreet.plan.follows import require_follows
-from discreet.plan.held_out import Interleaving
+from discreet.plan.guaranteed import against
+from discreet.plan.order import Order
 from discreet.plan.persons import for_persons
 from discreet.privacy.ledger import Intent
 from discreet.rounds import RoundReport, RunDirectory
@@ -62,7 +64,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.parametrize(("rounds", "every"), [(6, 2), (5, 2), (1, 1), (7, 7), (9, 1), (10, 4)])
 def test_which_releases_evaluate_is_fixed(rounds: int, every: int) -> None:
-    order = Interleaving(rounds, every)
+    order = Order(rounds, every)
     found = [order.evaluates(release) for release in range(1, order.releases + 1)]
     assert sum(found) == order.evaluations
     assert found[-1]
@@ -74,12 +76,12 @@ def test_which_releases_evaluate_is_fixed(rounds: int, every: int) -> None:
 def test_every_row_is_the_weaker_of_both_sides_and_never_their_sum() -> None:
     for epsilon in (0.5, 8.0, 20.0):
         plan = planned({"every": 2, "epsilon": epsilon})
-        (alone, rounds), (asked, count) = plan.parts(plan.releases)
+        (alone, rounds), (asked, count) = parts(plan, plan.releases)
         assert (rounds, count, plan.releases) == (6, 3, 9)
         for row in plan.guarantees:
             shares = dict(plan.adversaries())[row.adversary]
             sides = [
-                part.against(row.adversary, shares, rounds=releases).epsilon
+                against(part, row.adversary, shares, rounds=releases).epsilon
                 for part, releases in ((alone, rounds), (asked, count))
             ]
             assert row.epsilon == max(sides)
@@ -189,6 +191,7 @@ def test_no_earlier_evaluation_passes_for_the_last(evaluated: Run, tmp_path: Pat
     result, first = json.loads((folder / "result.json").read_text()), evaluated.metrics[2]["held_out"]
     again = summarise(finished_run(RunDirectory(folder)))
     assert again["held_out"] == result["held_out"] != first
+    (folder / "metrics.jsonl").write_bytes((evaluated.path / "metrics.jsonl").read_bytes())
     (folder / "result.json").write_text(json.dumps({**result, "held_out": first}, indent=1))
     seal(folder)
     with pytest.raises(VerificationFailure, match=r"result\.json: 'held_out"):

@@ -18,6 +18,7 @@ from discreet.config import SpeedConfig, parse_data
 from discreet.config.data import DataConfig
 from discreet.config.federation import federation_of
 from discreet.errors import ConfigurationError, DataError
+from discreet.plan.guaranteed import guarantees_for
 from discreet.session import Frames, Run, Target, open_run, plan_training, train
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -303,7 +304,7 @@ def test_silos_and_segments_are_the_tables_of_a_config(frames: Frames) -> None:
     own = plan_training(
         public, target=Target(4.0), rounds=3, local=STEPS, silos={"west": {"sampling": rarer}}
     )
-    least = {one: own.guarantees_for(one)[-1].epsilon for one in own.facts.silos}
+    least = {one: guarantees_for(own, one)[-1].epsilon for one in own.facts.silos}
     assert least["west"] < least["north"] == least["east"]
     segments: list[dict[str, Any]] = [{"rounds": 3, "noise_scale": 2.0}, {"rounds": 2}]
     plan = plan_training(public, target=Target(4.0), local=STEPS, segments=segments)

@@ -178,7 +178,7 @@ class FlowerEngine:
         self._greet_missing()
         result, plan = server.result(), self._proposal.plan
         return RoundSum(
-            total=part_of_sum(plan.every_part[plan.part_of(order.release)], result.total),
+            total=part_of_sum(plan.every_part[plan.order.part_of(order.release)], result.total),
             survivors=tuple(map(self._agreement.name, result.survivors)),
             transcript=result.transcript,
             bytes_per_silo=max(self._traffic.values()),

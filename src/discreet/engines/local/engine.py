@@ -80,9 +80,9 @@ class LocalEngine:
         """Runs one round over all silos, an evaluation, or the preparation."""
         watch = Stopwatch()
         run = self._run
-        if self._plan.prepares(order.release) and self._preparing is not None:
+        if self._plan.order.prepares(order.release) and self._preparing is not None:
             run, found = self._preparing, self._asked_before(order)
-        elif self._plan.evaluates(order.release):
+        elif self._plan.order.evaluates(order.release):
             if self._judging is None or self._held_out is None:
                 raise ValueError("an engine must have held-out records to evaluate a training")
             run, found = self._judging, self._judged(order, self._held_out)
@@ -149,7 +149,7 @@ class LocalEngine:
                 randomness=self._randomness,
             )
         if self._crew is not None:
-            self._crew.consider(watch.lap(), self._plan.rounds - self._plan.round_of(order.release))
+            self._crew.consider(watch.lap(), self._plan.rounds - self._plan.order.round_of(order.release))
         return found
 
 

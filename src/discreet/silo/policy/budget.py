@@ -10,6 +10,8 @@ from typing import Self
 from discreet.accounting.odometer import AdaptiveFilter, Cost
 from discreet.errors import BudgetExhausted, UnsupportedAnalysisError
 from discreet.plan import Plan
+from discreet.plan.counted import by_contribution, composition, of_stage, one_after_the_other, parts
+from discreet.plan.guaranteed import against
 from discreet.plan.seen import adversary_event
 from discreet.privacy.adversary import AggregationServer, ServerWithColluders
 from discreet.privacy.guarantee import Guarantee
@@ -74,9 +76,9 @@ class Charge:
     def cost(self, releases: int) -> Guarantee:
         """Returns the guarantee for this silo's units after ``releases`` releases that it contributed to."""
         if releases not in self._known:
-            plan = self.plan.by_contribution
-            self._known[releases] = plan.against(
-                self.adversary, self.honest_silos, rounds=releases, silo=self.silo
+            plan = by_contribution(self.plan)
+            self._known[releases] = against(
+                plan, self.adversary, self.honest_silos, rounds=releases, silo=self.silo
             )
         return self._known[releases]
 
@@ -111,11 +113,11 @@ class Charge:
         """Returns, for the units of each side, plans of releases that are alike, and how many are theirs."""
         return [
             [
-                (one.of_stage(stage), count)
-                for one, begun in part.one_after_the_other(own)
-                for stage, (_, count) in zip(one.stages, one.composition(begun, self.silo), strict=True)
+                (of_stage(one, stage), count)
+                for one, begun in one_after_the_other(part, own)
+                for stage, (_, count) in zip(one.stages, composition(one, begun, self.silo), strict=True)
             ]
-            for part, own in self.plan.by_contribution.parts(releases)
+            for part, own in parts(by_contribution(self.plan), releases)
         ]
 
     def _share(self, empty: AdaptiveFilter, alike: Plan) -> Cost:
@@ -125,7 +127,7 @@ class Charge:
             adversary=self.adversary,
             honest_silos=self.honest_silos,
             rounds=alike.rounds,
-            besides=self.plan.by_contribution.releases - alike.rounds,
+            besides=by_contribution(self.plan).releases - alike.rounds,
             silo=self.silo,
         )
         try:
@@ -148,7 +150,7 @@ class Account:
         of_year: of these, how many in the present calendar year (UTC); one whose day is not known counts.
         fixed: what was written down before the first contribution; None if nothing was.
         now: what the policy says; None where nobody asks.
-        by_sort: of ``charged`` and of ``of_year``, how many are of each sort of release (`Plan.sort_of`).
+        by_sort: of ``charged`` and of ``of_year``, how many are of each sort of release (`Order.sort_of`).
     """
 
     charged: Mapping[str, tuple[Charge, int]]
@@ -185,7 +187,7 @@ class Account:
             return max(0, self.of_year.get(digest, 0) + releases - before)
         in_all, in_year = map(Counter, self.by_sort[digest])
         # Subtraction of counters keeps what is positive.
-        return plan.covering(in_year + (plan.by_sort(releases) - in_all))
+        return plan.order.covering(in_year + (plan.order.by_sort(releases) - in_all))
 
     @property
     def this_year(self) -> Account:

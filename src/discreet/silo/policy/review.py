@@ -7,7 +7,7 @@ public facts with its own installed code, compares, and computes the guarantee f
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePath
 
@@ -17,6 +17,7 @@ from discreet.config.data import features_named, source_text
 from discreet.data.load import BUNDLED
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.plan import Plan, load_plan, parse_plan, wire_terms
+from discreet.plan.counted import contributions_of
 from discreet.plan.follows import unlike_its_config
 from discreet.plan.public_model import public_model
 from discreet.privacy.guarantee import Guarantee
@@ -95,7 +96,7 @@ def review(proposed: Plan, policy: Policy, account: Account, *, today: date, app
         raise objection
     plan = _with_own_files(proposed, policy)
     charged = Charge.under(plan, policy)
-    return Approval(plan, _public_model(plan), charged, charged.cost(plan.contributions_of(policy.silo)))
+    return Approval(plan, _public_model(plan), charged, charged.cost(contributions_of(plan, policy.silo)))
 
 
 def objections(
@@ -119,7 +120,7 @@ def objections(
         yield refusal
         return
     yield from _unsafe(charge)
-    releases = plan.contributions_of(policy.silo)
+    releases = contributions_of(plan, policy.silo)
     yield from account.refusals(policy.budget, charge, releases)
     cost = charge.cost(releases)
     if cost.status is Status.CONDITIONAL and not policy.require.accept_conditional:
@@ -207,15 +208,16 @@ def _with_own_files(plan: Plan, policy: Policy) -> Plan:
     if not colon:
         return plan
     own_data = plan.data.model_copy(update={"transform": f"{kind}:{policy.data.residual}"})
-    return replace(plan, config=plan.config.model_copy(update={"data": own_data}))
+    return plan.reading(own_data)
 
 
 def _of_label(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
     allowed, label = policy.data.labels, plan.data.label
     if plan.data.asked is True:
         return  # no label is read; which columns may be asked, 'columns' says
-    if allowed is not None and label not in allowed:
-        yield _not_allowed("data.label", "one of " + ", ".join(allowed), label or "none")
+    if allowed is not None and not (label and set(plan.data.labels) <= set(allowed)):
+        named = ", ".join(plan.data.labels) or "none"
+        yield _not_allowed("data.label", "one of " + ", ".join(allowed), named)
 
 
 def _of_columns(plan: Plan, policy: Policy) -> Iterator[PolicyRefusal]:
