@@ -9,14 +9,12 @@ from discreet.accounting import calibrate
 from discreet.config import Config, parse_config
 from discreet.data.standard import Place
 from discreet.errors import ConfigurationError
-from discreet.kinds import Asked
-from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.preparation import MOST_BINS, StandardiseConfig
 from discreet.kinds.questions import MOST_QUESTIONS
 from discreet.kinds.variables import Number
 from discreet.plan.aggregation import plan_thresholds
-from discreet.plan.asked import asked_blocks, variables
-from discreet.plan.facts import FederationFacts, federation_facts, record_capacities
+from discreet.plan.asked import variables
+from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.training import silos_of_a_unit
 from discreet.privacy.events import GaussianNoise, Release
 
@@ -96,22 +94,6 @@ def whole_multiplier(config: Config) -> float:
 def remaining(config: Config) -> float:
     """Returns which part of μ² is left for the training: all of it where nothing is prepared."""
     return 1.0 if config.data.standardise is None else 1.0 - config.data.standardise.share
-
-
-def preparation_facts(config: Config, facts: FederationFacts) -> FederationFacts:
-    """Returns the public facts of a preparation: those of the training, with the bins of its histograms.
-
-    Args:
-        config: of the preparation, as `preparation_config` returns it.
-        facts: of the training.
-    """
-    return federation_facts(
-        facts.silos,
-        feature_shape=facts.feature_shape,
-        num_classes=facts.num_classes,
-        feature_norm_bound=facts.feature_norm_bound,
-        model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
-    )
 
 
 def places(plan: Plan) -> tuple[Place, ...]:
