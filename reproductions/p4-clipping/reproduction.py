@@ -10,6 +10,7 @@ from typing import Any
 import subsets
 from discreet.config import Config, load_config
 from discreet.engines.local import run
+from discreet.plan.counted import normaliser
 from reproducing import (
     Cell,
     Chart,
@@ -117,7 +118,7 @@ def computed(name: str, config: Config) -> Computed:
         result = run(config, Path(folder) / "run")
     plan, note = result.plan, ""
     if config.training.local.kind != "tangent-steps":
-        units = plan.normaliser(plan.facts.silos)
+        units = normaliser(plan, plan.facts.silos)
         note = f"{units:g} clipped a round, {units / plan.noise_multiplier:.0f} over the noise"
     accuracy = 100.0 * result.metrics["accuracy"]
     # Mixed clipping is the paper's own method, whose accuracies it does not print.

@@ -23,6 +23,7 @@ from discreet.encoding import to_ring
 from discreet.engines.local import Prepared
 from discreet.mechanisms import per_silo
 from discreet.plan import Plan
+from discreet.plan.counted import divisor
 from discreet.privacy.adversary import (
     Adversary,
     AggregationServer,
@@ -248,6 +249,6 @@ def _movement_of_a_unit(plan: Plan, rehearsal: Rehearsal) -> float:
     for step in rehearsal.steps:
         release = step.order.release
         length = plan.unit_length(release) / plan.stage_of(release).grid.scale
-        unit = np.full(dimension, length / plan.divisor(release, step.outcome.survivors))
+        unit = np.full(dimension, length / divisor(plan, release, step.outcome.survivors))
         state, place = rule.step(state, place, unit, plan.rounds)
     return float(np.abs(place).mean()) or 1.0

@@ -13,10 +13,13 @@ from discreet.data.bins import Bins
 from discreet.data.bundled import SCHEMAS
 from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, feature_names
 from discreet.errors import ConfigurationError
+from discreet.kinds import Asked
 from discreet.kinds import variables as known
 from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, SecondMoments, factors
+from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.variables import Variable
 from discreet.mechanisms import NoiseFamily
+from discreet.plan.facts import FederationFacts, federation_facts
 
 _MOST_NUMBERS = 4 * MOST_CELLS
 
@@ -107,6 +110,25 @@ def require_shape(data: DataConfig, feature_shape: tuple[int, ...], num_classes:
             f"'facts' must be those of the columns that are asked, {found[0]} features and {found[1]} "
             f"classes; got {feature_shape} and {num_classes}."
         )
+
+
+def asked_facts(config: Config, facts: FederationFacts) -> FederationFacts:
+    """Returns the public facts of questions that a training asks: its own, with the numbers of the answer.
+
+    Args:
+        config: of the questions, as `evaluation_config` or `preparation_config` returns it.
+        facts: of the training.
+
+    Raises:
+        ConfigurationError: if a question is about no column that there is.
+    """
+    return federation_facts(
+        facts.silos,
+        feature_shape=facts.feature_shape,
+        num_classes=facts.num_classes,
+        feature_norm_bound=facts.feature_norm_bound,
+        model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
+    )
 
 
 def variables(data: DataConfig) -> dict[str, Variable]:

@@ -1,11 +1,13 @@
-"""What the releases of a plan count as: of whose units they are, and how often one silo's are in them."""
+"""What the releases of a plan count as: of whose units, how often one silo's are in them, and how many."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING
 
+from discreet.kinds import SamplingConfig
 from discreet.plan.releases import RoundRelease
+from discreet.plan.silos import sampling_of
 from discreet.plan.stages import Stage
 
 if TYPE_CHECKING:
@@ -96,3 +98,26 @@ def unlike_silos(plan: Plan) -> tuple[str | None, ...]:
     for silo, release in zip(plan.facts.silos, plan.own, strict=True):
         first.setdefault(release, silo)
     return tuple(first.values())
+
+
+def normaliser(plan: Plan, survivors: tuple[str, ...]) -> float:
+    """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
+    alike: dict[SamplingConfig, dict[str, int]] = {}
+    for silo, capacity in zip(plan.facts.silos, plan.capacities, strict=True):
+        alike.setdefault(sampling_of(plan.config, silo), {})[silo] = capacity
+    return sum(
+        plan.training.local.normaliser(sampling, silos, tuple(silo for silo in survivors if silo in silos))
+        for sampling, silos in alike.items()
+    )
+
+
+def divisor(plan: Plan, release: int, survivors: tuple[str, ...]) -> float:
+    """Returns the public number that the sum of a release over ``survivors`` is divided by.
+
+    A sum that a timetable asks of some silos only moves the model by their part of the federation, so that as
+    many contributions of everybody move it as far as the same number of rounds.
+    """
+    if plan.timetable is None:
+        return normaliser(plan.at(release), survivors)
+    part = normaliser(plan, plan.facts.silos) / normaliser(plan, plan.asked(release))
+    return normaliser(plan, survivors) * part

@@ -9,10 +9,7 @@ from discreet.config import Config, parse_config
 from discreet.config.evaluate import EvaluateConfig
 from discreet.config.evaluated import asked_data
 from discreet.errors import ConfigurationError
-from discreet.kinds import Asked
-from discreet.kinds.model_facts import answers_facts
-from discreet.plan.asked import asked_blocks
-from discreet.plan.facts import FederationFacts, federation_facts
+from discreet.plan.facts import FederationFacts
 from discreet.plan.order import Order
 
 if TYPE_CHECKING:
@@ -72,25 +69,6 @@ def evaluation_config(config: Config, facts: FederationFacts) -> Config:
     found = parse_config(tables, source="'evaluate'")
     count = Order(rounds, stated.every).evaluations
     return found.model_copy(update={"training": found.training.model_copy(update={"rounds": count})})
-
-
-def evaluation_facts(config: Config, facts: FederationFacts) -> FederationFacts:
-    """Returns the public facts of evaluations: those of the training, with the cells of its histogram.
-
-    Args:
-        config: of the evaluations, as `evaluation_config` returns it.
-        facts: of the training.
-
-    Raises:
-        ConfigurationError: if the question is about no column that there is.
-    """
-    return federation_facts(
-        facts.silos,
-        feature_shape=facts.feature_shape,
-        num_classes=facts.num_classes,
-        feature_norm_bound=facts.feature_norm_bound,
-        model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
-    )
 
 
 def with_weights(config: Config, weights: Floats) -> Config:

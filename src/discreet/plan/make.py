@@ -11,12 +11,13 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import SiloSetting
 from discreet.mechanisms import NoiseFamily
 from discreet.plan.aggregation import plan_thresholds
+from discreet.plan.asked import asked_facts
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.guaranteed import against, rows
-from discreet.plan.held_out import evaluation_config, evaluation_facts
+from discreet.plan.held_out import evaluation_config
 from discreet.plan.noise import counts_and_noise, grids_and_noise
 from discreet.plan.plan import Plan
-from discreet.plan.prepared import preparation_config, preparation_facts, stated_key
+from discreet.plan.prepared import preparation_config, stated_key
 from discreet.plan.releases import (
     Thresholds,
     against_server,
@@ -199,7 +200,7 @@ def _evaluation(config: Config, facts: FederationFacts) -> Plan | None:
         return None
     try:
         asked = evaluation_config(config, facts)
-        return make_plan(asked, evaluation_facts(asked, facts))
+        return make_plan(asked, asked_facts(asked, facts))
     except ConfigurationError as error:
         raise ConfigurationError(f"'evaluate': {error}") from None
 
@@ -214,7 +215,7 @@ def _preparation(config: Config, facts: FederationFacts) -> Plan | None:
         return None
     asked = preparation_config(config, facts)
     try:
-        return _made(asked, preparation_facts(asked, facts))
+        return _made(asked, asked_facts(asked, facts))
     except ConfigurationError as error:
         raise ConfigurationError(f"{stated_key(config)}: {error}") from None
 

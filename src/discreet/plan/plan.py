@@ -19,7 +19,6 @@ from discreet.encoding import Grid, Rotation
 from discreet.kinds import (
     LocalConfig,
     QuantileClipping,
-    SamplingConfig,
     ServerRule,
     SiloTraining,
     Timetable,
@@ -44,7 +43,7 @@ from discreet.plan.releases import (
     of_several,
 )
 from discreet.plan.seen import relation_of
-from discreet.plan.silos import local_of, own_text, sampling_of, training_of
+from discreet.plan.silos import local_of, own_text, training_of
 from discreet.plan.stages import Stage
 from discreet.plan.timetable import planned_sums, planned_timetable
 from discreet.plan.training import silo_setting, silos_of_a_unit
@@ -372,32 +371,6 @@ class Plan:
     def spent(self, rounds: int) -> Guarantee:
         """Returns the weakest guarantee against one of `targets` after ``rounds`` charged releases."""
         return max((against(self, *row, rounds=rounds) for row in self.targets), key=lambda one: one.epsilon)
-
-    def normaliser(self, survivors: tuple[str, ...]) -> float:
-        """Returns the public number of units that ``survivors`` put into a sum of the first stage."""
-        capacities = dict(zip(self.facts.silos, self.capacities, strict=True))
-        alike: dict[SamplingConfig, list[str]] = {}
-        for silo in self.facts.silos:
-            alike.setdefault(sampling_of(self.config, silo), []).append(silo)
-        return sum(
-            self.training.local.normaliser(
-                sampling,
-                {silo: capacities[silo] for silo in silos},
-                tuple(silo for silo in survivors if silo in silos),
-            )
-            for sampling, silos in alike.items()
-        )
-
-    def divisor(self, release: int, survivors: tuple[str, ...]) -> float:
-        """Returns the public number that the sum of a release over ``survivors`` is divided by.
-
-        A sum that a timetable asks of some silos only moves the model by their part of the federation, so
-        that as many contributions of everybody move it as far as the same number of rounds.
-        """
-        if self.timetable is None:
-            return self.at(release).normaliser(survivors)
-        part = self.normaliser(self.facts.silos) / self.normaliser(self.asked(release))
-        return self.normaliser(survivors) * part
 
     def decoded(
         self, total: npt.NDArray[np.uint64], release: int, rotation: Rotation | None = None

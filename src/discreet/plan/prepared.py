@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.config import Config, parse_config
-from discreet.kinds import Asked
-from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.preparation import (
     ClassWeightsConfig,
     PreparationConfig,
@@ -16,9 +14,8 @@ from discreet.kinds.preparation import (
     StandardiseConfig,
 )
 from discreet.plan.aggregation import plan_thresholds
-from discreet.plan.asked import asked_blocks
 from discreet.plan.balancing import Balancing
-from discreet.plan.facts import FederationFacts, federation_facts, record_capacities
+from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.preparation import Preparation, whole_multiplier
 from discreet.plan.projecting import Projecting
 from discreet.plan.standardising import Standardising
@@ -87,22 +84,6 @@ def stated_key(config: Config) -> str:
     """Returns the key that states a preparation, as messages name it."""
     stated = config.preparation
     return "'data'" if stated is None else stated.path
-
-
-def preparation_facts(config: Config, facts: FederationFacts) -> FederationFacts:
-    """Returns the public facts of a preparation: those of the training, with the numbers of its answers.
-
-    Args:
-        config: of the preparation, as `preparation_config` returns it.
-        facts: of the training.
-    """
-    return federation_facts(
-        facts.silos,
-        feature_shape=facts.feature_shape,
-        num_classes=facts.num_classes,
-        feature_norm_bound=facts.feature_norm_bound,
-        model=answers_facts(Asked(asked_blocks(config) or ()).dimension),
-    )
 
 
 def preparation_text(plan: Plan) -> str:

@@ -11,12 +11,13 @@ from discreet.documents import read_json, shown
 from discreet.encoding import Grid
 from discreet.errors import ConfigurationError, UnsupportedAnalysisError
 from discreet.kinds.footprint import NoiseSharing
+from discreet.plan.asked import asked_facts
 from discreet.plan.composable import composable_cost
 from discreet.plan.facts import FederationFacts
 from discreet.plan.follows import first_difference
-from discreet.plan.held_out import evaluation_config, evaluation_facts
+from discreet.plan.held_out import evaluation_config
 from discreet.plan.plan import Plan
-from discreet.plan.prepared import preparation_config, preparation_facts
+from discreet.plan.prepared import preparation_config
 from discreet.plan.releases import RoundRelease, Thresholds
 from discreet.plan.stages import Stage, asked_stages
 from discreet.plan.written import LOCAL, OWN_FIELDS, PLAN_VERSION
@@ -111,9 +112,13 @@ def _from_json(data: dict[str, Any]) -> Plan:
             "thresholds": thresholds,
             "guarantees": from_json(data["guarantees"]),
             "own": _own(data.get("own", []), release, facts),
-            "evaluation": None if evaluation is None else _evaluation(evaluation, config, facts, thresholds),
+            "evaluation": None
+            if evaluation is None
+            else _questions(evaluation, evaluation_config(config, facts), facts, thresholds),
             "segments": _segments(data.get("segments", []), config),
-            "preparation": None if prepared is None else _preparation(prepared, config, facts, thresholds),
+            "preparation": None
+            if prepared is None
+            else _questions(prepared, preparation_config(config, facts), facts, thresholds),
         },
     )
     for part in filter(None, (plan, plan.evaluation, plan.preparation)):
@@ -137,26 +142,13 @@ def _own(
     )
 
 
-def _evaluation(data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
-    """Builds the plan of a training's evaluations, whose questions follow from its config and facts."""
-    asked = evaluation_config(config, facts)
-    return _questions(data, asked, evaluation_facts(asked, facts), thresholds)
-
-
-def _preparation(
-    data: dict[str, Any], config: Config, facts: FederationFacts, thresholds: Thresholds
-) -> Plan:
-    """Builds the plan of a training's preparation, likewise."""
-    asked = preparation_config(config, facts)
-    return _questions(data, asked, preparation_facts(asked, facts), thresholds)
-
-
 def _questions(data: dict[str, Any], asked: Config, facts: FederationFacts, thresholds: Thresholds) -> Plan:
+    """Builds the plan of questions that a training asks, of which less is stated than of the training."""
     return build(
         Plan,
         {
             "config": asked,
-            "facts": facts,
+            "facts": asked_facts(asked, facts),
             "capacities": tuple(data["capacities"]),
             "grid": _flat(Grid, data["grid"]),
             "release": _release_from_json(data["release"]),

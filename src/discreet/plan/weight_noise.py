@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.arrays import Floats
 from discreet.kinds import AdaptiveConfig, AveragingConfig, TailMeanConfig
+from discreet.plan.counted import divisor
 from discreet.plan.plan import Plan
 
 # One uniform dither a coordinate and silo (`discreet.encoding.rounding`): p(1 - p), grid units.
@@ -76,7 +77,7 @@ def arrival(plan: Plan, survivors: Mapping[int, tuple[str, ...]]) -> Floats:
     state, weights = rule.init(rounds), np.zeros(rounds)
     for place, (release, present) in enumerate(survivors.items()):
         impulse = np.zeros(rounds)
-        impulse[place] = 1.0 / plan.divisor(release, present)
+        impulse[place] = 1.0 / divisor(plan, release, present)
         state, weights = rule.step(state, weights, impulse, plan.rounds)
     return weights
 

@@ -12,6 +12,7 @@ from discreet.encoding import Rotation
 from discreet.kinds import QuantileClipping
 from discreet.kinds.model_facts import LEAST_VARIANCE
 from discreet.plan import Plan
+from discreet.plan.counted import divisor
 from discreet.rounds.engine import RoundOrder, RoundSum, Start
 from discreet.rounds.history import History
 from discreet.rounds.judging import Evaluated, best, evaluated, evaluated_arrays, evaluated_from, stops
@@ -124,7 +125,7 @@ def update(
 ) -> Training:
     """Returns the state after the server's update with a secure sum: post-processing of what is released."""
     total = plan.decoded(outcome.total, release, rotation)
-    units = plan.divisor(release, outcome.survivors)
+    units = divisor(plan, release, outcome.survivors)
     rule, norm = plan.norm_rule, state.clip_norm
     if rule is not None and norm is not None:
         total, norm = _unscaled(rule, norm, total, units)

@@ -16,6 +16,7 @@ from discreet.audit.crafted_files import ArrayFile, SiloFile
 from discreet.engines.flower.consortium import ConsortiumFolder, rehearse
 from discreet.engines.flower.service import serve_training
 from discreet.plan import Plan, load_plan
+from discreet.plan.counted import normaliser
 from discreet.randomness import SeededRandom
 from discreet.silo.requests import Reply, Request, decode, encode
 from discreet.silo.silo import Silo, open_silo
@@ -136,7 +137,7 @@ def require_alike(one: Seen, other: Seen, units: float) -> None:
     """The same replies of the same sizes from everybody, and a model that one unit may have moved so far."""
     assert other.plan.digest() == one.plan.digest()
     assert other.replies == one.replies
-    moved = np.linalg.norm(other.model - one.model) * one.plan.normaliser(NAMES) * one.plan.grid.scale
+    moved = np.linalg.norm(other.model - one.model) * normaliser(one.plan, NAMES) * one.plan.grid.scale
     # The model is float32.
     assert moved <= units * one.plan.grid.l2_sensitivity * (1.0 + 2.0**-10)
 

@@ -15,6 +15,7 @@ from discreet.errors import ConfigurationError
 from discreet.kinds import SingleStep
 from discreet.models import LinearHead
 from discreet.plan import FederationFacts, Plan, load_plan, make_plan
+from discreet.plan.counted import normaliser
 from discreet.privacy.events import Composed, Failure, FixedSizeSampling, GaussianNoise, Release, Repeated
 from discreet.privacy.units import NeighboringRelation
 from discreet.sampling import FixedSize
@@ -67,7 +68,7 @@ def test_every_silo_draws_its_own_number_and_the_largest_share_is_accounted() ->
         "north": 29, "east": 10, "south": 58, "west": 18,
     }  # fmt: skip
     assert made.release.sampling == FixedSizeSampling(29, 100)
-    assert made.normaliser(("north", "west")) == 29 + 18
+    assert normaliser(made, ("north", "west")) == 29 + 18
 
 
 def test_the_guarantee_is_about_exchanging_a_record() -> None:

@@ -12,6 +12,7 @@ from discreet.accounting import epsilon
 from discreet.config import Config, parse_config
 from discreet.errors import ConfigurationError
 from discreet.plan import FederationFacts, Plan, event_for, load_plan, make_plan
+from discreet.plan.counted import normaliser
 from discreet.privacy.adversary import (
     AggregationServer,
     ReleasedModels,
@@ -176,7 +177,7 @@ def test_the_client_unit_hides_an_update_and_not_who_is_there() -> None:
     )
     assert {row.neighboring for row in made.guarantees} == {NeighboringRelation.REPLACE_SPECIAL}
     assert all(row.unit is Unit.CLIENT for row in made.guarantees)
-    assert made.normaliser(SILOS[:3]) == 4.0
+    assert normaliser(made, SILOS[:3]) == 4.0
 
 
 def test_sampling_amplifies_and_the_normaliser_is_public() -> None:
@@ -184,7 +185,7 @@ def test_sampling_amplifies_and_the_normaliser_is_public() -> None:
     everyone = plan(**single)
     sampled = plan(**single, training__sampling={"kind": "poisson", "probability": 0.1})
     assert sampled.noise_multiplier < 0.5 * everyone.noise_multiplier
-    assert sampled.normaliser(SILOS[:3]) == pytest.approx(0.1 * 600)
+    assert normaliser(sampled, SILOS[:3]) == pytest.approx(0.1 * 600)
 
 
 def test_sampling_narrows_the_ring_because_a_batch_is_smaller_than_the_silo() -> None:

@@ -123,10 +123,9 @@ def test_the_preparation_gets_its_share(plan: Plan) -> None:
 
 def test_a_composition_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault that matters most: rounds that do not know of the release before them."""
-    own = seen.one_after_the_other
 
     def forgetful(plan: Plan, releases: int) -> Any:
-        return own(plan, releases)[-1:]
+        return one_after_the_other(plan, releases)[-1:]
 
     monkeypatch.setattr(seen, "one_after_the_other", forgetful)
     assert misses_a_release(planned())

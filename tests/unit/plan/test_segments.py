@@ -18,6 +18,7 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError, PrivacyRefusal
 from discreet.kinds import ClippedUpdate, SingleStep, StableSteps
 from discreet.plan import FederationFacts, Plan, make_plan, parse_plan
+from discreet.plan.counted import divisor
 from discreet.plan.follows import require_follows
 from discreet.plan.guaranteed import against
 from discreet.plan.persons import for_persons
@@ -121,8 +122,8 @@ def test_every_round_has_its_own_training_grid_and_divisor() -> None:
     assert isinstance(first, SingleStep)
     assert isinstance(later, SingleStep)
     assert (first.clip_norm, later.clip_norm) == (1.0, 0.25)
-    assert made.divisor(2, NAMES) == 2000.0
-    assert made.divisor(3, NAMES) == 1000.0
+    assert divisor(made, 2, NAMES) == 2000.0
+    assert divisor(made, 3, NAMES) == 1000.0
     one, two = (made.at(release) for release in (1, 5))
     assert two.grid.scale > 2.0 * one.grid.scale
     # One wire shape for all rounds.

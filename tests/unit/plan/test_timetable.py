@@ -14,7 +14,7 @@ from discreet.engines.local import prepare
 from discreet.errors import ConfigurationError
 from discreet.kinds import BufferedConfig
 from discreet.plan import Plan, make_plan
-from discreet.plan.counted import contributions
+from discreet.plan.counted import contributions, divisor, normaliser
 from discreet.plan.persons import for_persons
 from tests.unit.plan.planned import plan
 
@@ -48,11 +48,11 @@ def test_every_row_is_that_of_as_many_rounds() -> None:
 def test_a_sum_moves_the_model_by_its_part_of_the_federation() -> None:
     made = buffered(plan(aggregation={"min_survivors": 3}), buffer=3, pace={"silo-4": 7, "silo-3": 7})
     assert made.asked(1) == ("silo-0", "silo-1", "silo-2")
-    whole = made.normaliser(made.facts.silos)
-    assert made.divisor(1, made.asked(1)) == pytest.approx(whole)
+    whole = normaliser(made, made.facts.silos)
+    assert divisor(made, 1, made.asked(1)) == pytest.approx(whole)
     two = made.asked(1)[:2]
-    assert made.divisor(1, two) == pytest.approx(
-        whole * made.normaliser(two) / made.normaliser(made.asked(1))
+    assert divisor(made, 1, two) == pytest.approx(
+        whole * normaliser(made, two) / normaliser(made, made.asked(1))
     )
 
 

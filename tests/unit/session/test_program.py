@@ -20,6 +20,7 @@ from discreet.config.federation import federation_of
 from discreet.errors import ConfigurationError, DataError
 from discreet.plan.guaranteed import guarantees_for
 from discreet.session import Frames, Run, Target, open_run, plan_training, train
+from tests.docs.blocks import blocks
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EXAMPLE, OWN_NETWORK = EXAMPLES / "program.py", EXAMPLES / "own_network.py"
@@ -76,6 +77,15 @@ def test_the_example_runs(
     assert "recomputed" in printed
     low, high = names["run"].predict_proba(names["patients"])[:, 1]
     assert low < 0.5 < high
+
+
+def test_the_front_page_shows_the_example() -> None:
+    (shown,) = (
+        block.text
+        for block in blocks((EXAMPLES.parent / "docs" / "index.md").read_text(encoding="utf-8"))
+        if block.language == "python"
+    )
+    assert shown.strip() in EXAMPLE.read_text(encoding="utf-8")
 
 
 def test_the_example_of_ones_own_network_runs(
