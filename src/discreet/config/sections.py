@@ -34,6 +34,7 @@ from discreet.kinds.fields import Count, Positive, Section, one_line
 from discreet.kinds.model_facts import LINEAR
 from discreet.kinds.preparation import PreparationConfig
 from discreet.kinds.questions import MOST_QUESTIONS, Question
+from discreet.kinds.untuned_steps import AUTO
 
 
 class TrainingConfig(Section):
@@ -44,7 +45,8 @@ class TrainingConfig(Section):
             where segments state them. With a schedule, the contributions that a silo makes at most.
         local: what a silo computes in a round.
         sampling: who enters a round.
-        server: how an aggregate becomes the next model.
+        server: how an aggregate becomes the next model; "auto", as left out, where stable-steps have no
+            learning rate.
         schedule: whether a sum waits for every silo, or every silo sends by itself; left out, it waits.
         segments: rounds with settings of their own, one segment after the other; left out, all are alike.
     """
@@ -55,6 +57,21 @@ class TrainingConfig(Section):
     server: ServerConfig = AveragingConfig()
     schedule: ScheduleConfig | None = None
     segments: Segments | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _server_left_to_the_plan(cls, data: Any) -> Any:
+        """Takes "auto" for a server rule that is left out, where a plan finds one."""
+        if not isinstance(data, Mapping) or data.get("server") != AUTO:
+            return data
+        local = data.get("local")
+        stated = isinstance(local, Mapping) and local.get("learning_rate", AUTO) != AUTO
+        if stated or not isinstance(local, Mapping) or local.get("kind") != "stable-steps":
+            raise ValueError(
+                "'server' must be a table where the plan does not choose the learning rate; got \"auto\". "
+                "Only stable-steps without 'learning_rate' leave it to the plan"
+            )
+        return {key: value for key, value in data.items() if key != "server"}
 
     @model_validator(mode="after")
     def _left_to_the_plan(self) -> TrainingConfig:
@@ -112,6 +129,9 @@ class TrainingConfig(Section):
         return self.rounds
 
 
+AUTO_NORM = {"quantile": 0.5, "initial": 0.1, "learning_rate": 0.5}
+"""The median of the lengths, from a guess that is rather too short for features of length 1."""
+
 _ASKING: dict[str, Any] = {"rounds": 1, "local": {"kind": "questions"}}
 
 
@@ -127,7 +147,9 @@ class PrivacyConfig(Section):
             Gaussian noise for one to a few questions, and dearer where many releases compose.
         against: whom the target is for. ``outsiders`` leaves other members out, as publications do that count
             every share of noise; their row is then printed with its larger ε.
-        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``.
+        clip_norm: L2 norm that every contribution is shortened to: a number, or a table with a ``quantile``;
+            "auto" is such a table, ``{ quantile = 0.5, initial = 0.1, learning_rate = 0.5 }``, and nothing
+            where stable-steps clip nothing.
     """
 
     unit: Literal["record", "person", "client"] = "record"
@@ -299,6 +321,19 @@ class Config(Section):
             whole = {} if records.get("asked") else {"test_fraction": 0.0, "asked": True}
             records = {**whole, **records}
         return {"name": "questions", "model": {"name": ANSWERS}, "training": _ASKING, **data, "data": records}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _clip_norm_finds_itself(cls, data: Any) -> Any:
+        """Writes down what an automatic clipping norm is: the median of lengths, or none."""
+        privacy = data.get("privacy") if isinstance(data, Mapping) else None
+        if not isinstance(privacy, Mapping) or privacy.get("clip_norm") != AUTO:
+            return data
+        training = data.get("training")
+        local = training.get("local") if isinstance(training, Mapping) else None
+        clips = not (isinstance(local, Mapping) and local.get("kind") == "stable-steps")
+        kept = {key: value for key, value in privacy.items() if key != "clip_norm"}
+        return {**data, "privacy": kept | ({"clip_norm": AUTO_NORM} if clips else {})}
 
     @model_validator(mode="before")
     @classmethod
