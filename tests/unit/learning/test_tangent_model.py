@@ -135,7 +135,7 @@ def test_several_positions_are_bounded_whatever_the_factors() -> None:
     factored = Factored(backprops, activations)
     off_diagonal = ~torch.eye(4, dtype=torch.bool)
     exact = torch.cdist(rows, rows)
-    for squared in (factored._by_rows(), factored._by_positions(), factored.double()._by_positions()):
+    for squared in (factored.distances_squared(), factored.double().distances_squared()):
         assert bool((squared.sqrt() >= exact * (1.0 - 1e-9)).all())
         assert float((squared.sqrt() / exact)[:, off_diagonal].max()) < 1.01
 
