@@ -56,7 +56,7 @@ def weighted_rows(rows: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
 
 
 def weighted_products(left: torch.Tensor, right: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """Returns Σ factor·left ⊗ right over the rows, ``(k, p)``, float64: copies of a few rows stay in the cache.
+    """Returns Σ factor·left ⊗ right over the rows, shape ``(k, p)``, float64: a few rows at a time.
 
     Args:
         left: shape ``(n, k)``.
@@ -64,7 +64,7 @@ def weighted_products(left: torch.Tensor, right: torch.Tensor, factors: torch.Te
         factors: shape ``(n,)``, float64.
     """
     total = left.new_zeros((left.shape[1], right.shape[1]), dtype=torch.float64)
-    scaled = left.double().mul_(factors[:, None])
+    scaled = left.double() * factors[:, None]
     step = max(1, _VALUES_IN_CACHE // right.shape[1])
     for first in range(0, len(scaled), step):
         some = slice(first, first + step)
