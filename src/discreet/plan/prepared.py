@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from discreet.config import Config, parse_config
 from discreet.kinds import Asked
 from discreet.kinds.model_facts import answers_facts
-from discreet.kinds.preparation import PreparationConfig, ProjectConfig, StandardiseConfig
+from discreet.kinds.preparation import CentreConfig, PreparationConfig, ProjectConfig, StandardiseConfig
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.asked import asked_blocks
+from discreet.plan.centring import Centring
 from discreet.plan.facts import FederationFacts, federation_facts, record_capacities
 from discreet.plan.preparation import Preparation, whole_multiplier
 from discreet.plan.projecting import Projecting
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _KINDS: Mapping[type[PreparationConfig], type[Preparation]] = {
     StandardiseConfig: Standardising,
+    CentreConfig: Centring,
     ProjectConfig: Projecting,
 }
 
