@@ -13,7 +13,7 @@ from discreet.data.bins import MOST_BINS
 from discreet.data.dates import DateOrder
 from discreet.kinds.fields import Count, Positive, Section
 from discreet.kinds.heads import MOST_LABELS
-from discreet.kinds.preparation import PreparationConfig, ProjectConfig, StandardiseConfig
+from discreet.kinds.preparation import CentreConfig, PreparationConfig, ProjectConfig, StandardiseConfig
 
 MOST_CLASSES = 1 << 16
 """Whoever reads a plan writes down a text for each class of a table."""
@@ -202,8 +202,8 @@ class DataConfig(Section):
             heads; ``scattering-maps`` is for networks such as ``cnn-group-norm``. ``map:module:function`` is
             a function of one's own from one record to a vector, for arrays in memory.
         standardise: centres and scales numbers by what a noisy sum before the first round says of them.
-        project: projects records onto the directions that a noisy sum before the first round shows; in place
-            of ``standardise``.
+        centre: centres whole records, of arrays too, by their noisy mean; in place of ``standardise``.
+        project: centres them and projects them onto the directions that noisy moments show; likewise.
     """
 
     source: Source
@@ -233,6 +233,7 @@ class DataConfig(Section):
     partition: PartitionConfig | None = None
     transform: Transform | None = None
     standardise: StandardiseConfig | None = None
+    centre: CentreConfig | None = None
     project: ProjectConfig | None = None
 
     @model_validator(mode="before")
@@ -340,7 +341,7 @@ class DataConfig(Section):
     @property
     def preparation(self) -> PreparationConfig | None:
         """How records are prepared by a release before the first round; None if they are not."""
-        return self.standardise or self.project
+        return self.standardise or self.centre or self.project
 
     def model_shape(self, feature_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of a record as the model takes it, of the shape as it is read."""
@@ -354,12 +355,13 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _one_preparation(self) -> Self:
-        """Refuses two preparations of one training: each asks records as they are read."""
-        if self.standardise is not None and self.project is not None:
+        """Refuses two preparations of one training."""
+        given = [name for name in ("standardise", "centre", "project") if getattr(self, name) is not None]
+        if given[1:]:
             raise ValueError(
-                "standardise and project must not both be given: each asks records as they are read, and "
-                "second moments of standardised ones would be a release of their own. A projection centres "
-                "features, and scales records; leave 'standardise' out, or 'project'"
+                f"{' and '.join(given)} must not both be given: each asks records as they are read, and to "
+                "ask those that another prepared would be a second release. A projection centres records "
+                f"too; leave {given[0]!r} out, or {given[-1]!r}"
             )
         return self
 
@@ -419,6 +421,7 @@ _OF_TRAINING = (
     "feature_shape",
     "transform",
     "standardise",
+    "centre",
     "project",
 )
 _IN_MEMORY = "memory"

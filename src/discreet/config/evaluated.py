@@ -60,7 +60,7 @@ def evaluation(
             f"a model must be {LINEAR!r} to be evaluated by silos, whose scores are then the same on every "
             f"machine; it is {name!r}."
         )
-    prepares = {"standardise": "standardises", "project": "projects"}
+    prepares = {"standardise": "standardises", "centre": "centres", "project": "projects"}
     done = [word for key, word in prepares.items() if trained["data"].get(key) is not None]
     if done:
         raise ConfigurationError(

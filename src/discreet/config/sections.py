@@ -451,9 +451,11 @@ class Config(Section):
             )
         if self.data.test_fraction == 0.0:
             raise ValueError("'data.test_fraction' must be above 0 where held-out records are asked; got 0")
-        if self.data.project is not None and self.evaluate.by is not None:
+        moved = self.data.centre or self.data.project
+        if moved is not None and self.evaluate.by is not None:
             raise ValueError(
-                "'evaluate.by' must be left out with 'data.project', under which records have no columns left"
+                f"'evaluate.by' must be left out with 'data.{moved.key}', under which records have no "
+                "columns left"
             )
         if self.model.name != LINEAR or self.data.label_range is not None:
             found = "a regression" if self.data.label_range is not None else repr(self.model.name)

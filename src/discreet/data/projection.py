@@ -1,4 +1,4 @@
-"""Projecting records by announced values: a public map of one record that never lengthens it."""
+"""Centring and projecting records by announced values: a public map of one record that never lengthens it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 from discreet.arrays import Float32s, Floats
 from discreet.data.norm import scale_to_norm
 
-FARTHEST_CENTER = 2.0**20
-"""No value of a map is larger: a centre, in units of the constant, that is farther away is none."""
-
 # Of the bound: the constant of a record is taken to be at least this, so that no record is all zeros.
 _LEAST_CONSTANT = 2.0**-40
 _ROWS_AT_A_TIME = 1000
@@ -23,29 +20,40 @@ class Projection:
     """A map from records of d features, the last a constant, to records of k + 1, the last a constant.
 
     Guarantee:
-        That of `discreet.data.record_map.RecordMap`, for any matrix: a record is scaled to the bound behind
+        That of `discreet.data.record_map.RecordMap`, for any values: a record is scaled to the bound behind
         it, so that its length does not hang on what was announced. All of it is elementwise in float64, one
         feature after the other: a matrix product may treat a row differently among others.
 
     Attributes:
-        matrix: of shape ``(k, d)``: directions, and in the last column where their centres are.
+        center: in units of the bound, what is taken off; shape ``(k,)``, along the directions.
         norm_bound: R, to which records were scaled, and are again.
+        directions: shape ``(k, d - 1)``; None keeps all features.
     """
 
-    matrix: Floats
+    center: Floats
     norm_bound: float
+    directions: Floats | None = None
 
     @staticmethod
-    def announced(values: Floats, *, shape: tuple[int, int], norm_bound: float) -> Projection:
-        """Returns the map of announced values; what is no number counts as 0, and what is too large is cut.
+    def announced(values: Floats, norm_bound: float, *, shape: tuple[int, int], project: bool) -> Projection:
+        """Returns the map of announced values; what is no number counts as 0, what is above 1 as 1.
+
+        Args:
+            values: a direction in every row, and the centre along it in the last column; or without
+                ``project`` a single row, the centre.
+            norm_bound: R.
+            shape: of ``values``.
+            project: whether there are directions.
 
         Raises:
             ValueError: if they have another shape.
         """
         if values.shape != shape:
-            raise ValueError(f"a projection must have the shape {shape}; got {values.shape}")
-        matrix = np.clip(np.nan_to_num(values, nan=0.0), -FARTHEST_CENTER, FARTHEST_CENTER)
-        return Projection(matrix, norm_bound)
+            raise ValueError(f"what is announced must have the shape {shape}; got {values.shape}")
+        bounded = np.clip(np.nan_to_num(values, nan=0.0), -1.0, 1.0)
+        if not project:
+            return Projection(bounded[0], norm_bound)
+        return Projection(bounded[:, -1], norm_bound, bounded[:, :-1])
 
     @property
     def least_constant(self) -> float:
@@ -53,18 +61,22 @@ class Projection:
         return _LEAST_CONSTANT * self.norm_bound
 
     def features(self, features: Float32s) -> Float32s:
-        """Returns the projected records of records of shape ``(n, d)``; shape ``(n, k + 1)``."""
-        found = np.empty((len(features), len(self.matrix) + 1), dtype=np.float32)
+        """Returns the mapped records of records of shape ``(n, d)``; shape ``(n, k + 1)``."""
+        found = np.empty((len(features), len(self.center) + 1), dtype=np.float32)
         for first in range(0, len(features), _ROWS_AT_A_TIME):
             rows = slice(first, first + _ROWS_AT_A_TIME)
-            found[rows] = self._projected(features[rows])
+            found[rows] = self._mapped(features[rows])
         return found
 
-    def _projected(self, features: Float32s) -> Float32s:
+    def _mapped(self, features: Float32s) -> Float32s:
         columns = np.ascontiguousarray(features.T, dtype=np.float64)
-        made = np.zeros((len(self.matrix) + 1, len(features)))
-        for values, weights in zip(columns, self.matrix.T, strict=True):
-            made[:-1] += weights[:, None] * values
+        made = np.zeros((len(self.center) + 1, len(features)))
+        if self.directions is None:
+            made[:-1] = columns[:-1]
+        else:
+            for values, weights in zip(columns[:-1], self.directions.T, strict=True):
+                made[:-1] += weights[:, None] * values
+        made[:-1] -= self.norm_bound * self.center[:, None]
         made[-1] = np.maximum(columns[-1], self.least_constant)
         return scale_to_norm(made.T, self.norm_bound)
 

@@ -4,6 +4,7 @@ r"""What one record adds to a question's part of the sum: a vector of L2 norm at
 [-1, 1] and at most one indicator of a column is 1, the squares x_i² and √2·x_i·x_j for i < j, over R² = 1 +
 (number of columns). Their squares sum to ‖x‖⁴ = (x_1² + …)², and ‖x‖² ≤ R². A record that lacks one of
 the numbers adds zeros. `SecondMoments`: the same of all features x of a record of norm at most R.
+`FirstMoments`: (x/R, 1)/√2.
 
 So the blocks a_1·v_1, …, a_m·v_m of m questions side by side have norm at most 1 if Σ a_i² ≤ 1 (theory §10);
 and so has a weighted sum of a person's records whose weights sum to at most 1, for the ball is convex.
@@ -142,6 +143,19 @@ class Products:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstMoments:
+    """All features of a record of norm at most ``norm_bound``, and a constant 1."""
+
+    features: int
+    norm_bound: float
+
+    @property
+    def size(self) -> int:
+        """How many numbers the block has."""
+        return self.features + 1
+
+
+@dataclass(frozen=True, slots=True)
 class SecondMoments:
     """Products of all pairs of features of a record of norm at most ``norm_bound``."""
 
@@ -154,7 +168,7 @@ class SecondMoments:
         return self.features * (self.features + 1) // 2
 
 
-Block = Cells | Products | SecondMoments
+Block = Cells | Products | FirstMoments | SecondMoments
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,21 @@ class PreparationConfig(Section):
         return feature_shape
 
 
+class CentreConfig(PreparationConfig):
+    """Whole records are centred by their noisy mean, and scaled to their bound again.
+
+    Attributes:
+        kind: ``private``, from a noisy sum over the training records.
+    """
+
+    key: ClassVar[str] = "centre"
+    sources: ClassVar[tuple[str, ...]] = ("csv:", "parquet:", "npz:")
+
+    kind: Literal["private"]
+
+
 class ProjectConfig(PreparationConfig):
-    """Records are projected onto the directions of most variance that noisy second moments show.
+    """Records are centred and projected onto the directions of most variance that noisy moments show.
 
     Attributes:
         kind: ``private-pca``, from a noisy sum over the training records.

@@ -23,7 +23,7 @@ from discreet.kinds.question import (
     time_axis,
     within,
 )
-from discreet.kinds.second_moments import SecondMomentsQuestion
+from discreet.kinds.record_moments import FirstMomentsQuestion, SecondMomentsQuestion
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 _MOST_AXES = 4
@@ -333,6 +333,7 @@ Question = Annotated[
     | HazardsQuestion
     | LogisticQuestion
     | EvaluationQuestion
+    | FirstMomentsQuestion
     | SecondMomentsQuestion,
     Field(discriminator="kind"),
 ]

@@ -15,7 +15,7 @@ from discreet.data.columns import Categories, Column, Contrast, Days, Numeric, f
 from discreet.errors import ConfigurationError
 from discreet.kinds import Asked
 from discreet.kinds import variables as known
-from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, SecondMoments, factors
+from discreet.kinds.blocks import MOST_CELLS, AskedBlock, Block, Cells, FirstMoments, SecondMoments, factors
 from discreet.kinds.model_facts import answers_facts
 from discreet.kinds.variables import Variable
 from discreet.mechanisms import NoiseFamily
@@ -39,10 +39,14 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
             blocks.append(question.block(columns))
         except ConfigurationError as error:
             raise ConfigurationError(f"question {number} of 'ask' ({question.kind}): {error}") from None
-    if any(isinstance(block, SecondMoments) for block in blocks):
-        _require_preparing(config, len(blocks))
-        return (AskedBlock(blocks[0], 1.0),)
-    total = sum(block.size for block in blocks)
+    own = [block for block in blocks if isinstance(block, FirstMoments | SecondMoments)]
+    if own and config.data.asked != "training":
+        raise ConfigurationError(
+            "'ask' must ask moments of columns; those of whole records are for a preparation ('data.centre', "
+            "'data.project')."
+        )
+    # Second moments of records have a limit of their own.
+    total = sum(block.size for block in blocks if not isinstance(block, SecondMoments))
     if not total <= _MOST_NUMBERS:
         raise ConfigurationError(
             f"all questions together must have at most {_MOST_NUMBERS:,} numbers; got {total:,}. Ask less at "
@@ -52,21 +56,8 @@ def asked_blocks(config: Config) -> tuple[AskedBlock, ...] | None:
     if config.privacy.mechanism == NoiseFamily.DISCRETE_LAPLACE.value:
         _require_counts(config, blocks, weights)
         return tuple(AskedBlock(block, 1.0) for block in blocks)
-    own = factors(weights)
-    return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, own, strict=True))
-
-
-def _require_preparing(config: Config, questions: int) -> None:
-    """Refuses second moments of whole records but in a preparation, whose plan says what records are.
-
-    Raises:
-        ConfigurationError: naming the key.
-    """
-    if config.data.project is None or config.data.asked != "training" or questions > 1:
-        raise ConfigurationError(
-            "'ask' must ask second moments of whole records in the preparation of 'data.project' alone; ask "
-            "for moments of columns."
-        )
+    shares = factors(weights)
+    return tuple(AskedBlock(block, factor) for block, factor in zip(blocks, shares, strict=True))
 
 
 def _require_counts(config: Config, blocks: Sequence[Block], weights: Sequence[float]) -> None:

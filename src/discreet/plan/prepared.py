@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.config import Config, parse_config
 from discreet.kinds.preparation import (
+    CentreConfig,
     ClassWeightsConfig,
     PreparationConfig,
     ProjectConfig,
@@ -15,6 +16,7 @@ from discreet.kinds.preparation import (
 )
 from discreet.plan.aggregation import plan_thresholds
 from discreet.plan.balancing import Balancing
+from discreet.plan.centring import Centring
 from discreet.plan.facts import FederationFacts, record_capacities
 from discreet.plan.preparation import Preparation, whole_multiplier
 from discreet.plan.projecting import Projecting
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _KINDS: Mapping[type[PreparationConfig], type[Preparation]] = {
     StandardiseConfig: Standardising,
+    CentreConfig: Centring,
     ProjectConfig: Projecting,
     ClassWeightsConfig: Balancing,
 }

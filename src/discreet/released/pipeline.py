@@ -73,19 +73,20 @@ def sklearn_pipeline(model: Model) -> Any:
     columns, rows = _columns(model)
     encoded = columns.fit_transform(rows)
     weights, projection = _weights(model), model.prepares
-    by_column = weights[:, :-1] if isinstance(projection, Projection) else _by_column(model, weights)
-    steps = [("columns", columns)]
-    if isinstance(projection, Projection):
-        projected = _projection(_by_column(model, projection.matrix), projection.matrix[:, -1])
-        steps.append(("projection", projected))
-        encoded = projected.transform(encoded)
     # The constant, which a record ends with, comes first here.
     constant = PolynomialFeatures(degree=1).fit(encoded)
+    norm = Normalizer().fit(constant.transform(encoded))
+    steps = [("columns", columns), ("constant", constant), ("norm", norm)]
+    if isinstance(projection, Projection):
+        # To one norm, from it to directions, and to that norm again.
+        steps += [("projection", _projected(model, projection)), ("norm again", Normalizer())]
+        by_column = weights[:, :-1]
+    else:
+        by_column = _by_column(model, weights)
     matrix = rules.norm_bound * np.column_stack([weights[:, -1], by_column])
     linear = _classifier(model, matrix) if model.outcome is None else _regressor(model.outcome, matrix)
     linear.n_features_in_ = matrix.shape[1]
-    norm = Normalizer().fit(constant.transform(encoded))
-    made = Pipeline([*steps, ("constant", constant), ("norm", norm), ("model", linear)])
+    made = Pipeline([*steps, ("model", linear)])
     made.columns_, made.discreet_ = rules.used, model.origin.text()
     return made
 
@@ -206,15 +207,21 @@ def _columns(model: Model) -> tuple[Any, Any]:
     return ColumnTransformer(steps), rows
 
 
-def _projection(matrix: Floats, shift: Floats) -> Any:
-    """Returns the transformer that projects encoded columns onto directions, from their centres."""
+def _projected(model: Model, projection: Projection) -> Any:
+    """Returns the transformer that centres and projects columns of norm 1, and leaves the constant."""
     from sklearn.decomposition import PCA
 
-    made = PCA(n_components=len(matrix))
-    made.components_, made.n_features_in_ = matrix, matrix.shape[1]
-    # Of all centres with these coordinates, the one of the least length.
-    made.mean_ = np.linalg.lstsq(matrix, -shift, rcond=None)[0]
-    made.explained_variance_ = np.ones(len(matrix))
+    kept = projection.directions
+    if kept is None:
+        kept = np.eye(len(projection.center))
+    # By column, the constant's place is never read.
+    rows = _by_column(model, np.column_stack([kept, np.zeros(len(kept))]))
+    made = PCA(n_components=len(rows) + 1)
+    made.components_ = np.zeros((len(rows) + 1, rows.shape[1] + 1))
+    made.components_[0, 0], made.components_[1:, 1:] = 1.0, rows
+    # Of all middles with these coordinates, the one of the least length.
+    made.mean_ = np.append(0.0, np.linalg.lstsq(rows, projection.center, rcond=None)[0])
+    made.n_features_in_, made.explained_variance_ = len(made.mean_), np.ones(len(made.components_))
     return made
 
 

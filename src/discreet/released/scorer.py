@@ -171,18 +171,23 @@ class ArrayScorer(nn.Module):
 class _Projected(nn.Module):
     """Records as `discreet.data.projection.Projection` projects them."""
 
-    matrix: torch.Tensor
+    center: torch.Tensor
+    directions: torch.Tensor
 
     def __init__(self, projection: Projection) -> None:
         super().__init__()
-        self.register_buffer("matrix", torch.from_numpy(projection.matrix.copy()))
+        self.register_buffer("center", torch.from_numpy(projection.norm_bound * projection.center))
+        self.projects = projection.directions is not None
+        if projection.directions is not None:
+            self.register_buffer("directions", torch.from_numpy(projection.directions.copy()))
         self.least, self.norm_bound = projection.least_constant, projection.norm_bound
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Returns float32, shape ``(n, k + 1)``, of shape ``(n, d)``."""
         wide = features.double()
         constant = torch.clamp(wide[:, -1:], min=self.least)
-        return _scaled_to(torch.cat([wide @ self.matrix.T, constant], dim=1), self.norm_bound)
+        own = wide[:, :-1] @ self.directions.T if self.projects else wide[:, :-1]
+        return _scaled_to(torch.cat([own - self.center, constant], dim=1), self.norm_bound)
 
 
 def _projected_by(model: Model) -> _Projected | None:

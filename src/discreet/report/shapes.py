@@ -213,7 +213,8 @@ def _survivors_of_rounds(run: RunRecord) -> dict[int, tuple[str, ...]]:
 def shown_rules(plan: Plan) -> TableRules | None:
     """Returns the rules by which columns become features; None if the model's weights are not theirs."""
     data = plan.data
-    if not plan.facts.linear or data.transform is not None or data.project or plan.model.name == ORDINAL:
+    own = data.transform is None and data.centre is None and data.project is None
+    if not (plan.facts.linear and own) or plan.model.name == ORDINAL:
         return None
     rules = table_rules(plan.data.source, public_facts(plan.data))
     if rules is None:

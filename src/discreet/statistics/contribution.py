@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.arrays import Booleans, Float32s, Floats, Integers
 from discreet.kinds.asked import Asked
-from discreet.kinds.blocks import Axis, Block, Cells, Indicator, Products, SecondMoments, Term
+from discreet.kinds.blocks import Axis, Block, Cells, FirstMoments, Indicator, Products, SecondMoments, Term
 from discreet.kinds.variables import Choice, Contrast, Label, Number, Score
 
 # Rows of products at a time, for the sake of memory.
@@ -60,6 +60,8 @@ def block_sum(block: Block, features: Float32s, labels: Integers, weights: Float
             return np.bincount(cells, weights=weights, minlength=block.size).astype(np.float64)
         case Products():
             return _products(block, features, weights)
+        case FirstMoments():
+            return _first_moments(block, features, weights)
         case SecondMoments():
             return _second_moments(block, features, weights)
 
@@ -121,16 +123,30 @@ def _products(block: Products, features: Float32s, weights: Floats | None) -> Fl
 
 def _second_moments(block: SecondMoments, features: Float32s, weights: Floats | None) -> Floats:
     """Returns the weighted sum of all products of pairs of features, over R²."""
+    return _gram(partial(_shortened, block), block.features, features, weights, _LONG_ROWS)
+
+
+def _first_moments(block: FirstMoments, features: Float32s, weights: Floats | None) -> Floats:
+    """Returns the weighted sum of all features, over R, and of 1."""
+    total = np.zeros(block.size)
+    for first in range(0, len(features), _LONG_ROWS):
+        part = slice(first, first + _LONG_ROWS)
+        rows = _shortened(block, features[part])
+        own = np.ones(len(rows)) if weights is None else weights[part]
+        total += np.append(own @ rows, own.sum())
+    return total / math.sqrt(2.0)
+
+
+def _shortened(block: FirstMoments | SecondMoments, features: Float32s) -> Floats:
+    """Returns records over R, of norm at most 1.
+
+    Every source keeps the bound; a record that did not would count as one that does.
+    """
     if features.shape[1:] != (block.features,):
         raise ValueError(f"records must have {block.features} features; got {features.shape[1:]}")
-
-    def bounded(features: Float32s) -> Floats:
-        rows = features.astype(np.float64)
-        # Every source keeps the bound; a record that did not would count as one that does.
-        shortened: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), block.norm_bound)
-        return shortened
-
-    return _gram(bounded, block.features, features, weights, _LONG_ROWS)
+    rows = features.astype(np.float64)
+    shortened: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), block.norm_bound)
+    return shortened
 
 
 def _gram(

@@ -1,9 +1,7 @@
-"""The leading directions of records, from one noisy matrix of second moments (Dwork et al. 2014).
+"""The middle of records, and directions of most variance around it, from noisy moments (Dwork et al. 2014).
 
-Records u have norm 1 and end with a constant c; S = Σ u uᵀ and its noise is symmetric, of variance w on the
-diagonal and w/2 beside it. The best multiple of the constant in every other feature, m = S_·c / S_cc, is
-taken off. What is left has the second moments S_·· − S_·c S_c· / S_cc, whose leading eigenvectors are the
-directions.
+Records u have norm 1. With s = Σ u, n units and S = Σ u uᵀ the middle is m = s/n, and directions are the
+leading eigenvectors of S - n m mᵀ. The last feature of a record is a constant, and in neither.
 """
 
 from __future__ import annotations
@@ -15,41 +13,53 @@ import numpy as np
 
 from discreet.arrays import Floats
 
-# The noise that a centre brings into a record may be so long; where it would be longer, nothing is centred.
+# The noise of a middle may be so long; where it would be longer, the middle is 0.
 _MOST_NOISE = 0.25
-# What stands out less from its noise is noise.
-_STANDS_OUT = 4.0
 # Announced values are multiples of this: the same on machines whose last bits differ.
 _GRID = 2.0**-24
 
 
-def directions(sums: Floats, variance: float, *, shape: tuple[int, int], farthest: float) -> Floats:
-    """Returns the directions V of most variance, and behind them minus their centres Vm.
+def middle(sums: Floats, variance: float) -> Floats:
+    """Returns the mean of records without their constant, of norm at most 1; 0 where noise would hide it.
 
     Args:
-        sums: u_i², then √2 u_i u_j for i < j by rows; length ``d (d + 1) / 2``.
-        variance: w, of the noise of each.
-        shape: ``(k, d)`` with k < d.
-        farthest: no centre's coordinate is larger; nothing is centred where one would be.
+        sums: of (u, 1)/√2, shape ``(d + 1,)``.
+        variance: of the noise of each.
+    """
+    # The last two are the constant of records and their number.
+    units, features = float(sums[-1]), sums[:-2]
+    none = np.zeros(len(features))
+    if not units * _MOST_NOISE > math.sqrt(variance * len(sums)):
+        return none
+    found: Floats = features / units
+    return on_grid(found / max(1.0, float(np.linalg.norm(found))))
+
+
+def directions(sums: Floats, center: Floats, units: float, components: int) -> Floats:
+    """Returns so many directions of most variance around a middle: orthonormal rows, but for rounding.
+
+    Args:
+        sums: u_i², then √2 u_i u_j for i < j by rows, and noise; length ``d (d + 1) / 2``.
+        center: the middle, shape ``(d - 1,)``.
+        units: how many there are.
+        components: k.
 
     Returns:
-        Of ``shape``: k rows, orthonormal but for rounding without the last column.
+        Shape ``(k, d - 1)``.
     """
-    return _directions(sums.astype(np.float64).tobytes(), variance, *shape, farthest).copy()
+    key = sums.astype(np.float64).tobytes(), center.astype(np.float64).tobytes()
+    return _directions(*key, units, components).copy()
 
 
 @lru_cache(maxsize=4)
-def _directions(sums: bytes, variance: float, components: int, features: int, farthest: float) -> Floats:
-    moments = symmetric(np.frombuffer(sums), features)
-    center = _center(moments, variance, farthest)
-    inner = moments[:-1, :-1] - np.outer(center, center) * moments[-1, -1]
-    _, vectors = np.linalg.eigh(inner)
+def _directions(sums: bytes, center: bytes, units: float, components: int) -> Floats:
+    about = np.frombuffer(center)
+    moments = symmetric(np.frombuffer(sums), len(about) + 1)[:-1, :-1]
+    _, vectors = np.linalg.eigh(moments - max(units, 0.0) * np.outer(about, about))
     found = vectors[:, ::-1][:, :components].T
     # An eigenvector has no sign of its own.
     largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
-    found = np.round(found * np.where(largest < 0.0, -1.0, 1.0) / _GRID) * _GRID
-    shift = np.clip(np.round(found @ center / _GRID) * _GRID, -farthest, farthest)
-    return np.column_stack([found, -shift])
+    return on_grid(found * np.where(largest < 0.0, -1.0, 1.0))
 
 
 def symmetric(sums: Floats, features: int) -> Floats:
@@ -61,13 +71,7 @@ def symmetric(sums: Floats, features: int) -> Floats:
     return matrix
 
 
-def _center(moments: Floats, variance: float, farthest: float) -> Floats:
-    """Returns m, or zeros where its noise would be seen in records, or there is no constant to speak of."""
-    units, constant = float(np.trace(moments)), float(moments[-1, -1])
-    none = np.zeros(len(moments) - 1)
-    if not (units > 0.0 and constant > _STANDS_OUT * math.sqrt(variance)):
-        return none
-    # Of length in a record: √(w d / 2) / S_cc for each unit of the constant, whose mean square is S_cc / n.
-    noise = math.sqrt(variance * len(none) / (2.0 * constant * units))
-    center: Floats = moments[:-1, -1] / constant
-    return center if noise <= _MOST_NOISE and np.abs(center).max() <= farthest else none
+def on_grid(values: Floats) -> Floats:
+    """Returns values rounded to multiples of 2^-24."""
+    rounded: Floats = np.round(values / _GRID) * _GRID
+    return rounded

@@ -46,12 +46,13 @@ FORGED: dict[str, list[list[float]]] = {
 
 PREPARES: dict[str, dict[str, Any]] = {
     "standardise": {"standardise": {"kind": "private"}},
+    "centre": {"centre": {"kind": "private"}},
     "project": {"project": {"kind": "private-pca", "components": 3}},
 }
 PROJECTIONS: dict[str, list[float]] = {
     "one direction": [1.0],
     "no numbers": [float("nan"), float("inf")],
-    "huge": [1e300, -1e300, 3.0],
+    "huge": [1e300, -1e300, 1.0],
 }
 
 

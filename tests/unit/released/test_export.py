@@ -131,10 +131,15 @@ def projected(model: Model) -> Model:
     features = sum(len(column.names) for column in rules.schema.columns) + 1
     network = LinearHead(3, model.plan.facts.outputs)
     load_flat(network, np.random.default_rng(5).normal(0, 5, 3 * model.plan.facts.outputs))
-    matrix = hashed((2, features))
-    matrix[:, -1] = [0.4, -0.2]
-    projection = Projection(matrix, rules.norm_bound)
+    projection = Projection(np.array([0.2, -0.1]), rules.norm_bound, hashed((2, features))[:, :-1])
     return dataclasses.replace(model, network=network.eval(), prepares=projection)
+
+
+def centred(model: Model) -> Model:
+    """The same model, if its plan had centred records."""
+    features = sum(len(column.names) for column in model.require_rules().schema.columns)
+    center = np.linspace(-0.2, 0.3, features)
+    return dataclasses.replace(model, prepares=Projection(center, model.require_rules().norm_bound))
 
 
 NUMBERS, TEXTS = (
@@ -176,7 +181,9 @@ TABLES: dict[str, Callable[[], Model]] = {
 TABLES |= {
     f"{name}, standardised": lambda name=name: standardised(TABLES[name]())  # type: ignore[misc]
     for name in ("another norm", "blanks marked", "bins among others, blanks marked")
-} | {"bins among others, projected": lambda: projected(TABLES["bins among others, blanks marked"]())}
+}
+TABLES["bins among others, projected"] = lambda: projected(TABLES["bins among others, blanks marked"]())
+TABLES["blanks marked, centred"] = lambda: centred(TABLES["blanks marked"]())
 
 
 BUNDLED: dict[str, Callable[[Model], Model]] = {

@@ -1,4 +1,4 @@
-"""The question that a private PCA asks: the second moments of whole records, whose length is bounded."""
+"""The questions of preparations about whole records, whose length is bounded: first and second moments."""
 
 from __future__ import annotations
 
@@ -7,22 +7,41 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.errors import ConfigurationError
-from discreet.kinds.blocks import MOST_PROJECTED, SecondMoments
+from discreet.kinds.blocks import MOST_PROJECTED, FirstMoments, SecondMoments
 from discreet.kinds.fields import Positive
 from discreet.kinds.question import QuestionSection, Variables
 
 
-class SecondMomentsQuestion(QuestionSection):
-    """How features of a record come with each other; a preparation alone asks it.
+class _RecordQuestion(QuestionSection):
+    """What a preparation alone asks, of features that need no names.
 
     Attributes:
         features: of a record, the constant included.
         norm_bound: no record is longer.
     """
 
-    kind: Literal["second-moments"]
     features: Annotated[int, Field(ge=2)]
     norm_bound: Positive
+
+
+class FirstMomentsQuestion(_RecordQuestion):
+    """Where the middle of all records is."""
+
+    kind: Literal["first-moments"]
+
+    def describe(self) -> str:
+        """Says in one line what is asked."""
+        return f"What are the means of {self.features} features?"
+
+    def block(self, variables: Variables) -> FirstMoments:  # noqa: ARG002 - one contract for all questions
+        """Returns all features, and a count."""
+        return FirstMoments(self.features, self.norm_bound)
+
+
+class SecondMomentsQuestion(_RecordQuestion):
+    """How features of a record come with each other."""
+
+    kind: Literal["second-moments"]
 
     def describe(self) -> str:
         """Says in one line what is asked."""
