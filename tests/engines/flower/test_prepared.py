@@ -24,7 +24,7 @@ from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
-from discreet.rounds import RoundOrder
+from discreet.rounds import RoundOrder, contribute
 from discreet.secagg import Stage
 from discreet.session.finish import finish
 from discreet.silo import training as silo_training
@@ -118,7 +118,7 @@ def test_noise_takes_the_place_of_records_that_cannot_be_projected(
     make_consortium: Make, projected: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the release and in the rounds, whose records are of another shape."""
-    own = silo_training.contribute
+    own = contribute
 
     def failing(*stated: Any, records: Any, **others: Any) -> Any:
         if len(records):

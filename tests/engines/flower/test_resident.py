@@ -38,10 +38,9 @@ def test_a_client_app_is_forked_with_flowers_own_arguments_and_nothing_else_is(
 ) -> None:
     made: list[Any] = []
     monkeypatch.setattr(subprocess_executor, "subprocess", SimpleNamespace(Popen=resident._start_app))
-    monkeypatch.setattr(resident.subprocess, "Popen", lambda command, **_: made.append((False, command)))
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: made.append((False, command)))
     monkeypatch.setattr(
-        resident.multiprocessing,
-        "Process",
+        "multiprocessing.Process",
         lambda target, args: SimpleNamespace(
             start=lambda: made.append((target is resident._client_app, *args))
         ),
