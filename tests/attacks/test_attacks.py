@@ -67,9 +67,8 @@ def test_logits_that_depend_on_the_place_are_found(monkeypatch: pytest.MonkeyPat
 
     def careless(head: Any, weights: Any, features: Any, exact: Any, labels: Any) -> linear.LinearRows:
         found = honest(head, weights, features, exact, labels)
-        other = honest(
-            head, *(np.ascontiguousarray(one[:, ::-1]) for one in (weights, features, exact)), labels
-        )
+        turned = [np.ascontiguousarray(one[:, ::-1]) for one in (weights, features, exact)]
+        other = honest(head, turned[0], turned[1], turned[2], labels)
         for name in ("losses", "residuals", "norms", "usable"):
             getattr(found, name)[-4:] = getattr(other, name)[-4:]
         return found
