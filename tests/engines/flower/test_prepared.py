@@ -24,10 +24,10 @@ from discreet.plan.counted import contributions_of
 from discreet.plan.guaranteed import against
 from discreet.plan.order import EVALUATION, PREPARATION
 from discreet.privacy.ledger import Lost, read_ledger, spending
-from discreet.rounds import RoundOrder, contribute
+from discreet.rounds import RoundOrder
+from discreet.rounds.contribution import contribute
 from discreet.secagg import Stage
 from discreet.session.finish import finish
-from discreet.silo import training as silo_training
 from discreet.silo.check import dry_run
 from discreet.silo.events import SiloEvent
 from discreet.silo.policy import Charge, load_policy
@@ -118,14 +118,13 @@ def test_noise_takes_the_place_of_records_that_cannot_be_projected(
     make_consortium: Make, projected: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the release and in the rounds, whose records are of another shape."""
-    own = contribute
 
     def failing(*stated: Any, records: Any, **others: Any) -> Any:
         if len(records):
             raise MemoryError
-        return own(*stated, records=records, **others)
+        return contribute(*stated, records=records, **others)
 
-    monkeypatch.setattr(silo_training, "contribute", failing)
+    monkeypatch.setattr("discreet.silo.training.contribute", failing)
     consortium = make_consortium(projected)
     serve_training(DirectWire(consortium.silos), consortium.folder.server, patience_seconds=PATIENCE)
     assert charged(consortium, "cleveland") == {PREPARATION: 1, None: 2}
