@@ -26,7 +26,8 @@ ORDER = (
     "p1-figure3-small", "p1-figure1-full", "p1-figure1-small", "local-state-small",
     "p2-grid-full", "p2-grid-small", "p2-fedavg-full", "p2-fedavg-small",
     "p2-silos-full", "p2-silos-small", "p1-table1-small", "p3-mnist-full",
-    "p3-mnist-small", "p3-svhn-full", "p3-svhn-small", "p3-shakespeare-full", "p3-shakespeare-small",
+    "p3-mnist-small", "p3-smoothing-full", "p3-smoothing-small",
+    "p3-svhn-full", "p3-svhn-small", "p3-shakespeare-full", "p3-shakespeare-small",
     "schedules-full", "schedules-small", "p3-closed-forms-small", "p3-epsilons-small", "p4-accounting-small",
     "p4-asynchronous-full", "p4-asynchronous-small", "p4-late-cut-full", "p4-late-cut-small",
     "p4-clipping-full", "p4-clipping-small",
@@ -52,7 +53,7 @@ it; figures lie beside the CSV files. What was not run has no table, or is count
 |---|---|
 | within, OUTSIDE | the paper's method, held to the number that the paper prints |
 | unchanged, CHANGED | held to a number of our own: an earlier run, another evaluation, a bound |
-| not reproduced | the paper's method ran, but on other data or another model than the paper's |
+| not reproduced | the paper's method ran on other data or another model, or one run says too little |
 | shown | nothing to compare with |
 """
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import arsinh_noise
+import contracting_silos
 import infinite_divisibility
 import interrupts
 import published_tables
@@ -46,7 +48,29 @@ def test_every_entry_has_a_command() -> None:
     entries = PAGE.partition("## Errors of the papers")[2].split("\n### ")[1:]
     assert len(entries) == 6
     assert all(re.search(r"^\$ python reproductions/\w+\.py$", entry, re.M) for entry in entries)
-    assert len(COMMANDS) == 10
+    assert len(COMMANDS) == 11
+
+
+def test_noise_that_later_steps_take_back_is_what_the_formula_says() -> None:
+    rng, steps, silos, shrinking = np.random.default_rng(1), 20, 5, 0.7
+    others = np.zeros((20_000, silos - 1))
+    for _ in range(steps):
+        others = shrinking * others + rng.standard_normal(others.shape)
+    mine = math.sqrt(steps) * rng.standard_normal(len(others))
+    stddev = (others.sum(1) + mine).std() / math.sqrt(silos)
+    assert contracting_silos.quadratic_mu(steps, 3.0, silos, shrinking) == pytest.approx(
+        steps / (3.0 * stddev), rel=0.02
+    )
+
+
+def test_with_silos_of_one_size_the_attack_on_an_ordinary_loss_stays_below_the_claim() -> None:
+    """The page shows that with one small silo it does not."""
+    federation = replace(contracting_silos.Federation(), small=160, silos=5)
+    records, claimed = contracting_silos.digits(), contracting_silos.claimed_mu(40, 8.0)
+    _, _, lower = contracting_silos.gaussian_lower(
+        *contracting_silos.scores(records, federation, 300, seed=3)
+    )
+    assert lower < claimed
 
 
 def test_two_records_of_a_shuffled_epoch_share_a_batch_by_chance() -> None:

@@ -16,6 +16,7 @@ WITHOUT_DATA = [
     if item.name in {
         "local-state", "p1-table1", "p2-grid", "p2-silos", "p3-closed-forms", "p3-epsilons", "p4-accounting",
         "schedules", "p2-fedavg", "p4-asynchronous", "p4-late-cut", "p4-clipping",
+        "p3-smoothing",
     }
 ]  # fmt: skip
 COMPARED_WITH_OURSELVES = {"auto"}
