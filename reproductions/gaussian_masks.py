@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -70,9 +71,15 @@ def variance_factor(edges: Iterable[Edge], parties: int, ratio: float) -> float:
 
 def worst_factor(parties: int, colluding: int, out: int, ratio: float) -> float:
     """The same over 200 drawn graphs: the worst of them."""
-    rng, honest = np.random.default_rng(1), parties - colluding
-    graphs = (among(drawn(parties, out, rng), honest) for _ in range(GRAPHS))
-    return max(variance_factor(edges, honest, ratio) for edges in graphs)
+    honest = parties - colluding
+    return max(variance_factor(among(edges, honest), honest, ratio) for edges in graphs(parties, out))
+
+
+@cache
+def graphs(parties: int, out: int) -> list[set[Edge]]:
+    """The drawn graphs, the same at every ratio."""
+    rng = np.random.default_rng(1)
+    return [drawn(parties, out, rng) for _ in range(GRAPHS)]
 
 
 def shown(inputs: Vector, edges: Iterable[Edge], ratio: float, rng: np.random.Generator) -> Vector:
